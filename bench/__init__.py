@@ -1,0 +1,1 @@
+"""Models and peers to measure this project against. Not part of the installed package."""

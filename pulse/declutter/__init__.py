@@ -1,0 +1,6 @@
+"""Rewrites that keep the meaning of a typed model and leave less of it: one visible list of rules."""
+
+from pulse.declutter.driver import DECLUTTER, declutter, decluttered
+from pulse.declutter.rule import Rule
+
+__all__ = ["DECLUTTER", "Rule", "declutter", "decluttered"]

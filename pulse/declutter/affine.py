@@ -1,0 +1,174 @@
+"""Constant scales and shifts of channels that become part of the weights.
+
+Folded in double precision. A fold is left out where the new weights would overflow or lose small values.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.declutter.rule import Rule, TypedNode, reads_alone, result
+from pulse.facts import Array, DType, dtype_name
+from pulse.graph import OutletId
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.patch import Patch
+from pulse.typed import TypedGraph, known
+
+Wide = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``scale * x + shift`` of a wire x, one number of each for every channel."""
+
+    x: OutletId
+    scale: Wide
+    shift: Wide
+
+
+def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
+    """What a node does to the channels along ``axis``, if it is a constant affine that keeps the shape."""
+    if not isinstance(node.op, Elementwise) or node.op.kind not in ("add", "sub", "mul", "div"):
+        return None
+    values = [known(graph, outlet) for outlet in node.inputs]
+    if (values[0] is None) == (values[1] is None):
+        return None
+    slot = 0 if values[0] is None else 1
+    x, value = node.inputs[slot], values[1 - slot]
+    fact = graph.fact(x)
+    if value is None or dtype_name(fact.dtype) not in ("f32", "f64"):
+        return None
+    if not fact.agrees(graph.fact(result(node))) or not fact.shape[axis].is_const:
+        return None
+    channels = _per_channel(value, fact.rank, axis % fact.rank, int(fact.shape[axis]))
+    return None if channels is None else _of_kind(node.op.kind, x, channels, constant_first=slot == 1)
+
+
+def _per_channel(value: Array, rank: int, axis: int, size: int) -> Wide | None:
+    shape = (1,) * (rank - value.ndim) + value.shape
+    if any(length != 1 for place, length in enumerate(shape) if place != axis):
+        return None
+    return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
+
+
+def _of_kind(kind: str, x: OutletId, value: Wide, constant_first: bool) -> Affine | None:
+    ones, zeros = np.ones_like(value), np.zeros_like(value)
+    match kind:
+        case "add":
+            return Affine(x, ones, value)
+        case "sub":
+            return Affine(x, -ones, value) if constant_first else Affine(x, ones, -value)
+        case "mul":
+            return Affine(x, value, zeros)
+        case _:
+            return None if constant_first or not value.all() else Affine(x, 1 / value, zeros)
+
+
+def _narrowed(value: Wide, dtype: DType) -> Array | None:
+    """The value in the type of the model, None where that overflows or loses small numbers."""
+    with np.errstate(all="ignore"):
+        narrow = value.astype(dtype)
+    lost = (value != 0) & (np.abs(narrow) < np.finfo(dtype).tiny)
+    return None if lost.any() or not np.isfinite(narrow).all() else narrow
+
+
+def _weights(graph: TypedGraph, node: TypedNode) -> tuple[Wide, Wide | None] | None:
+    """Weights and bias (None where there is none) of a node, if they are known and its own."""
+    w = known(graph, node.inputs[1])
+    if w is None or not reads_alone(graph, node.inputs[1]):
+        return None
+    if len(node.inputs) < 3:
+        return w.astype(np.float64), None
+    b = known(graph, node.inputs[2])
+    return None if b is None else (w.astype(np.float64), b.astype(np.float64))
+
+
+def _refilled(
+    graph: TypedGraph, node: TypedNode, old: OutletId, x: OutletId, w: Wide, b: Wide | None
+) -> Patch | None:
+    """The patch that puts ``node`` with another input, weights and bias in the place of ``old``."""
+    dtype = graph.fact(x).dtype
+    weights = _narrowed(w, dtype)
+    bias = None if b is None else _narrowed(b, dtype)
+    if weights is None or (b is not None and bias is None):
+        return None
+    patch = Patch(graph)
+    inputs = [patch.tap(x), patch.constant(graph.label(node.inputs[1]), weights)]
+    if bias is not None:
+        name = graph.label(node.inputs[2]) if len(node.inputs) > 2 else f"{node.name}.bias"
+        inputs.append(patch.constant(name, bias))
+    patch.shunt(old, patch.wire(graph.node(old).name, node.op, inputs)[0])
+    return patch
+
+
+def _output_scaled(op: Conv | ConvTranspose, w: Wide, scale: Wide) -> Wide:
+    """Weights whose output channels are multiplied."""
+    if isinstance(op, Conv):
+        return w * scale.reshape(-1, *(1,) * (w.ndim - 1))
+    grouped = w.reshape(op.group, -1, *w.shape[1:])
+    return (grouped * scale.reshape(op.group, 1, -1, *(1,) * (w.ndim - 2))).reshape(w.shape)
+
+
+def _after_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    affine = _affine(graph, node, 1) if graph.fact(result(node)).rank > 2 else None
+    if affine is None or not reads_alone(graph, affine.x):
+        return None
+    conv = graph.node(affine.x)
+    if not isinstance(conv.op, Conv | ConvTranspose):
+        return None
+    found = _weights(graph, conv)
+    if found is None:
+        return None
+    w, b = found
+    if b is not None or affine.shift.any():
+        b = affine.scale * (0 if b is None else b) + affine.shift
+    return _refilled(graph, conv, result(node), conv.inputs[0], _output_scaled(conv.op, w, affine.scale), b)
+
+
+def _after_matmul(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    affine = _affine(graph, node, -1) if graph.fact(result(node)).rank > 0 else None
+    if affine is None or affine.shift.any() or not reads_alone(graph, affine.x):
+        return None
+    product = graph.node(affine.x)
+    found = _weights(graph, product) if isinstance(product.op, MatMul) else None
+    if found is None or found[0].ndim < 2:
+        return None
+    return _refilled(graph, product, result(node), product.inputs[0], found[0] * affine.scale, None)
+
+
+def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Conv) or not reads_alone(graph, node.inputs[0]):
+        return None
+    affine = _affine(graph, graph.node(node.inputs[0]), 1)
+    found = None if affine is None else _weights(graph, node)
+    if affine is None or found is None:
+        return None
+    padded = any(pair != (0, 0) for pair in node.op.pads)
+    if padded and affine.shift.any():
+        return None
+    w, b = found
+    by_input = (node.op.group, 1, -1, *(1,) * (w.ndim - 2))
+    grouped = w.reshape(node.op.group, -1, *w.shape[1:])
+    if affine.shift.any():
+        seen = (grouped * affine.shift.reshape(by_input)).sum(axis=tuple(range(2, grouped.ndim))).reshape(-1)
+        b = seen if b is None else b + seen
+    scaled = (grouped * affine.scale.reshape(by_input)).reshape(w.shape)
+    return _refilled(graph, node, result(node), affine.x, scaled, b)
+
+
+AFFINE = (
+    Rule(
+        "affine_after_conv",
+        "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
+        _after_conv,
+    ),
+    Rule("scale_after_matmul", "columns of a product scale with columns of its right side", _after_matmul),
+    Rule(
+        "affine_before_conv",
+        "w*(sx + t) = (ws)*x + sum(w)t where no pad stands between; t = 0 if one does",
+        _before_conv,
+    ),
+)

@@ -1,0 +1,30 @@
+"""Broadcasts that an elementwise op does by itself."""
+
+from pulse.declutter.rule import Rule, TypedNode, result
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import Expand
+from pulse.patch import Patch, replaced
+from pulse.typed import TypedGraph
+
+
+def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
+    if not isinstance(node.op, Elementwise):
+        return None
+    for slot, outlet in enumerate(node.inputs):
+        expand = graph.node(outlet)
+        if not isinstance(expand.op, Expand):
+            continue
+        inputs = [*node.inputs[:slot], expand.inputs[0], *node.inputs[slot + 1 :]]
+        facts = node.op.facts([graph.fact(read) for read in inputs])
+        if facts[0].agrees(graph.fact(result(node))):
+            return replaced(graph, result(node), node.name, node.op, inputs)
+    return None
+
+
+BROADCASTS = (
+    Rule(
+        "expand_into",
+        "an elementwise op broadcasts its inputs itself, if another one has the size",
+        _expand_into,
+    ),
+)

@@ -1,0 +1,83 @@
+"""Applying rules until none fits."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pulse.declutter.affine import AFFINE
+from pulse.declutter.broadcasts import BROADCASTS
+from pulse.declutter.common import COMMON
+from pulse.declutter.constants import CONSTANTS
+from pulse.declutter.movement import MOVEMENT
+from pulse.declutter.noops import NOOPS
+from pulse.declutter.pads import PADS
+from pulse.declutter.rule import Rule, TypedNode
+from pulse.errors import PulseError
+from pulse.ops.source import Const, Source
+from pulse.patch import Patch
+from pulse.typed import TypedGraph, TypedModel
+
+DECLUTTER: tuple[Rule, ...] = (*CONSTANTS, *NOOPS, *MOVEMENT, *BROADCASTS, *PADS, *AFFINE, *COMMON)
+"""Every rewrite, in the order in which they are tried on a node."""
+
+
+def declutter(
+    model: TypedModel, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
+) -> TypedModel:
+    """The same meaning with less of everything; the given model is not changed.
+
+    stop_after  no more than this many rewrites, to find the one that is to blame
+    """
+    return decluttered(model, rules, stop_after)[0]
+
+
+def decluttered(
+    model: TypedModel, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
+) -> tuple[TypedModel, Counter[str]]:
+    """The decluttered model, and how often each rule was applied."""
+    fired: Counter[str] = Counter()
+    lean = model.copy()
+    while _swept(lean.graph, rules, fired, stop_after):
+        lean = lean.copy()
+    return lean, fired
+
+
+def _swept(graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None) -> bool:
+    """Rewrite each node once at most; whether there was anything to rewrite."""
+    before = fired.total()
+    for node_id in graph.order():
+        if stop_after is not None and fired.total() >= stop_after:
+            break
+        node = graph.nodes[node_id]
+        found = _match(graph, node, rules) if node.outputs else None
+        if found is not None:
+            rule, patch = found
+            _recheck(graph, patch.apply(), rule)
+            fired[rule.name] += 1
+    graph.check()
+    return fired.total() > before
+
+
+def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[Rule, Patch] | None:
+    if isinstance(node.op, Source):
+        return None
+    for rule in rules:
+        patch = rule.rewrite(graph, node)
+        if patch is not None:
+            return rule, patch
+    return None
+
+
+def _recheck(graph: TypedGraph, added: Sequence[int], rule: Rule) -> None:
+    """Derive the facts of new nodes and their readers again. Raises PulseError where one differs."""
+    readers = {
+        inlet.node for new in added for outlet in graph.nodes[new].outputs for inlet in outlet.successors
+    }
+    for node_id in sorted(readers.union(added)):
+        node = graph.nodes[node_id]
+        if isinstance(node.op, Source | Const):
+            continue
+        for fact, outlet in zip(node.op.facts(graph.input_facts(node)), node.outputs, strict=True):
+            if not fact.agrees(outlet.fact):
+                raise PulseError(
+                    f"after {rule.name}, {node.name} ({node.op.name}) is {fact}, not {outlet.fact}"
+                )

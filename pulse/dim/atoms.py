@@ -1,0 +1,117 @@
+"""The compound atoms. Made by `canonical` only, with arguments already in canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, final
+
+from pulse.dim.tdim import Atom, Symbol, TDim
+from pulse.errors import DimError
+
+
+@final
+@dataclass(frozen=True)
+class Div(Atom):
+    """floor(num / k), k >= 2, the coefficients of num in [0, k)."""
+
+    num: TDim
+    k: int
+    rank = 2
+
+    @property
+    def args(self) -> tuple[TDim, ...]:
+        return (self.num,)
+
+    @cached_property
+    def text(self) -> str:
+        single = not self.num.const and len(self.num.terms) == 1
+        bare = single and self.num.terms[0][1] == 1 and len(self.num.terms[0][0]) == 1
+        return f"{self.num}/{self.k}" if bare else f"({self.num})/{self.k}"
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        return self.num.eval(values) // self.k
+
+
+@dataclass(frozen=True)
+class Choice(Atom):
+    """A value that is always that of one of the options."""
+
+    options: tuple[TDim, ...]
+    rank = 3
+    name = ""
+
+    @property
+    def args(self) -> tuple[TDim, ...]:
+        return self.options
+
+    @cached_property
+    def text(self) -> str:
+        return f"{self.name}({','.join(map(str, self.options))})"
+
+
+@final
+class Min(Choice):
+    name = "min"
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        return min(option.eval(values) for option in self.options)
+
+
+@final
+class Max(Choice):
+    name = "max"
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        return max(option.eval(values) for option in self.options)
+
+
+@final
+class Broadcast(Choice):
+    """The one size of options that are 1 or agree."""
+
+    name = "broadcast"
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        sizes = {option.eval(values) for option in self.options} - {1}
+        if len(sizes) > 1:
+            raise DimError(f"{self.text}: sizes {sorted(sizes)} differ and none is 1; make them equal")
+        return sizes.pop() if sizes else 1
+
+
+@dataclass(frozen=True)
+class Indicator(Atom):
+    """1 where a relation of `diff` to 0 holds, else 0."""
+
+    diff: TDim
+    rank = 4
+    sign = ""
+
+    @property
+    def args(self) -> tuple[TDim, ...]:
+        return (self.diff,)
+
+    @cached_property
+    def text(self) -> str:
+        left = TDim(self.diff.terms, 0, self.diff.scope)
+        return f"({left}{self.sign}{-self.diff.const})"
+
+
+@final
+class Ge(Indicator):
+    sign = ">="
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        return int(self.diff.eval(values) >= 0)
+
+
+@final
+class Eq(Indicator):
+    sign = "=="
+
+    def eval(self, values: Mapping[Symbol, int]) -> int:
+        return int(self.diff.eval(values) == 0)
+
+
+Piecewise: TypeAlias = Min | Max | Broadcast | Ge | Eq

@@ -1,0 +1,337 @@
+"""The constructors: every dim is brought to canonical form here, and nowhere else.
+
+The laws used, all exact for negative values too (floor division):
+
+    floor((k*Q + R)/k)        = Q + floor(R/k)
+    floor((g*R + c)/(g*k))    = floor((R + floor(c/g))/k)
+    floor((X + floor(N/m))/k) = floor((m*X + N)/(m*k))
+    floor((X - floor(N/m))/k) = floor((m*X - N + m-1)/(m*k))
+    floor(N/k)                = -floor((k-1-N)/k)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import gcd
+from typing import TYPE_CHECKING
+
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
+from pulse.dim.interval import certainly_ge, interval
+from pulse.dim.tdim import Atom, DimLike, Monomial, Symbol, TDim
+from pulse.errors import DimError
+
+if TYPE_CHECKING:
+    from pulse.dim.scope import SymbolScope
+
+ZERO, ONE = TDim((), 0, None), TDim((), 1, None)
+
+
+def common_scope(*dims: TDim) -> SymbolScope | None:
+    """The one scope of the operands. Raises DimError if they come from two."""
+    found: TDim | None = None
+    for dim in dims:
+        if dim.scope is None:
+            continue
+        if found is not None and found.scope is not dim.scope:
+            raise DimError(f"{found} and {dim} belong to different symbol scopes; build both from one scope")
+        found = dim
+    return None if found is None else found.scope
+
+
+def build(terms: dict[Monomial, int], const: int, scope: SymbolScope | None) -> TDim:
+    """The canonical dim of a sum; takes the dict over."""
+    terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    _turn_quotients(terms)
+    ordered = tuple(sorted(terms.items(), key=_term_key))
+    return TDim(ordered, const, scope if ordered else None)
+
+
+def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
+    """a*left + b*right."""
+    if not right.terms and a == 1:
+        return TDim(left.terms, left.const + b * right.const, left.scope)
+    scope = common_scope(left, right)
+    terms = {monomial: a * coefficient for monomial, coefficient in left.terms}
+    for monomial, coefficient in right.terms:
+        terms[monomial] = terms.get(monomial, 0) + b * coefficient
+    return build(terms, a * left.const + b * right.const, scope)
+
+
+def multiply(left: TDim, right: TDim) -> TDim:
+    scope = common_scope(left, right)
+    terms: dict[Monomial, int] = {}
+    for a, m in ((left.const, ()), *((c, m) for m, c in left.terms)):
+        for b, n in ((right.const, ()), *((c, n) for n, c in right.terms)):
+            product = _merge(m, n) if m and n else m or n
+            terms[product] = terms.get(product, 0) + a * b
+    return build(terms, terms.pop((), 0), scope)
+
+
+def floor_div(dim: TDim, k: int) -> TDim:
+    """floor(dim / k) for k >= 1."""
+    if k == 1:
+        return dim
+    if dim.scope is None:
+        return TDim((), dim.const // k, None)
+    cache = dim.scope.cache.quotients
+    known = cache.get((dim, k))
+    if known is None:
+        known = cache[dim, k] = _reduce_quotient(dim, k, dim.scope)
+    return known
+
+
+def ceil_div(dim: DimLike, k: int) -> TDim:
+    """ceil(dim / k) for a positive int k."""
+    return (TDim.of(dim) + (k - 1)) // k
+
+
+def dim_min(*dims: DimLike) -> TDim:
+    """The least of one or more dims."""
+    return _extreme(Min, dims, lambda a, b: certainly_ge(b - a))
+
+
+def dim_max(*dims: DimLike) -> TDim:
+    """The greatest of one or more dims."""
+    return _extreme(Max, dims, lambda a, b: certainly_ge(a - b))
+
+
+def broadcast(*dims: DimLike) -> TDim:
+    """The common size of dims that are 1 or equal. Raises DimError for two different numbers."""
+    options = _options(Broadcast, dims)
+    scope = common_scope(*options)
+    sizes = sorted({int(option) for option in options if option.is_const} - {1})
+    if len(sizes) > 1:
+        raise DimError(f"cannot broadcast {', '.join(map(str, dims))}: {sizes} differ and none is 1")
+    kept = sorted({option for option in options if interval(option) != (1, 1)}, key=str)
+    return (kept[0] if kept else ONE) if len(kept) < 2 else _single(Broadcast(tuple(kept)), scope)
+
+
+def ge(left: DimLike, right: DimLike) -> TDim:
+    """1 where left >= right, else 0."""
+    diff = _without_quotient(_shared_factor_out(TDim.of(left) - TDim.of(right)))
+    if certainly_ge(diff):
+        return ONE
+    if certainly_ge(-1 - diff):
+        return ZERO
+    if diff.terms[0][1] < 0:
+        return 1 - _single(Ge(-1 - diff), diff.scope)
+    return _single(Ge(diff), diff.scope)
+
+
+def gt(left: DimLike, right: DimLike) -> TDim:
+    """1 where left > right, else 0."""
+    return ge(left, TDim.of(right) + 1)
+
+
+def eq(left: DimLike, right: DimLike) -> TDim:
+    """1 where left == right, else 0."""
+    diff = TDim.of(left) - TDim.of(right)
+    if not diff.terms:
+        return ZERO if diff.const else ONE
+    if diff.const % gcd(*(c for _, c in diff.terms)):
+        return ZERO
+    diff = _shared_factor_out(diff)
+    if certainly_ge(diff - 1) or certainly_ge(-1 - diff):
+        return ZERO
+    if certainly_ge(diff) and certainly_ge(-diff):
+        return ONE
+    return _single(Eq(-diff if diff.terms[0][1] < 0 else diff), diff.scope)
+
+
+def rebuild(atom: Atom, args: tuple[TDim, ...]) -> TDim:
+    """The atom again, from other arguments."""
+    match atom:
+        case Div():
+            return floor_div(args[0], atom.k)
+        case Min():
+            return dim_min(*args)
+        case Max():
+            return dim_max(*args)
+        case Broadcast():
+            return broadcast(*args)
+        case Ge():
+            return ge(args[0], 0)
+        case Eq():
+            return eq(args[0], 0)
+        case _:
+            raise TypeError(f"{type(atom).__name__} has no arguments to rebuild from")
+
+
+def replace_atoms(dim: TDim, image: Callable[[Atom], TDim]) -> TDim:
+    """The dim with `image(atom)` in place of every atom of its terms."""
+    total = TDim.of(dim.const)
+    for monomial, coefficient in dim.terms:
+        product = TDim.of(coefficient)
+        for atom in monomial:
+            product = product * image(atom)
+        total = total + product
+    return total
+
+
+def substitute(dim: TDim, values: dict[Symbol, TDim]) -> TDim:
+    def image(atom: Atom) -> TDim:
+        if isinstance(atom, Symbol):
+            return values.get(atom, TDim.of(atom))
+        return rebuild(atom, tuple(substitute(arg, values) for arg in atom.args))
+
+    return dim if dim.symbols.isdisjoint(values) else replace_atoms(dim, image)
+
+
+def _term_key(term: tuple[Monomial, int]) -> tuple[tuple[int, str], ...]:
+    return tuple([atom.key for atom in term[0]])
+
+
+def _single(atom: Atom, scope: SymbolScope | None) -> TDim:
+    return TDim((((atom,), 1),), 0, scope)
+
+
+def _merge(left: Monomial, right: Monomial) -> Monomial:
+    """The product of monomials; a 0/1 value is its own square."""
+    atoms = sorted(left + right, key=lambda atom: atom.key)
+    return tuple(a for i, a in enumerate(atoms) if a.rank != 4 or i == 0 or atoms[i - 1] != a)
+
+
+def _turn_quotients(terms: dict[Monomial, int]) -> None:
+    """Rewrite quotients as `sum of monomials - mirror` where that makes the sum simpler, in place.
+
+    First all quotients take the side that is first by name, so that a quotient meets its mirror; then those
+    are turned that leave the first monomial of their numerator with a smaller coefficient (the positive one
+    of two equal): S - S/2 is (S+1)/2. Each such turn lowers, in the order of the monomials, one coefficient
+    before it touches later ones, so the turns end.
+    """
+    quotients = _quotients(terms)
+    if not quotients or (len(quotients) == 1 and quotients[0].num.terms[0][0] not in terms):
+        return
+    while (pair := next(_misnamed(terms), None)) is not None:
+        _turn(terms, *pair)
+    while (pair := next(_unsimple(terms), None)) is not None:
+        _turn(terms, *pair)
+
+
+def _quotients(terms: dict[Monomial, int]) -> list[Div]:
+    found = [m[0] for m in terms if len(m) == 1 and isinstance(m[0], Div)]
+    return found if len(found) < 2 else sorted(found, key=lambda atom: atom.key)
+
+
+def _misnamed(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+    for atom in _quotients(terms):
+        mirror = _mirror(atom)
+        if mirror is not None and mirror.key < atom.key:
+            yield atom, mirror
+
+
+def _unsimple(terms: dict[Monomial, int]) -> Iterator[tuple[Div, Div]]:
+    for atom in _quotients(terms):
+        lead = terms.get(atom.num.terms[0][0], 0)
+        turned = lead + terms[atom,]
+        if abs(turned) < abs(lead) or (turned == -lead and lead < 0):
+            mirror = _mirror(atom)
+            if mirror is not None:
+                yield atom, mirror
+
+
+def _turn(terms: dict[Monomial, int], atom: Div, mirror: Div) -> None:
+    count = terms.pop((atom,))
+    for monomial, c in (*((m, count) for m, _ in atom.num.terms), ((mirror,), -count)):
+        terms[monomial] = terms.get(monomial, 0) + c
+        if not terms[monomial]:
+            del terms[monomial]
+
+
+def _mirror(atom: Div) -> Div | None:
+    """The quotient of k-1-N: N/k = (sum of N's monomials) - mirror.
+
+    None where N holds quotients, which turning would bring into the sum on a side not chosen there.
+    """
+    scope = atom.num.scope
+    assert scope is not None
+    cache = scope.cache.mirrors
+    if atom not in cache:
+        terms = {m: atom.k - c for m, c in atom.num.terms}
+        nested = any(len(m) == 1 and isinstance(m[0], Div) for m in terms)
+        opposite = None if nested else floor_div(build(terms, atom.k - 1 - atom.num.const, scope), atom.k)
+        cache[atom] = None if opposite is None else _only_quotient(opposite)
+    return cache[atom]
+
+
+def _only_quotient(dim: TDim) -> Div | None:
+    if dim.const or len(dim.terms) != 1 or dim.terms[0][1] != 1 or len(dim.terms[0][0]) != 1:
+        return None
+    atom = dim.terms[0][0][0]
+    return atom if isinstance(atom, Div) else None
+
+
+def _reduce_quotient(dim: TDim, k: int, scope: SymbolScope) -> TDim:
+    whole = ZERO
+    while True:
+        low, high = interval(dim)
+        if low is not None and high is not None and low // k == high // k:
+            return whole + low // k
+        whole = whole + build({m: c // k for m, c in dim.terms}, dim.const // k, scope)
+        rest = {m: c % k for m, c in dim.terms if c % k}
+        if not rest:
+            return whole
+        shared = gcd(k, *rest.values())
+        const, k = dim.const % k // shared, k // shared
+        rest = {m: c // shared for m, c in rest.items()}
+        terms = sorted(rest.items(), key=_term_key)
+        inner = next((m for m, c in terms if _absorbable(m, c, k)), None)
+        if inner is None:
+            dim = build(dict(rest), const, scope)
+            if dict(dim.terms) == rest:
+                return whole + _single(Div(dim, k), scope)
+            continue
+        atom, positive = inner[0], rest.pop(inner) == 1
+        assert isinstance(atom, Div)
+        dim = build(rest, const, scope) * atom.k
+        if positive:
+            dim = dim + atom.num
+        else:  # (k-1)*atom is k*atom - atom
+            dim = dim - atom.num + (atom.k - 1)
+            whole = whole + _single(atom, scope)
+        k *= atom.k
+
+
+def _absorbable(monomial: Monomial, coefficient: int, k: int) -> bool:
+    return len(monomial) == 1 and monomial[0].rank == 2 and coefficient in (1, k - 1)
+
+
+def _options(kind: type[Min | Max | Broadcast], dims: Iterable[DimLike]) -> list[TDim]:
+    """The operands, those of a bare nested atom of the same kind in its place."""
+    options: list[TDim] = []
+    for dim in map(TDim.of, dims):
+        bare = not dim.const and len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
+        atom = dim.terms[0][0][0] if bare else None
+        options.extend(atom.options if isinstance(atom, kind) else (dim,))
+    if not options:
+        raise DimError(f"{kind.name} of no dimensions; give one or more")
+    return options
+
+
+def _extreme(kind: type[Min | Max], dims: Iterable[DimLike], covers: Callable[[TDim, TDim], bool]) -> TDim:
+    options = sorted(set(_options(kind, dims)), key=str)
+    scope = common_scope(*options)
+    kept: list[TDim] = []
+    for option in options:
+        if not any(covers(other, option) for other in kept):
+            kept = [other for other in kept if not covers(option, other)] + [option]
+    return kept[0] if len(kept) == 1 else _single(kind(tuple(kept)), scope)
+
+
+def _shared_factor_out(diff: TDim) -> TDim:
+    """`diff >= 0` (and `diff == 0`) without the common factor of the terms."""
+    shared = gcd(*(c for _, c in diff.terms))
+    if shared < 2:
+        return diff
+    return build({m: c // shared for m, c in diff.terms}, diff.const // shared, diff.scope)
+
+
+def _without_quotient(diff: TDim) -> TDim:
+    """`N/k + c >= 0` is `N + k*c >= 0`, and `c - N/k >= 0` is `k*c + k-1 - N >= 0`."""
+    while len(diff.terms) == 1 and len(diff.terms[0][0]) == 1:
+        (atom,), sign = diff.terms[0]
+        if not isinstance(atom, Div):
+            break
+        diff = sign * atom.num + atom.k * diff.const + (0 if sign > 0 else atom.k - 1)
+        diff = _shared_factor_out(diff)
+    return diff

@@ -1,0 +1,277 @@
+"""The extent of a dim under premises: split into cases in which everything is linear, bound each.
+
+1. min, max, broadcast and comparisons are split into their branches, each with its condition as a premise.
+2. Every symbol below a quotient becomes S = L*q + r, L the modulus its quotients depend on; for each r all
+   quotients are exact polynomials in q.
+3. The range of the dim in each case follows by elimination of the q.
+Past the case limit quotients stay variables with k*d <= N <= k*d + k-1, which is sound but weaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, lcm, prod
+from typing import TypeAlias
+
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min, Piecewise
+from pulse.dim.canonical import rebuild, replace_atoms
+from pulse.dim.interval import interval
+from pulse.dim.linear import Row, value_range
+from pulse.dim.tdim import Atom, Symbol, TDim
+from pulse.errors import DimError
+
+BRANCH_LIMIT = 64
+CASE_LIMIT = 2048
+FEW_CASES = 32
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Bounds of a dim, and whether it may be 0."""
+
+    low: int | None
+    high: int | None
+    zero: bool
+
+
+_ANYTHING = Extent(None, None, True)
+
+
+Telling: TypeAlias = Callable[[Extent], bool]
+
+
+def extent_under(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None = None) -> Extent | None:
+    """Bounds of dim where all premises are >= 0, None if they never are.
+
+    With `telling`, which says whether an extent answers the question, cases are not looked into further than
+    the answer needs; a wider extent must never be more telling.
+    """
+    merged: Extent | None = None
+    for extent in _extents(dim, _relevant(dim, premises), telling):
+        merged = extent if merged is None else _union(merged, extent)
+        if merged == _ANYTHING if telling is None else not telling(merged):
+            break
+    return merged
+
+
+def _union(left: Extent, right: Extent) -> Extent:
+    low = None if left.low is None or right.low is None else min(left.low, right.low)
+    high = None if left.high is None or right.high is None else max(left.high, right.high)
+    return Extent(low, high, left.zero or right.zero)
+
+
+def _relevant(dim: TDim, premises: tuple[TDim, ...]) -> tuple[TDim, ...]:
+    """The premises that share symbols with dim, directly or through others, and the ranges of all symbols."""
+    symbols, chosen = set(dim.symbols), list[TDim]()
+    while fresh := [p for p in premises if p not in chosen and p.symbols & symbols]:
+        chosen += fresh
+        symbols = symbols.union(*(p.symbols for p in fresh))
+    for symbol in sorted(symbols, key=str):
+        low, high = interval(TDim.of(symbol))
+        chosen += [] if low is None else [symbol - low]
+        chosen += [] if high is None else [high - symbol]
+    return tuple(dict.fromkeys(chosen))
+
+
+def _extents(dim: TDim, premises: tuple[TDim, ...], telling: Telling | None) -> Iterator[Extent]:
+    branches = _branches(dim, premises)
+    if branches is None:
+        coarse = _coarse_extent(dim, premises)
+        yield from () if coarse is None else (coarse,)
+        return
+    cases_left = CASE_LIMIT
+    for branch, conditions in branches:
+        moduli = _moduli((branch, *conditions))
+        cases = prod(moduli.values())
+        if cases > FEW_CASES:
+            coarse = _coarse_extent(branch, conditions)
+            if coarse is None:
+                continue
+            if cases > cases_left or (telling is not None and telling(coarse)):
+                yield coarse
+                continue
+        cases_left -= cases
+        yield from _residue_extents(branch, conditions, moduli)
+
+
+def _branches(dim: TDim, premises: tuple[TDim, ...]) -> list[tuple[TDim, tuple[TDim, ...]]] | None:
+    """All ways through the piecewise atoms; None past the limit."""
+    done: list[tuple[TDim, tuple[TDim, ...]]] = []
+    todo = [(dim, premises)]
+    while todo:
+        here, conditions = todo.pop()
+        atom = next((found for d in (here, *conditions) for found in _innermost_piecewise(d)), None)
+        if atom is None:
+            done.append((here, conditions))
+        else:
+            for value, extra in _ways(atom):
+                try:
+                    swapped = tuple(_replace(condition, atom, value) for condition in conditions)
+                    todo.append((_replace(here, atom, value), swapped + extra))
+                except DimError:
+                    continue  # two sizes of a broadcast clash: the branch has no values
+        if len(done) + len(todo) > BRANCH_LIMIT:
+            return None
+    return done
+
+
+def _innermost_piecewise(dim: TDim) -> Iterator[Piecewise]:
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            for arg in atom.args:
+                yield from _innermost_piecewise(arg)
+            if isinstance(atom, Piecewise):
+                yield atom
+
+
+def _replace(dim: TDim, old: Atom, new: TDim) -> TDim:
+    def image(atom: Atom) -> TDim:
+        if atom == old:
+            return new
+        if isinstance(atom, Symbol):
+            return TDim.of(atom)
+        return rebuild(atom, tuple(_replace(arg, old, new) for arg in atom.args))
+
+    return replace_atoms(dim, image)
+
+
+def _ways(atom: Piecewise) -> Iterator[tuple[TDim, tuple[TDim, ...]]]:
+    """(value, conditions that are >= 0) of each branch; together they cover all cases that have a value."""
+    match atom:
+        case Min():
+            for option in atom.options:
+                yield option, tuple(other - option for other in atom.options if other != option)
+        case Max():
+            for option in atom.options:
+                yield option, tuple(option - other for other in atom.options if other != option)
+        case Broadcast():
+            for option in atom.options:
+                others = [other for other in atom.options if other != option]
+                for sizes in product((TDim.of(1), option), repeat=len(others)):
+                    diffs = [other - size for other, size in zip(others, sizes, strict=True)]
+                    yield option, tuple(signed for diff in diffs for signed in (diff, -diff))
+        case Ge():
+            yield TDim.of(1), (atom.diff,)
+            yield TDim.of(0), (-1 - atom.diff,)
+        case Eq():
+            yield TDim.of(1), (atom.diff, -atom.diff)
+            yield TDim.of(0), (atom.diff - 1,)
+            yield TDim.of(0), (-1 - atom.diff,)
+
+
+def _moduli(dims: tuple[TDim, ...]) -> dict[Symbol, int]:
+    """For each symbol the number L such that S mod L decides every remainder in the dims."""
+    moduli: dict[Symbol, int] = {}
+
+    def visit(dim: TDim, modulus: int) -> None:
+        for monomial, coefficient in dim.terms:
+            needed = modulus // gcd(modulus, coefficient)
+            for atom in monomial:
+                if isinstance(atom, Symbol):
+                    moduli[atom] = lcm(moduli.get(atom, 1), needed)
+                elif isinstance(atom, Div):
+                    visit(atom.num, needed * atom.k)
+
+    for dim in dims:
+        visit(dim, 1)
+    return moduli
+
+
+_Polynomial: TypeAlias = dict[tuple[Symbol, ...], int]
+
+
+def _residue_extents(dim: TDim, premises: tuple[TDim, ...], moduli: dict[Symbol, int]) -> Iterator[Extent]:
+    for residues in product(*map(range, moduli.values())):
+        at = {symbol: (modulus, r) for (symbol, modulus), r in zip(moduli.items(), residues, strict=True)}
+        extent = _row_extent(_row(dim, at), [_row(premise, at) for premise in premises])
+        if extent is not None:
+            yield extent
+
+
+def _row_extent(goal: Row, premises: list[Row]) -> Extent | None:
+    found = value_range(goal, premises)
+    if found is None:
+        return None
+    low, high = found
+    step = gcd(*goal[0].values())
+    if step > 1:
+        low = None if low is None else low + (goal[1] - low) % step
+        high = None if high is None else high - (high - goal[1]) % step
+        if low is not None and high is not None and low > high:
+            return None
+    inside = (low is None or low <= 0) and (high is None or high >= 0)
+    return Extent(low, high, inside and goal[1] % max(step, 1) == 0)
+
+
+def _row(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> Row:
+    polynomial = _expand(dim, at)
+    const = polynomial.pop((), 0)
+    terms: dict[Hashable, int] = {m: c for m, c in polynomial.items() if c}
+    return terms, const
+
+
+def _expand(dim: TDim, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+    """The dim as a polynomial in q where each symbol is modulus*q + residue."""
+    total: _Polynomial = {(): dim.const}
+    for monomial, coefficient in dim.terms:
+        term: _Polynomial = {(): coefficient}
+        for atom in monomial:
+            term = _times(term, _expand_atom(atom, at))
+        for m, c in term.items():
+            total[m] = total.get(m, 0) + c
+    return total
+
+
+def _expand_atom(atom: Atom, at: dict[Symbol, tuple[int, int]]) -> _Polynomial:
+    if isinstance(atom, Symbol):
+        modulus, residue = at[atom]
+        return {(atom,): modulus, (): residue}
+    assert isinstance(atom, Div)
+    # exact: `_moduli` made every coefficient of q a multiple of k
+    return {m: c // atom.k for m, c in _expand(atom.num, at).items()}
+
+
+def _times(left: _Polynomial, right: _Polynomial) -> _Polynomial:
+    result: _Polynomial = {}
+    for m, a in left.items():
+        for n, b in right.items():
+            key = tuple(sorted(m + n, key=lambda symbol: symbol.name))
+            result[key] = result.get(key, 0) + a * b
+    return result
+
+
+def _coarse_extent(dim: TDim, premises: tuple[TDim, ...]) -> Extent | None:
+    """Bounds with every atom a variable of its own, tied to its arguments by inequalities."""
+    rows: dict[Atom, list[TDim]] = {}
+    for d in (dim, *premises):
+        _tie_atoms(d, rows)
+    ties = [tie for group in rows.values() for tie in group]
+    return _row_extent(_opaque_row(dim), [_opaque_row(d) for d in (*premises, *ties)])
+
+
+def _opaque_row(dim: TDim) -> Row:
+    return dict(dim.terms), dim.const
+
+
+def _tie_atoms(dim: TDim, ties: dict[Atom, list[TDim]]) -> None:
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            if atom in ties or isinstance(atom, Symbol):
+                continue
+            own = TDim((((atom,), 1),), 0, dim.scope)
+            low, high = interval(own)
+            ties[atom] = [own - low] if low is not None else []
+            ties[atom] += [high - own] if high is not None else []
+            match atom:
+                case Div():
+                    ties[atom] += [atom.num - atom.k * own, atom.k * own + atom.k - 1 - atom.num]
+                case Min():
+                    ties[atom] += [option - own for option in atom.options]
+                case Max():
+                    ties[atom] += [own - option for option in atom.options]
+                case _:
+                    pass
+            for arg in atom.args:
+                _tie_atoms(arg, ties)

@@ -1,0 +1,135 @@
+"""The text of dims: `render` writes it, `parse` reads it back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pulse.dim.canonical import broadcast, dim_max, dim_min, eq, ge, gt
+from pulse.dim.tdim import Symbol, TDim
+from pulse.errors import DimError
+
+if TYPE_CHECKING:
+    from pulse.dim.scope import SymbolScope
+
+FUNCTIONS: dict[str, Callable[..., TDim]] = {"min": dim_min, "max": dim_max, "broadcast": broadcast}
+RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
+    ">=": ge,
+    ">": gt,
+    "<=": lambda a, b: ge(b, a),
+    "<": lambda a, b: gt(b, a),
+    "==": eq,
+    "!=": lambda a, b: 1 - eq(a, b),
+}
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
+
+
+def quote(name: str) -> str:
+    """The name as written in an expression: backquoted where it is no plain identifier."""
+    return name if NAME.fullmatch(name) and name not in FUNCTIONS else f"`{name}`"
+
+
+def render(dim: TDim) -> str:
+    parts: list[str] = []
+    for monomial, coefficient in dim.terms:
+        alone = coefficient == 1 and len(monomial) == 1
+        # a product reads left to right, so a quotient inside it needs its own brackets
+        factors = [atom.text if alone or atom.rank != 2 else f"({atom.text})" for atom in monomial]
+        size = [str(abs(coefficient))] if abs(coefficient) != 1 else []
+        parts.append(("-" if coefficient < 0 else "+") + "*".join(size + factors))
+    if dim.const or not parts:
+        parts.append(f"{dim.const:+d}")
+    return "".join(parts).removeprefix("+")
+
+
+def parse(text: str, scope: SymbolScope) -> TDim:
+    """Read an expression; `/` and `//` are floor division. Raises DimError with the place of a fault."""
+    reader = _Reader(text, scope)
+    dim = reader.relation()
+    if reader.token:
+        raise reader.fault("an operator or the end")
+    return dim
+
+
+class _Reader:
+    """Recursive descent over one text."""
+
+    def __init__(self, text: str, scope: SymbolScope) -> None:
+        self.text, self.scope = text, scope
+        self.start = self.end = 0
+        self.token = ""
+        self.advance()
+
+    def fault(self, wanted: str) -> DimError:
+        found = repr(self.token) if self.token else "the end"
+        return DimError(f"cannot read {self.text!r}: found {found} at {self.start}, expected {wanted}")
+
+    def advance(self) -> str:
+        previous = self.token
+        match = TOKEN.match(self.text, self.end)
+        if match is None:
+            found = self.text[self.end :].lstrip()
+            raise DimError(f"cannot read {self.text!r}: {found[:12]!r} is not part of a dimension")
+        self.token, self.start, self.end = match[1], match.start(1), match.end()
+        return previous
+
+    def expect(self, token: str) -> None:
+        if self.token != token:
+            raise self.fault(repr(token))
+        self.advance()
+
+    def relation(self) -> TDim:
+        left = self.sum()
+        if self.token in RELATIONS:
+            sign = self.advance()
+            left = RELATIONS[sign](left, self.sum())
+        return left
+
+    def sum(self) -> TDim:
+        total = self.product()
+        while self.token in ("+", "-"):
+            sign = self.advance()
+            term = self.product()
+            total = total + term if sign == "+" else total - term
+        return total
+
+    def product(self) -> TDim:
+        value = self.signed()
+        while self.token in ("*", "/", "//", "%"):
+            sign = self.advance()
+            right = self.signed()
+            value = value * right if sign == "*" else value % right if sign == "%" else value // right
+        return value
+
+    def signed(self) -> TDim:
+        if self.token in ("-", "+"):
+            return -self.signed() if self.advance() == "-" else self.signed()
+        return self.primary()
+
+    def primary(self) -> TDim:
+        if self.token == "(":
+            self.advance()
+            value = self.relation()
+            self.expect(")")
+            return value
+        if self.token.isdigit():
+            return TDim.of(int(self.advance()))
+        if self.token in FUNCTIONS:
+            return self.call(FUNCTIONS[self.advance()])
+        if self.token.startswith("`") or NAME.fullmatch(self.token):
+            return TDim.of(self.symbol(self.advance()))
+        raise self.fault("a number, a symbol or '('")
+
+    def symbol(self, token: str) -> Symbol:
+        return self.scope.symbol(token.strip("`"))
+
+    def call(self, function: Callable[..., TDim]) -> TDim:
+        self.expect("(")
+        args = [self.relation()]
+        while self.token == ",":
+            self.advance()
+            args.append(self.relation())
+        self.expect(")")
+        return function(*args)

@@ -1,0 +1,96 @@
+"""Proof: what can be said of a comparison of dims for all allowed values at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pulse.dim.cases import Extent, extent_under
+from pulse.dim.interval import Interval, interval, meet
+from pulse.dim.tdim import TDim
+from pulse.errors import DimError
+
+Verdict: TypeAlias = Literal["yes", "no", "unknown"]
+Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The answer to `left relation right`, for all allowed values of the symbols at once."""
+
+    left: TDim
+    relation: Relation
+    right: TDim
+    verdict: Verdict
+
+    @property
+    def yes(self) -> bool:
+        """True for every allowed value."""
+        return self.verdict == "yes"
+
+    @property
+    def no(self) -> bool:
+        """False for every allowed value."""
+        return self.verdict == "no"
+
+    @property
+    def unknown(self) -> bool:
+        return self.verdict == "unknown"
+
+    def __bool__(self) -> bool:
+        if self.unknown:
+            raise DimError(
+                f"cannot decide {self.left} {self.relation} {self.right} for every allowed value; "
+                f"assume more of the symbols in their scope, or ask for .yes or .no"
+            )
+        return self.yes
+
+
+def prove(left: TDim, relation: Relation, right: TDim) -> Proof:
+    match relation:
+        case ">=":
+            verdict = _verdict("ge", left - right)
+        case ">":
+            verdict = _verdict("ge", left - right - 1)
+        case "<=":
+            verdict = _verdict("ge", right - left)
+        case "<":
+            verdict = _verdict("ge", right - left - 1)
+        case "==":
+            verdict = _verdict("eq", left - right)
+    return Proof(left, relation, right, verdict)
+
+
+def bounds(dim: TDim) -> Interval:
+    """Proven least and greatest value."""
+    known = interval(dim)
+    extent = None if dim.scope is None else extent_under(dim, dim.scope.premises)
+    return known if extent is None else meet(known, (extent.low, extent.high))
+
+
+def _verdict(question: Literal["ge", "eq"], dim: TDim) -> Verdict:
+    judge = _judge_ge if question == "ge" else _judge_eq
+    low, high = interval(dim)
+    quick = judge(Extent(low, high, True))
+    if quick != "unknown" or dim.scope is None:
+        return quick
+    cache = dim.scope.cache.verdicts
+    key = (question, dim)
+    if key not in cache:
+        extent = extent_under(dim, dim.scope.premises, lambda found: judge(found) != "unknown")
+        cache[key] = "yes" if extent is None else judge(extent)
+    return cache[key]
+
+
+def _judge_ge(extent: Extent) -> Verdict:
+    if extent.low is not None and extent.low >= 0:
+        return "yes"
+    return "no" if extent.high is not None and extent.high < 0 else "unknown"
+
+
+def _judge_eq(extent: Extent) -> Verdict:
+    if extent.low == 0 and extent.high == 0:
+        return "yes"
+    above = extent.low is not None and extent.low > 0
+    below = extent.high is not None and extent.high < 0
+    return "no" if above or below or not extent.zero else "unknown"

@@ -1,0 +1,133 @@
+"""SymbolScope: the symbols of one model and what is assumed of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pulse.dim.atoms import Div, Eq, Ge
+from pulse.dim.cases import extent_under
+from pulse.dim.interval import Interval
+from pulse.dim.parse import parse
+from pulse.dim.proof import Verdict
+from pulse.dim.tdim import Symbol, TDim
+from pulse.errors import DimError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(eq=False)
+class Cache:
+    """Results that hold until the next assumption."""
+
+    quotients: dict[tuple[TDim, int], TDim] = field(default_factory=dict[tuple[TDim, int], TDim])
+    mirrors: dict[Div, Div | None] = field(default_factory=dict[Div, Div | None])
+    intervals: dict[TDim, Interval] = field(default_factory=dict[TDim, Interval])
+    verdicts: dict[tuple[str, TDim], Verdict] = field(default_factory=dict[tuple[str, TDim], Verdict])
+
+
+class SymbolScope:
+    """Symbols by name, and the assumptions that every dim of the scope may rely on."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, Symbol] = {}
+        self._assumptions: tuple[TDim, ...] = ()
+        self.premises: tuple[TDim, ...] = ()
+        """Dims that are >= 0 by assumption."""
+        self.joint: tuple[TDim, ...] = ()
+        """The premises that are linear in two or more symbols."""
+        self.ranges: dict[Symbol, Interval] = {}
+        """Least and greatest value of symbols that assumptions speak of."""
+        self.cache = Cache()
+
+    def symbol(self, name: str) -> Symbol:
+        """The symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
+        if name not in self._symbols:
+            if not name or "`" in name:
+                raise DimError(f"{name!r} cannot name a symbol; it must not be empty or hold a backquote")
+            self._symbols[name] = Symbol(name, self)
+        return self._symbols[name]
+
+    def parse(self, text: str) -> TDim:
+        """Read an expression such as `(S+23)/2-1`; unknown names become symbols."""
+        return parse(text, self)
+
+    @property
+    def assumptions(self) -> tuple[TDim, ...]:
+        """What was assumed and not known before, as 0/1-valued dims."""
+        return self._assumptions
+
+    def assume(self, condition: str | TDim) -> None:
+        """Rely on a comparison (>=, >, <=, <, ==) from now on.
+
+        Raises DimError if it is no comparison or contradicts what was assumed before.
+        """
+        test = self.parse(condition) if isinstance(condition, str) else condition
+        if test == 1:
+            return
+        added = _as_premises(test) if test != 0 else None
+        if added is None:
+            raise self._contradiction(condition)
+        premises = self.premises + added
+        ranges = dict(self.ranges)
+        for symbol in sorted(_connected(test.symbols, premises), key=str):
+            extent = extent_under(TDim.of(symbol), premises)
+            if extent is None:
+                raise self._contradiction(condition)
+            ranges[symbol] = extent.low, extent.high
+        self._assumptions += (test,)
+        self.premises, self.ranges, self.cache = premises, ranges, Cache()
+        self.joint = tuple(p for p in premises if len(p.symbols) > 1 and _is_linear(p))
+
+    def _contradiction(self, condition: str | TDim) -> DimError:
+        known = ", ".join(map(str, self._assumptions)) or "nothing"
+        return DimError(f"assumption {condition} can never hold (already assumed: {known}); drop one of them")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (tuple(self._symbols), tuple(map(str, self._assumptions)))
+
+    def __copy__(self) -> SymbolScope:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SymbolScope:
+        return self
+
+
+def _restore(names: tuple[str, ...], assumptions: tuple[str, ...]) -> SymbolScope:
+    scope = SymbolScope()
+    for name in names:
+        scope.symbol(name)
+    for assumption in assumptions:
+        scope.assume(assumption)
+    return scope
+
+
+def _as_premises(test: TDim) -> tuple[TDim, ...]:
+    """Dims whose being >= 0 is what the 0/1-valued dim states."""
+    if len(test.terms) == 1 and len(test.terms[0][0]) == 1:
+        (atom,), coefficient = test.terms[0]
+        match atom, coefficient, test.const:
+            case Ge(), 1, 0:
+                return (atom.diff,)
+            case Ge(), -1, 1:
+                return (-1 - atom.diff,)
+            case Eq(), 1, 0:
+                return atom.diff, -atom.diff
+            case _:
+                pass
+    raise DimError(f"cannot assume {test}; give one comparison with >=, >, <=, < or ==")
+
+
+def _is_linear(dim: TDim) -> bool:
+    return all(len(monomial) == 1 and isinstance(monomial[0], Symbol) for monomial, _ in dim.terms)
+
+
+def _connected(symbols: Iterable[Symbol], premises: tuple[TDim, ...]) -> set[Symbol]:
+    """The symbols that premises tie to the given ones."""
+    found = set(symbols)
+    while True:
+        wider = found.union(*(p.symbols for p in premises if p.symbols & found))
+        if wider == found:
+            return found
+        found = wider

@@ -1,0 +1,71 @@
+"""Graphs as text and as pictures, whatever their facts and ops."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from pulse.graph import Graph, Node, OutletId
+
+
+class Described(Protocol):
+    """What a dump needs of an op."""
+
+    @property
+    def name(self) -> str: ...
+
+    def detail(self) -> str: ...
+
+
+F = TypeVar("F")
+O = TypeVar("O", bound=Described)
+
+
+def text(graph: Graph[F, O], title: str = "graph") -> str:
+    """One aligned line for each node, each after what it reads.
+
+    id, name, op, attributes, wires read, facts of the outputs; the outputs of the model in the last line.
+    """
+    rows = [_row(graph, graph.nodes[node_id]) for node_id in _all(graph)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [f"{title}: {len(rows)} nodes"]
+    for row in rows:
+        lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+    names = (
+        name if name == graph.label(outlet) else f"{name} = {graph.label(outlet)}"
+        for name, outlet in zip(graph.output_names, graph.outputs)
+    )
+    return "\n".join([*lines, f"outputs: {', '.join(names)}".rstrip()]) + "\n"
+
+
+def _row(graph: Graph[F, O], node: Node[F, O]) -> Sequence[str]:
+    read = ", ".join(graph.label(outlet) for outlet in node.inputs)
+    facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
+    return str(node.id), node.name, node.op.name, node.op.detail(), f"({read})", f"-> {facts}"
+
+
+def _all(graph: Graph[F, O]) -> list[int]:
+    """Every node that is not retired, each after what it reads."""
+    return graph.order([OutletId(node.id) for node in graph.nodes if node.outputs])
+
+
+def dot(graph: Graph[F, O], title: str = "graph") -> str:
+    """The graph in the language of Graphviz; edges carry the facts of their wires."""
+    lines = [f"digraph {_quoted(title)} {{", "  node [shape=box];"]
+    for node_id in _all(graph):
+        node = graph.nodes[node_id]
+        label = "\n".join(part for part in (node.name, node.op.name, node.op.detail()) if part)
+        lines.append(f"  n{node_id} [label={_quoted(label)}];")
+        lines.extend(f"  n{outlet.node} -> n{node_id} {_edge(graph, outlet)};" for outlet in node.inputs)
+    for number, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
+        lines.append(f"  out{number} [label={_quoted(name)}, shape=oval];")
+        lines.append(f"  n{outlet.node} -> out{number} {_edge(graph, outlet)};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _edge(graph: Graph[F, O], outlet: OutletId) -> str:
+    return f"[label={_quoted(str(graph.fact(outlet)))}]"
+
+
+def _quoted(content: str) -> str:
+    """A Graphviz string that shows ``content`` as it is."""
+    escaped = content.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,68 @@
+"""Every exception that a user can cause.
+
+PulseError
+├── LoadError        a file or model that cannot be read, or operators that are not covered
+├── FactError        shapes or types that contradict each other
+├── DimError         symbolic arithmetic that has no answer
+├── PulsifyError     a model, or a pulse, that cannot be streamed
+├── CompileError     a pulsed model that the chosen backend cannot run
+├── InputError       arrays or audio of the wrong shape, type, rate or content
+└── DivergenceError  a stream that differs from its offline model
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class PulseError(Exception):
+    """The root of every exception that a user can cause."""
+
+
+class LoadError(PulseError):
+    """A model that cannot be read."""
+
+
+class FactError(PulseError):
+    """Shapes or types that contradict each other."""
+
+
+class DimError(PulseError):
+    """Symbolic arithmetic that has no answer."""
+
+
+class CompileError(PulseError):
+    """A pulsed model that the chosen backend cannot run."""
+
+
+class InputError(PulseError):
+    """Arrays or audio of the wrong shape, type, rate or content."""
+
+
+class DivergenceError(PulseError):
+    """A stream that differs from its offline model."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why one node cannot be streamed, and what would help."""
+
+    node: str
+    op: str
+    axis: int | None
+    relation: str
+    reason: str
+    help: str
+
+    def __str__(self) -> str:
+        where = f"{self.node} ({self.op})"
+        if self.axis is not None:
+            where += f", stream axis {self.axis}"
+        return f"{where}: {self.relation}: {self.reason}; {self.help}"
+
+
+class PulsifyError(PulseError):
+    """A model, or a pulse, that cannot be streamed; ``refusals`` has one entry per failing node."""
+
+    def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__("\n".join([message, *(f"  {refusal}" for refusal in self.refusals)]))

@@ -1,0 +1,158 @@
+"""What is known of a wire."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, FactError
+
+Array: TypeAlias = NDArray[Any]
+DType: TypeAlias = np.dtype[Any]
+Shape: TypeAlias = tuple[TDim, ...]
+
+DTYPES: dict[str, DType] = {
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "u8": np.dtype(np.uint8),
+    "u16": np.dtype(np.uint16),
+    "u32": np.dtype(np.uint32),
+    "u64": np.dtype(np.uint64),
+    "bool": np.dtype(np.bool_),
+}
+_DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+
+def dtype_name(dtype: DType) -> str:
+    """The short name of a type: f32, i64, bool …"""
+    return _DTYPE_NAMES.get(dtype, dtype.name)
+
+
+def shape_of(*dims: TDim | Symbol | int) -> Shape:
+    """A shape from integers, symbols and dims."""
+    return tuple(TDim.of(dim) for dim in dims)
+
+
+def shape_text(shape: Sequence[TDim | int]) -> str:
+    """A shape as people write it: 1,80,T."""
+    return ",".join(str(dim) for dim in shape)
+
+
+def is_symbolic(value: Array) -> bool:
+    """Whether a tensor holds dims rather than numbers."""
+    return value.dtype == object
+
+
+@dataclass(frozen=True, eq=False)
+class TypedFact:
+    """The type and shape of a wire, and its value where that is known before running.
+
+    ``value`` is an array of ``dtype``; for ``i64`` it may be an array of TDim (numpy object dtype) instead.
+    """
+
+    dtype: DType
+    shape: Shape
+    value: Array | None = None
+
+    @classmethod
+    def of(cls, value: Array) -> "TypedFact":
+        """The fact of a known tensor."""
+        dtype = np.dtype(np.int64) if is_symbolic(value) else value.dtype
+        return cls(dtype, shape_of(*value.shape), value)
+
+    @classmethod
+    def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
+        """``1,80,T,f32``: dims, then a type (f32 where none is given). Raises FactError."""
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        dtype = DTYPES["f32"]
+        if parts and parts[-1] in DTYPES:
+            dtype = DTYPES[parts.pop()]
+        try:
+            return cls(dtype, tuple(scope.parse(part) for part in parts))
+        except DimError as error:
+            raise FactError(f"{text!r} is not a shape such as '1,80,T,f32': {error}") from error
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def agrees(self, other: "TypedFact") -> bool:
+        """Whether type and shape are the same, for every allowed value of the symbols."""
+        if self.dtype != other.dtype or self.rank != other.rank:
+            return False
+        return all(a == b or a.prove_eq(b).yes for a, b in zip(self.shape, other.shape))
+
+    def symbolic_axes(self, symbol: Symbol) -> list[int]:
+        """The axes whose length depends on a symbol."""
+        return [axis for axis, dim in enumerate(self.shape) if symbol in dim.symbols]
+
+    def __str__(self) -> str:
+        text = f"{shape_text(self.shape)},{dtype_name(self.dtype)}" if self.shape else dtype_name(self.dtype)
+        if self.value is not None and self.value.size <= 8:
+            text += f" = {self.value.tolist() if not is_symbolic(self.value) else symbolic_text(self.value)}"
+        return text
+
+
+def symbolic_text(value: Array) -> str:
+    """A tensor of dims as text."""
+    return "[" + ", ".join(str(dim) for dim in value.ravel()) + "]"
+
+
+@dataclass(frozen=True)
+class StreamFact:
+    """How a pulsed wire lies in time.
+
+    axis     the stream axis
+    length   frames of the whole stream, a function of the stream's symbol
+    rate     frames for each frame of the symbol
+    offset   frame j of the offline tensor is at index j + offset of the concatenated pulses.
+             A positive offset is a delay; a negative one is a lead: that many frames are never sent,
+             because they are known before the stream begins, and stand in ``prefix``.
+    prefix   the frames of a lead, an array with -offset frames along ``axis``
+    """
+
+    axis: int
+    length: TDim
+    rate: Fraction
+    offset: int
+    prefix: Array | None = None
+
+    @property
+    def lead(self) -> int:
+        """How many leading frames are known before the stream begins."""
+        return max(0, -self.offset)
+
+    def __str__(self) -> str:
+        text = f"axis {self.axis}, length {self.length}, rate {self.rate}, "
+        return text + (f"lead {self.lead}" if self.offset < 0 else f"delay {self.offset}")
+
+
+@dataclass(frozen=True, eq=False)
+class PulsedFact(TypedFact):
+    """A wire of a pulsed model: a typed fact of constant shape, and its place in time if it is a stream."""
+
+    stream: StreamFact | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape, in numbers."""
+        return tuple(int(dim) for dim in self.shape)
+
+    @property
+    def frames(self) -> int:
+        """Frames in each pulse."""
+        return int(self.shape[self.stream.axis]) if self.stream is not None else 0
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return text if self.stream is None else f"{text} [{self.stream}]"

@@ -1,0 +1,212 @@
+"""The graph: nodes, their outlets, and who reads them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from pulse.errors import PulseError
+
+F = TypeVar("F")
+O = TypeVar("O")
+
+
+class OutletId(NamedTuple):
+    """One output of one node."""
+
+    node: int
+    slot: int = 0
+
+
+class InletId(NamedTuple):
+    """One input of one node."""
+
+    node: int
+    slot: int
+
+
+@dataclass
+class Outlet(Generic[F]):
+    """What is known of a wire, and the inlets that read it."""
+
+    fact: F
+    successors: list[InletId] = field(default_factory=list[InletId])
+
+
+@dataclass
+class Node(Generic[F, O]):
+    """An operation, the outlets it reads and the outlets it makes."""
+
+    id: int
+    name: str
+    op: O
+    inputs: list[OutletId]
+    outputs: list[Outlet[F]]
+
+
+class Graph(Generic[F, O]):
+    """Nodes in the order of their creation, the model's inputs and its outputs.
+
+    Successors say the same as the nodes' inputs the other way round; ``check`` proves it.
+    A node never reads a later node until a patch is applied; ``order`` is always a topological one.
+    A retired node keeps its place and its id, but has no outputs and no inputs.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[Node[F, O]] = []
+        self.inputs: list[OutletId] = []
+        self.outputs: list[OutletId] = []
+        self.output_names: list[str] = []
+        self._names: set[str] = set()
+
+    def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
+        """Append a node; the outlets it makes, one for each fact."""
+        sources = [self.outlet(outlet) for outlet in inputs]
+        node = Node(len(self.nodes), self.unique(name), op, list(inputs), [Outlet(fact) for fact in facts])
+        for slot, source in enumerate(sources):
+            source.successors.append(InletId(node.id, slot))
+        self.nodes.append(node)
+        self._names.add(node.name)
+        return [OutletId(node.id, slot) for slot in range(len(facts))]
+
+    def unique(self, name: str) -> str:
+        """``name``, with a number where it is taken."""
+        if name not in self._names:
+            return name
+        number = 1
+        while f"{name}.{number}" in self._names:
+            number += 1
+        return f"{name}.{number}"
+
+    def set_outputs(self, outputs: Sequence[OutletId], names: Sequence[str] | None = None) -> None:
+        """Make any outlets the outputs of the model."""
+        for outlet in outputs:
+            self.outlet(outlet)
+        chosen = [self.label(outlet) for outlet in outputs] if names is None else list(names)
+        if len(chosen) != len(outputs) or len(set(chosen)) != len(chosen):
+            raise PulseError(f"outputs need one distinct name each, got {chosen}")
+        self.outputs = list(outputs)
+        self.output_names = chosen
+
+    def node(self, outlet: OutletId) -> Node[F, O]:
+        """The node that makes an outlet."""
+        return self.nodes[outlet.node]
+
+    def outlet(self, outlet: OutletId) -> Outlet[F]:
+        """The outlet itself."""
+        try:
+            return self.nodes[outlet.node].outputs[outlet.slot]
+        except IndexError:
+            raise PulseError(f"no outlet {outlet} in a graph of {len(self.nodes)} nodes") from None
+
+    def fact(self, outlet: OutletId) -> F:
+        """What is known of an outlet."""
+        return self.outlet(outlet).fact
+
+    def input_facts(self, node: Node[F, O]) -> list[F]:
+        """What is known of the wires that a node reads."""
+        return [self.fact(outlet) for outlet in node.inputs]
+
+    def label(self, outlet: OutletId) -> str:
+        """The wire's name: its node's, with the slot where there are several."""
+        node = self.node(outlet)
+        return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
+
+    def find(self, label: str) -> OutletId:
+        """The outlet of a name: an output's, or a wire's label."""
+        if label in self.output_names:
+            return self.outputs[self.output_names.index(label)]
+        for node in self.nodes:
+            for slot in range(len(node.outputs)):
+                if self.label(OutletId(node.id, slot)) == label:
+                    return OutletId(node.id, slot)
+        raise PulseError(f"no wire is called {label!r}")
+
+    def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
+        """The nodes that the targets (the outputs by default) need, each after what it reads."""
+        goal = self.outputs if targets is None else targets
+        state: dict[int, int] = {}
+        order: list[int] = []
+        for outlet in goal:
+            stack = [(outlet.node, 0)]
+            while stack:
+                node_id, next_input = stack.pop()
+                if next_input == 0 and state.get(node_id) == 2:
+                    continue
+                state[node_id] = 1
+                inputs = self.nodes[node_id].inputs
+                while next_input < len(inputs) and state.get(inputs[next_input].node) == 2:
+                    next_input += 1
+                if next_input == len(inputs):
+                    state[node_id] = 2
+                    order.append(node_id)
+                    continue
+                child = inputs[next_input].node
+                if state.get(child) == 1:
+                    raise PulseError(f"the graph has a cycle through {self.nodes[child].name}")
+                stack.append((node_id, next_input + 1))
+                stack.append((child, 0))
+        return order
+
+    def wires(self) -> Iterator[OutletId]:
+        """Every outlet, in the order of the nodes."""
+        for node in self.nodes:
+            for slot in range(len(node.outputs)):
+                yield OutletId(node.id, slot)
+
+    def redirect(self, old: OutletId, new: OutletId, before: int | None = None) -> None:
+        """Let the readers of ``old``, outputs of the model included, read ``new``.
+
+        before  only the readers with a smaller id; all of them by default
+        """
+        if old == new:
+            return
+        source, target = self.outlet(old), self.outlet(new)
+        moved = [inlet for inlet in source.successors if before is None or inlet.node < before]
+        source.successors = [inlet for inlet in source.successors if inlet not in moved]
+        for inlet in moved:
+            self.nodes[inlet.node].inputs[inlet.slot] = new
+            target.successors.append(inlet)
+        self.outputs = [new if outlet == old else outlet for outlet in self.outputs]
+
+    def retire(self, node_id: int) -> None:
+        """Take a node out if nobody reads it, then what only it read; their names are free again.
+
+        Inputs and outputs of the model stay.
+        """
+        doomed = [node_id]
+        while doomed:
+            node = self.nodes[doomed.pop()]
+            wires = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
+            if not wires or any(
+                self.outlet(wire).successors or wire in self.outputs or wire in self.inputs for wire in wires
+            ):
+                continue
+            for slot, outlet in enumerate(node.inputs):
+                self.outlet(outlet).successors.remove(InletId(node.id, slot))
+                doomed.append(outlet.node)
+            node.inputs, node.outputs = [], []
+            self._names.discard(node.name)
+
+    def rename(self, node_id: int, name: str) -> None:
+        """Give a node another name, with a number where it is taken."""
+        node = self.nodes[node_id]
+        self._names.discard(node.name)
+        node.name = self.unique(name)
+        self._names.add(node.name)
+
+    def check(self) -> None:
+        """Prove that successors and inputs say the same, and that names and outputs are sound."""
+        told = sorted(
+            (outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors
+        )
+        true = sorted(
+            (outlet, InletId(node.id, slot)) for node in self.nodes for slot, outlet in enumerate(node.inputs)
+        )
+        if told != true:
+            raise PulseError(f"successors are wrong: {set(told) ^ set(true)}")
+        names = [node.name for node in self.nodes if node.outputs]
+        if len(set(names)) != len(names):
+            raise PulseError("two nodes share a name")
+        for outlet in (*self.inputs, *self.outputs):
+            self.outlet(outlet)
+        self.order([OutletId(node.id) for node in self.nodes if node.outputs])

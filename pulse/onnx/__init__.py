@@ -1,0 +1,1 @@
+"""The ONNX reader: one function for each operator, by family."""

@@ -1,0 +1,89 @@
+"""Constants, shapes as tensors, and ranges."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.dim import TDim, ceil_div, dim_max
+from pulse.facts import Array, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.position import Range
+from pulse.ops.shape import Expand, volume
+
+
+@onnx_op("Constant")
+def constant(node: NodeContext) -> OutletId:
+    """A tensor, a number or a list of numbers."""
+    if "value" in node.attributes:
+        return node.constant(node.tensor("value"))
+    if "value_int" in node.attributes:
+        return node.constant(np.array(node.integer("value_int"), dtype=np.int64))
+    if "value_ints" in node.attributes:
+        return node.constant(np.array(node.integer_list("value_ints"), dtype=np.int64))
+    if "value_float" in node.attributes:
+        return node.constant(np.array(node.real("value_float"), dtype=np.float32))
+    if "value_floats" in node.attributes:
+        return node.constant(np.array(node.real_list("value_floats"), dtype=np.float32))
+    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not covered")
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(node: NodeContext) -> OutletId:
+    """One number, everywhere."""
+    value = node.tensor("value", np.zeros(1, dtype=np.float32))
+    if value.size != 1:
+        raise node.error("attribute value must be a tensor of one element")
+    return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
+
+
+@onnx_op("Shape")
+def shape(node: NodeContext) -> OutletId:
+    """The dims of a tensor, symbolic ones as they are."""
+    dims = node.fact(0).shape
+    return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
+
+
+@onnx_op("Size")
+def size(node: NodeContext) -> OutletId:
+    """The number of elements."""
+    return _scalar_dim(node, volume(node.fact(0).shape))
+
+
+def _scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
+    value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
+    return node.constant(value, suffix)
+
+
+@onnx_op("Range")
+def range_(node: NodeContext) -> OutletId:
+    """Numbers at even distances; the length may be symbolic."""
+    values = [node.value(slot) for slot in range(3)]
+    if any(value is None for value in values):
+        raise node.error(
+            "its length is computed while running (through floats, or from data), so its shape is not known; "
+            "compute start, limit and delta by integer arithmetic on shapes"
+        )
+    numbers = [value for value in values if value is not None]
+    if not any(is_symbolic(value) for value in numbers):
+        start, limit, delta = (value.reshape(()).item() for value in numbers)
+        count = max(0, math.ceil((limit - start) / delta)) if delta else 0
+        return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
+    return _symbolic_range(node, [TDim.of(value.reshape(()).item()) for value in numbers])
+
+
+def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
+    start, limit, delta = ends
+    if not delta.is_const or delta == 0:
+        raise node.error(f"its delta {delta} must be a constant other than 0")
+    step = int(delta)
+    extent = limit - start if step > 0 else start - limit
+    length = dim_max(0, ceil_div(extent, abs(step)))
+    dtype = np.dtype(np.int64)
+    if start.is_const:
+        return node.wire(Range(int(start), step, length, dtype), [])
+    steps = node.wire(Range(0, step, length, dtype), [], "steps")
+    return node.wire(Elementwise("add"), [steps, _scalar_dim(node, start, "start")])

@@ -1,0 +1,18 @@
+"""Every family of translators; importing this registers them."""
+
+from types import ModuleType
+
+from pulse.onnx import constants, conv, elementwise, matmul, norm, pad, pool, reduce, shape, slicing
+
+FAMILIES: tuple[ModuleType, ...] = (
+    constants,
+    conv,
+    elementwise,
+    matmul,
+    norm,
+    pad,
+    pool,
+    reduce,
+    shape,
+    slicing,
+)

@@ -1,0 +1,163 @@
+"""Read an ONNX file into a Model."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnx.inliner
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, helper
+
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.model import Constant, InferenceFact, Input, Model, ModelGraph
+from pulse.onnx import families as families
+from pulse.onnx.inputs import input_facts
+from pulse.onnx.node import DEFAULT_DOMAINS, OnnxOp
+from pulse.onnx.tensors import tensor_value
+
+if TYPE_CHECKING:
+    from pulse.model import ModelSource
+
+OPSETS = range(7, 29)
+"""The versions of the default domain that the translators know."""
+
+
+def read(source: "ModelSource", inputs: Mapping[str, str]) -> Model:
+    """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
+    proto, title, folder = _parse(source)
+    if proto.functions:
+        proto = onnx.inliner.inline_local_functions(proto)
+    scope = SymbolScope()
+    facts = input_facts(proto.graph, inputs, scope)
+    builder = _Builder(_opsets(proto, title), folder, title)
+    builder.read(proto.graph, facts)
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    return Model(builder.graph, scope, title, metadata)
+
+
+def _parse(source: "ModelSource") -> tuple[ModelProto, str, Path | None]:
+    if isinstance(source, ModelProto):
+        return _checked(source, "the model"), source.graph.name or "model", None
+    if isinstance(source, bytes):
+        proto = _decode(source, "these bytes")
+        return proto, proto.graph.name or "model", None
+    path = Path(os.fspath(source))
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except IsADirectoryError:
+        raise LoadError(f"{path}: is a folder; give the .onnx file in it") from None
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+    return _decode(data, str(path)), path.stem, path.parent
+
+
+def _decode(data: bytes, what: str) -> ModelProto:
+    try:
+        return _checked(ModelProto.FromString(data), what)
+    except DecodeError:
+        raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
+
+
+def _checked(proto: ModelProto, what: str) -> ModelProto:
+    if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
+        raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
+    return proto
+
+
+def _opsets(proto: ModelProto, title: str) -> dict[str, int]:
+    opsets = {entry.domain: entry.version for entry in proto.opset_import}
+    version = opsets.get("", opsets.get("ai.onnx"))
+    if version is not None and version not in OPSETS:
+        raise LoadError(
+            f"{title}: opset {version} is not covered; convert it to one of {OPSETS[0]} to {OPSETS[-1]}, "
+            "with onnx.version_converter or by exporting again"
+        )
+    for domain in DEFAULT_DOMAINS:
+        opsets.setdefault(domain, version or OPSETS[0])
+    return opsets
+
+
+class _Builder:
+    """Grows the graph of a Model from a GraphProto."""
+
+    def __init__(self, opsets: Mapping[str, int], folder: Path | None, title: str) -> None:
+        self.graph = ModelGraph()
+        self._opsets = opsets
+        self._folder = folder
+        self._title = title
+        self._values: dict[str, OutletId] = {}
+
+    def read(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> None:
+        if proto.sparse_initializer:
+            raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
+        for name, fact in inputs.items():
+            (outlet,) = self.graph.add(name, Input(fact), (), [fact])
+            self.graph.inputs.append(outlet)
+            self._define(name, outlet)
+        for tensor in proto.initializer:
+            self._constant(tensor.name, tensor_value(tensor, self._folder, f"initializer {tensor.name}"))
+        for node in proto.node:
+            self._node(node)
+        outputs = [value.name for value in proto.output]
+        self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
+
+    def _define(self, name: str, outlet: OutletId) -> None:
+        if name in self._values:
+            raise LoadError(
+                f"{self._title}: two nodes make the value {name!r}; the file is broken, export it again"
+            )
+        self._values[name] = outlet
+
+    def _value(self, name: str, reader: str) -> OutletId:
+        if name not in self._values:
+            raise LoadError(
+                f"{self._title}: {reader} reads {name!r}, which nothing before it makes; export it again"
+            )
+        return self._values[name]
+
+    def _constant(self, name: str, value: Array) -> None:
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
+        (outlet,) = self.graph.add(name, Constant(value), (), [fact])
+        self._define(name, outlet)
+
+    def _node(self, node: NodeProto) -> None:
+        what = node.name or (node.output[0] if node.output else node.op_type)
+        named = [name for name in node.input if name]
+        places = iter(range(len(named)))
+        op = OnnxOp(
+            node.op_type,
+            node.domain,
+            self._opsets.get(node.domain, 1),
+            node.name,
+            {entry.name: self._attribute(entry, what) for entry in node.attribute},
+            tuple(next(places) if name else None for name in node.input),
+            tuple(node.output),
+        )
+        reads = [self._value(name, what) for name in named]
+        label = next((name for name in node.output if name), what)
+        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in node.output])
+        for name, outlet in zip(node.output, outlets):
+            if name:
+                self._define(name, outlet)
+
+    def _attribute(self, attribute: AttributeProto, what: str) -> Any:
+        where = f"{what}, attribute {attribute.name}"
+        if attribute.type == AttributeProto.TENSOR:
+            return tensor_value(attribute.t, self._folder, where)
+        if attribute.type == AttributeProto.GRAPH:
+            return attribute.g
+        try:
+            value: Any = helper.get_attribute_value(attribute)
+        except (ValueError, TypeError) as error:
+            raise LoadError(f"{where}: cannot be read ({error}); export the model again") from error
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        if attribute.type == AttributeProto.STRINGS:
+            return [text.decode(errors="replace") for text in value]
+        return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value

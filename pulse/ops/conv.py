@@ -1,0 +1,240 @@
+"""Convolutions and their transposes over any number of spatial axes."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op, unify
+from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+
+Pads = tuple[tuple[TDim, TDim], ...]
+
+
+def no_pads(rank: int) -> Pads:
+    """No padding on any of the spatial axes."""
+    return ((TDim.of(0), TDim.of(0)),) * rank
+
+
+def pads_text(pads: Pads) -> str:
+    """Padding of each axis as before:after."""
+    return " ".join(f"{before}:{after}" for before, after in pads)
+
+
+def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
+    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view. Raises ValueError if too short."""
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    axes = tuple(range(x.ndim - len(kernel), x.ndim))
+    view = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
+    lead = (slice(None),) * (x.ndim - len(kernel))
+    view = view[lead + tuple(slice(None, None, stride) for stride in strides)]
+    return view[(Ellipsis, *(slice(None, None, dilation) for dilation in dilations))]
+
+
+def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
+    """Pad the last axes with a constant."""
+    amounts = [(before.eval(env), after.eval(env)) for before, after in pads]
+    if not any(itertools.chain.from_iterable(amounts)):
+        return x
+    return np.pad(x, [(0, 0)] * (x.ndim - len(pads)) + amounts, constant_values=fill)
+
+
+def matrix_type(x: Array) -> np.dtype[np.float64] | np.dtype[np.generic]:
+    """The type in which the oracle sums: wide for floats."""
+    return np.dtype(np.float64) if np.issubdtype(x.dtype, np.floating) else x.dtype
+
+
+@dataclass(frozen=True)
+class Conv(Op):
+    """Slide kernels over the spatial axes.
+
+    y[n, o, u...] = b[o] + sum_ck w[o, c, k...] * x[n, g*C/group + c, u*stride + k*dilation - before]
+
+    Inputs   x [N, C, X...], w [O, C/group, K...], b [O] (optional), of one float type
+    Output   y [N, O, U...],  U = (before + X + after - span) // stride + 1,  span = (K-1)*dilation + 1
+    Stream   window(span, stride) on a spatial axis, pointwise on N; whole on C
+    Raises   FactError: channels or ranks differ
+    Source   ONNX Conv-22
+    """
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: Pads
+    group: int = 1
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, w = inputs[0], inputs[1]
+        rank = len(self.strides)
+        if x.rank != rank + 2 or w.rank != rank + 2:
+            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+        unify(x.shape[1], w.shape[1] * self.group, "input channels")
+        if int(w.shape[0]) % self.group:
+            raise FactError(f"{w.shape[0]} output channels do not divide into {self.group} groups")
+        if len(inputs) > 2:
+            unify(inputs[2].shape[0], w.shape[0], "bias")
+        spatial = [
+            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis, w)) // self.strides[axis] + 1
+            for axis in range(rank)
+        ]
+        return [TypedFact(x.dtype, (x.shape[0], w.shape[0], *spatial))]
+
+    def span(self, axis: int, w: TypedFact) -> int:
+        """Input frames that one output frame sees along a spatial axis."""
+        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, w = inputs[0], inputs[1]
+        wide = matrix_type(x)
+        padded = pad_spatial(x, self.pads, env).astype(wide, copy=False)
+        batch, channels = padded.shape[:2]
+        kernel = w.shape[2:]
+        view = windows(padded, kernel, self.strides, self.dilations)
+        out = view.shape[2 : 2 + len(kernel)]
+        per_group = channels // self.group
+        rows = view.reshape(batch, self.group, per_group, *out, *kernel)
+        spatial, taps = list(range(3, 3 + len(out))), list(range(3 + len(out), 3 + 2 * len(out)))
+        rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), -1)
+        matrix = w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
+        y = (rows @ matrix).reshape(self.group, batch, *out, -1)
+        y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
+        if len(inputs) > 2:
+            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(out))
+        return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None or any(other is not None for other in axes[1:]):
+            return Whole("the kernel itself is a stream", "give the kernel as a constant")
+        if axis == 0:
+            return Pointwise((0,))
+        if axis == 1:
+            return Whole("a convolution mixes all channels, and time is its channel axis", "convolve over time")
+        spatial = axis - 2
+        before, after = self.pads[spatial]
+        return Window(
+            axis,
+            span=self.span(spatial, inputs[1]),
+            stride=self.strides[spatial],
+            ends=Ends(axis, before, after),
+            op=replace(self, pads=without_pad(self.pads, spatial)),
+        )
+
+    def detail(self) -> str:
+        text = f"strides {list(self.strides)} dilations {list(self.dilations)} pads {pads_text(self.pads)}"
+        return text + (f" group {self.group}" if self.group > 1 else "")
+
+
+def without_pad(pads: Pads, spatial: int) -> Pads:
+    """The pads with those of one axis taken away."""
+    none = (TDim.of(0), TDim.of(0))
+    return tuple(none if axis == spatial else pad for axis, pad in enumerate(pads))
+
+
+@dataclass(frozen=True)
+class ConvTranspose(Op):
+    """Spread each input frame over a kernel and add what overlaps.
+
+    y[n, o, i*stride + k*dilation - before...] += w[c, o, k...] * x[n, c, i...], plus b[o]
+
+    Inputs   x [N, C, X...], w [C, O/group, K...], b [O] (optional), of one float type
+    Output   y [N, O, U...],  U = (X-1)*stride + span + output_padding - before - after
+    Stream   window of ceil(span/stride) input frames for each ``stride`` output frames
+    Raises   FactError: channels or ranks differ
+    Source   ONNX ConvTranspose-22
+    """
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: Pads
+    output_padding: tuple[int, ...]
+    group: int = 1
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, w = inputs[0], inputs[1]
+        rank = len(self.strides)
+        if x.rank != rank + 2 or w.rank != rank + 2:
+            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+        unify(x.shape[1], w.shape[0], "input channels")
+        if int(w.shape[0]) % self.group:
+            raise FactError(f"{w.shape[0]} input channels do not divide into {self.group} groups")
+        if len(inputs) > 2:
+            unify(inputs[2].shape[0], w.shape[1] * self.group, "bias")
+        spatial = [
+            (x.shape[axis + 2] - 1) * self.strides[axis]
+            + self.span(axis, w)
+            + self.output_padding[axis]
+            - sum(self.pads[axis], TDim.of(0))
+            for axis in range(rank)
+        ]
+        return [TypedFact(x.dtype, (x.shape[0], w.shape[1] * self.group, *spatial))]
+
+    def span(self, axis: int, w: TypedFact) -> int:
+        """Output frames that one input frame reaches along a spatial axis."""
+        return (int(w.shape[axis + 2]) - 1) * self.dilations[axis] + 1
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, w = inputs[0], inputs[1]
+        wide = matrix_type(x)
+        kernel, sizes = w.shape[2:], x.shape[2:]
+        spans = [(k - 1) * d + 1 for k, d in zip(kernel, self.dilations)]
+        full = [
+            max(size - 1, 0) * stride + span + extra
+            for size, stride, span, extra in zip(sizes, self.strides, spans, self.output_padding)
+        ]
+        groups, per_group = self.group, w.shape[1]
+        grouped = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
+        matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
+        columns = np.einsum("ngci,gco->ngoi", grouped, matrix, optimize=True)
+        columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
+        y = np.zeros((x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide)
+        for tap in itertools.product(*(range(k) for k in kernel)):
+            target = tuple(
+                slice(t * d, t * d + (size - 1) * stride + 1, stride) if size else slice(0, 0)
+                for t, d, size, stride in zip(tap, self.dilations, sizes, self.strides)
+            )
+            y[(slice(None), slice(None), *target)] += columns[(slice(None), slice(None), *tap)]
+        crop = tuple(
+            slice(before.eval(env), size - after.eval(env)) for (before, after), size in zip(self.pads, full)
+        )
+        y = y[(slice(None), slice(None), *crop)]
+        if len(inputs) > 2:
+            y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(kernel))
+        return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None or any(other is not None for other in axes[1:]):
+            return Whole("the kernel itself is a stream", "give the kernel as a constant")
+        if axis == 0:
+            return Pointwise((0,))
+        if axis == 1:
+            return Whole("a convolution mixes all channels, and time is its channel axis", "convolve over time")
+        spatial = axis - 2
+        span, stride = self.span(spatial, inputs[1]), self.strides[spatial]
+        reach = max(0, -(-(span - stride) // stride))
+        before = self.pads[spatial][0]
+        if not before.is_const:
+            return Whole(f"its padding {before} depends on the length of the stream", "use a constant padding")
+        inner = (TDim.of(reach * stride), TDim.of(max(0, span - stride)))
+        pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
+        extra = tuple(
+            max(0, stride - span) if i == spatial else size for i, size in enumerate(self.output_padding)
+        )
+        return Window(
+            axis,
+            span=reach + 1,
+            up=stride,
+            skip=int(before),
+            ends=Ends(axis, TDim.of(reach), TDim.of(reach + self.output_padding[spatial])),
+            op=replace(self, pads=pads, output_padding=extra),
+        )
+
+    def detail(self) -> str:
+        text = f"strides {list(self.strides)} dilations {list(self.dilations)} pads {pads_text(self.pads)}"
+        text += f" output_padding {list(self.output_padding)}" if any(self.output_padding) else ""
+        return text + (f" group {self.group}" if self.group > 1 else "")

@@ -1,0 +1,84 @@
+"""Memory of past frames."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, TypedFact
+from pulse.ops.stateful import Clock, Stateful, frames_at
+
+
+@dataclass(frozen=True, eq=False)
+class Delay(Stateful):
+    """The stream ``delay`` frames later, each pulse preceded by the ``overlap`` frames before it.
+
+    Input    x [..., P, ...]
+    Output   y [..., overlap + P, ...]: frames ``n*P - delay - overlap .. (n+1)*P - delay`` of the stream
+    State    the last delay + overlap frames, at first ``initial``
+    """
+
+    axis: int
+    delay: int
+    overlap: int
+    initial: Array
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        shape = list(x.shape)
+        shape[self.axis] = shape[self.axis] + self.overlap
+        return [TypedFact(x.dtype, tuple(shape))]
+
+    def begin(self) -> list[Array]:
+        return [self.initial.copy()]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        seen = np.concatenate([state[0], x], self.axis)
+        frames = x.shape[self.axis]
+        state[0] = frames_at(seen, self.axis, frames, seen.shape[self.axis]).copy()
+        return [frames_at(seen, self.axis, 0, frames + self.overlap).copy()]
+
+    def detail(self) -> str:
+        return f"axis {self.axis} delay {self.delay} overlap {self.overlap}"
+
+
+@dataclass(frozen=True)
+class LastFrames(Stateful):
+    """The last valid frames seen so far.
+
+    Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
+    Output   y [..., frames, ...]: the newest at the end; zeros where there were fewer
+    State    the same
+    """
+
+    axis: int
+    frames: int
+    offset: int
+    length: TDim
+    fact: TypedFact
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        shape = list(inputs[0].shape)
+        shape[self.axis] = TDim.of(self.frames)
+        return [TypedFact(inputs[0].dtype, tuple(shape))]
+
+    def begin(self) -> list[Array]:
+        shape = [int(dim) for dim in self.fact.shape]
+        shape[self.axis] = self.frames
+        return [np.zeros(shape, self.fact.dtype)]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        pulse = x.shape[self.axis]
+        first = clock.pulse * pulse - self.offset
+        start = min(pulse, max(0, -first))
+        stop = max(start, min(pulse, clock.frames(self.length) - first))
+        seen = np.concatenate([state[0], frames_at(x, self.axis, start, stop)], self.axis)
+        size = seen.shape[self.axis]
+        state[0] = frames_at(seen, self.axis, size - self.frames, size).copy()
+        return [state[0].copy()]
+
+    def detail(self) -> str:
+        return f"axis {self.axis} last {self.frames} of {self.length} delay {self.offset}"

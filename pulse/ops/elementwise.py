@@ -1,0 +1,270 @@
+"""Elementwise operations: one table of rows, one op.
+
+A row is the numpy form (the oracle), the number of inputs (-1: any number from one), the type of the result and
+whether the numpy form also works on tensors of TDim. Kernels mirror the table by name in
+``pulse/program/kernels/elementwise.py``.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pulse.dim import TDim, dim_max, dim_min
+from pulse.errors import FactError
+from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.ops.op import Env, Op, broadcast_shapes
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+Result = Literal["same", "bool"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One elementwise function; ``run(*inputs, *params)``."""
+
+    arity: int
+    run: Callable[..., Any]
+    result: Result = "same"
+    symbolic: Callable[..., Any] | None = None
+    params: int = 0
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def _erf_like(x: Array) -> Array:
+    return _erf(x) if x.size else x
+
+
+def _softplus(x: Array) -> Array:
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
+
+
+def _divide(x: Array, y: Array) -> Array:
+    """Division; of integers towards zero, as in C."""
+    if np.issubdtype(x.dtype, np.integer):
+        quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
+        return (np.sign(x) * np.sign(y) * quotient).astype(x.dtype)
+    return x / y
+
+
+def _gelu(x: Array, tanh_form: float) -> Array:
+    if tanh_form:
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return 0.5 * x * (1 + _erf_like(x / math.sqrt(2)))
+
+
+def _symbolic_divide(x: Array, y: Array) -> Array:
+    return x // y
+
+
+def _pairwise(function: Callable[..., TDim]) -> Callable[..., Array]:
+    def apply(*operands: Array) -> Array:
+        wrapped = np.frompyfunc(lambda *dims: function(*(TDim.of(dim) for dim in dims)), len(operands), 1)
+        return np.asarray(wrapped(*operands), dtype=object)
+
+    return apply
+
+
+def _proven(question: str) -> Callable[..., Array]:
+    """Compare dims where the answer is known for every length; DimError where it is not."""
+
+    def apply(x: Array, y: Array) -> Array:
+        wrapped = np.frompyfunc(lambda a, b: bool(getattr(TDim.of(a), question)(TDim.of(b))), 2, 1)
+        return np.asarray(wrapped(x, y), dtype=np.bool_)
+
+    return apply
+
+
+def _symbolic_where(condition: Array, x: Array, y: Array) -> Array:
+    return np.where(condition.astype(np.bool_), x, y)
+
+
+def _fold(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    def apply(*operands: Array) -> Array:
+        result = operands[0]
+        for operand in operands[1:]:
+            result = function(result, operand)
+        return result
+
+    return apply
+
+
+ELEMENTWISE: dict[str, Row] = {
+    "add": Row(2, np.add, symbolic=np.add),
+    "sub": Row(2, np.subtract, symbolic=np.subtract),
+    "mul": Row(2, np.multiply, symbolic=np.multiply),
+    "div": Row(2, _divide, symbolic=_symbolic_divide),
+    "pow": Row(2, lambda x, y: np.power(x, y).astype(x.dtype)),
+    "mod": Row(2, np.mod, symbolic=np.mod),
+    "fmod": Row(2, np.fmod),
+    "min": Row(-1, _fold(np.minimum), symbolic=_pairwise(dim_min)),
+    "max": Row(-1, _fold(np.maximum), symbolic=_pairwise(dim_max)),
+    "sum": Row(-1, _fold(np.add), symbolic=_fold(np.add)),
+    "mean": Row(-1, lambda *xs: _fold(np.add)(*xs) / len(xs)),
+    "prelu": Row(2, lambda x, slope: np.where(x < 0, x * slope, x)),
+    "abs": Row(1, np.abs),
+    "neg": Row(1, np.negative, symbolic=np.negative),
+    "exp": Row(1, np.exp),
+    "log": Row(1, np.log),
+    "sqrt": Row(1, np.sqrt),
+    "reciprocal": Row(1, lambda x: 1 / x),
+    "floor": Row(1, np.floor),
+    "ceil": Row(1, np.ceil),
+    "round": Row(1, np.rint),
+    "sign": Row(1, np.sign),
+    "sin": Row(1, np.sin),
+    "cos": Row(1, np.cos),
+    "tan": Row(1, np.tan),
+    "asin": Row(1, np.arcsin),
+    "acos": Row(1, np.arccos),
+    "atan": Row(1, np.arctan),
+    "sinh": Row(1, np.sinh),
+    "cosh": Row(1, np.cosh),
+    "asinh": Row(1, np.arcsinh),
+    "acosh": Row(1, np.arccosh),
+    "atanh": Row(1, np.arctanh),
+    "erf": Row(1, _erf_like),
+    "relu": Row(1, lambda x: np.maximum(x, 0)),
+    "leaky_relu": Row(1, lambda x, alpha: np.where(x < 0, x * alpha, x), params=1),
+    "thresholded_relu": Row(1, lambda x, alpha: np.where(x > alpha, x, 0), params=1),
+    "elu": Row(1, lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x), params=1),
+    "celu": Row(1, lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)), params=1),
+    "selu": Row(
+        1, lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), params=2
+    ),
+    "gelu": Row(1, _gelu, params=1),
+    "sigmoid": Row(1, _sigmoid),
+    "hard_sigmoid": Row(1, lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1), params=2),
+    "hard_swish": Row(1, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "swish": Row(1, lambda x, alpha: x * _sigmoid(alpha * x), params=1),
+    "tanh": Row(1, np.tanh),
+    "softplus": Row(1, _softplus),
+    "softsign": Row(1, lambda x: x / (1 + np.abs(x))),
+    "mish": Row(1, lambda x: x * np.tanh(_softplus(x))),
+    "and": Row(2, np.logical_and, "bool"),
+    "or": Row(2, np.logical_or, "bool"),
+    "xor": Row(2, np.logical_xor, "bool"),
+    "not": Row(1, np.logical_not, "bool"),
+    "isnan": Row(1, np.isnan, "bool"),
+    "equal": Row(2, np.equal, "bool", _proven("prove_eq")),
+    "greater": Row(2, np.greater, "bool", _proven("prove_gt")),
+    "greater_equal": Row(2, np.greater_equal, "bool", _proven("prove_ge")),
+    "less": Row(2, np.less, "bool", _proven("prove_lt")),
+    "less_equal": Row(2, np.less_equal, "bool", _proven("prove_le")),
+    "where": Row(3, np.where, symbolic=_symbolic_where),
+}
+
+
+def _same_dtype(inputs: Sequence[TypedFact], what: str) -> DType:
+    dtypes = {fact.dtype for fact in inputs}
+    if len(dtypes) > 1:
+        raise FactError(f"{what}: inputs of different types: {', '.join(sorted(map(dtype_name, dtypes)))}")
+    return inputs[0].dtype
+
+
+@dataclass(frozen=True)
+class Elementwise(Op):
+    """A function of the table, applied with numpy broadcasting.
+
+    Inputs   tensors that broadcast together
+    Output   y of their common shape
+    Stream   pointwise
+    """
+
+    kind: str
+    params: tuple[float, ...] = ()
+
+    @property
+    def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ELEMENTWISE[self.kind].symbolic is not None
+
+    @property
+    def name(self) -> str:
+        return self.kind
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        row = ELEMENTWISE[self.kind]
+        if row.arity >= 0 and len(inputs) != row.arity:
+            raise FactError(f"{self.kind} takes {row.arity} inputs, got {len(inputs)}")
+        operands = inputs
+        if self.kind == "where":
+            if inputs[0].dtype != np.bool_:
+                raise FactError(f"where: the condition must be bool, got {dtype_name(inputs[0].dtype)}")
+            operands = inputs[1:]
+        if self.kind == "pow":
+            operands = inputs[:1]
+        dtype = _same_dtype(operands, self.kind)
+        shape = broadcast_shapes([fact.shape for fact in inputs], self.kind)
+        return [TypedFact(np.dtype(np.bool_) if row.result == "bool" else dtype, shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        row = ELEMENTWISE[self.kind]
+        if row.symbolic is not None and any(is_symbolic(value) for value in inputs):
+            return [np.asarray(row.symbolic(*inputs))]
+        with np.errstate(all="ignore"):
+            result = np.asarray(row.run(*inputs, *self.params))
+        dtype = inputs[-1].dtype if self.kind == "where" else inputs[0].dtype
+        return [result.astype(np.bool_ if row.result == "bool" else dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return broadcast_relation(inputs, axes)
+
+    def detail(self) -> str:
+        return ", ".join(f"{param:g}" for param in self.params)
+
+
+def broadcast_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+    """Pointwise, where the stream axes of all inputs meet; an input without one must not vary along it."""
+    rank = max(fact.rank for fact in inputs)
+    meeting = {axis + rank - fact.rank for fact, axis in zip(inputs, axes) if axis is not None}
+    if len(meeting) > 1:
+        return Whole(
+            f"streams meet on different axes {sorted(meeting)}",
+            "transpose one of them, or limit its reach (a window) so that no frame meets every other frame",
+        )
+    (axis,) = meeting
+    for fact, own in zip(inputs, axes):
+        place = axis - (rank - fact.rank)
+        if own is None and place >= 0 and fact.shape[place] != 1:
+            return Whole(
+                f"a tensor of constant length {fact.shape[place]} meets the stream axis",
+                "slice a table to the stream's length, or make the tensor broadcast over time",
+            )
+    return Pointwise((axis,))
+
+
+@dataclass(frozen=True)
+class Cast(Op):
+    """Convert to another type, as numpy ``astype``.
+
+    Stream   pointwise
+    """
+
+    dtype: DType
+
+    @property
+    def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return np.issubdtype(self.dtype, np.integer)
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(self.dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        if is_symbolic(inputs[0]):
+            return [inputs[0]]
+        with np.errstate(all="ignore"):
+            return [inputs[0].astype(self.dtype)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return broadcast_relation(inputs, axes)
+
+    def detail(self) -> str:
+        return dtype_name(self.dtype)

@@ -1,0 +1,77 @@
+"""What stands before the first frame of a stream and after its last one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, TypedFact
+from pulse.ops.relation import PadMode
+from pulse.ops.stateful import Clock, Stateful, frames_at
+
+
+@dataclass(frozen=True, eq=False)
+class FillEnds(Stateful):
+    """Replace every frame outside of the stream.
+
+    Input    x [..., overlap + P, ...]: a window that ends with the current pulse; frame f of the stream is at
+             index f + offset of the concatenated pulses, and there are ``length`` frames
+    Output   y [..., P, ...]: index i holds frame ``f = i - shift`` of the stream, where f is outside of it:
+             mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
+             mode edge: the first or last frame; mode reflect: the mirrored frame
+    """
+
+    axis: int
+    overlap: int
+    offset: int
+    shift: int
+    length: TDim
+    mode: PadMode = "constant"
+    fill: float = 0.0
+    head: Array | None = None
+    tail: Array | None = None
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        shape = list(inputs[0].shape)
+        shape[self.axis] = shape[self.axis] - self.overlap
+        return [TypedFact(inputs[0].dtype, tuple(shape))]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        pulse = x.shape[self.axis] - self.overlap
+        base = clock.pulse * pulse
+        length = clock.frames(self.length)
+        y = np.empty_like(frames_at(x, self.axis, 0, pulse))
+        for i in range(pulse):
+            y_frame = frames_at(y, self.axis, i, i + 1)
+            y_frame[...] = self._frame(x, base + i - self.shift, length, base)
+        return [y]
+
+    def _frame(self, x: Array, frame: int, length: int, base: int) -> Array | float:
+        if frame < 0 or frame >= length:
+            if self.mode == "constant":
+                return self._constant(frame, length)
+            frame = min(max(frame, 0), length - 1) if self.mode == "edge" else mirrored(frame, length)
+        at = frame + self.offset - base + self.overlap
+        if not 0 <= at < x.shape[self.axis]:
+            return 0.0
+        return frames_at(x, self.axis, at, at + 1)
+
+    def _constant(self, frame: int, length: int) -> Array | float:
+        table = self.head if frame < 0 else self.tail
+        if table is None:
+            return self.fill
+        at = frame + table.shape[self.axis] if frame < 0 else frame - length
+        if not 0 <= at < table.shape[self.axis]:
+            return 0.0
+        return frames_at(table, self.axis, at, at + 1)
+
+    def detail(self) -> str:
+        what = f"fill {self.fill:g}" if self.mode == "constant" else self.mode
+        return f"axis {self.axis} {what} outside of {self.length} frames from {self.offset}"
+
+
+def mirrored(frame: int, length: int) -> int:
+    """The frame that reflect padding shows in place of one outside of 0 .. length-1."""
+    return -frame if frame < 0 else 2 * (length - 1) - frame

@@ -1,0 +1,69 @@
+"""Looking up entries by index."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact, dtype_name, is_symbolic
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    """Entries of one axis, by index; a negative index counts from the end.
+
+    y[a..., i..., b...] = x[a..., indices[i...], b...]
+
+    Inputs   x [A..., X, B...], indices [I...] of an integer type
+    Output   y [A..., I..., B...]
+    Stream   pointwise on A, B and I; whole on X
+    Raises   FactError: the axis is out of range, indices are not integers
+    Source   ONNX Gather-13
+    """
+
+    axis: int
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, indices = inputs
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        if not np.issubdtype(indices.dtype, np.integer):
+            raise FactError(f"indices must be integers, got {dtype_name(indices.dtype)}")
+        self._check_range(x, indices)
+        return [TypedFact(x.dtype, (*x.shape[: self.axis], *indices.shape, *x.shape[self.axis + 1 :]))]
+
+    def _check_range(self, x: TypedFact, indices: TypedFact) -> None:
+        size, value = x.shape[self.axis], indices.value
+        if value is None or is_symbolic(value) or not size.is_const or not value.size:
+            return
+        if value.min() < -int(size) or value.max() >= int(size):
+            raise FactError(f"indices {value.min()}..{value.max()} are out of range for {size} entries")
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, indices = inputs
+        if is_symbolic(indices):
+            numbers = [int(TDim.of(dim)) for dim in indices.ravel().tolist()]
+            indices = np.array(numbers, np.int64).reshape(indices.shape)
+        return [np.asarray(np.take(x, indices, self.axis))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        own, index_axis = axes
+        if own == self.axis:
+            return Whole(
+                "it looks up frames of the whole stream",
+                "slice from a constant start, or gather along another axis",
+            )
+        if own is not None and index_axis is not None:
+            return Whole("data and indices both stream", "let only one of them depend on time")
+        if index_axis is not None:
+            return Pointwise((self.axis + index_axis,))
+        assert own is not None
+        return Pointwise((own if own < self.axis else own + inputs[1].rank - 1,))
+
+    def detail(self) -> str:
+        return f"axis {self.axis}"

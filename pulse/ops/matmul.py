@@ -1,0 +1,75 @@
+"""Matrix products."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact, dtype_name
+from pulse.ops.conv import matrix_type
+from pulse.ops.op import Env, Op, broadcast_shapes, unify
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+ATTENTION_HELP = (
+    "limit the reach of each frame (a window of past frames), or compute it outside of the stream"
+)
+
+
+@dataclass(frozen=True)
+class MatMul(Op):
+    """Matrix product, as numpy ``matmul``: batch axes broadcast, an operand of rank 1 is a row or a column.
+
+    y[..., i, j] = sum_k a[..., i, k] * b[..., k, j]
+
+    Inputs   a [..., I, K], b [..., K, J] of one type
+    Output   y [..., I, J]
+    Stream   pointwise on batch axes, on I of a and on J of b; whole on K, and on I and J at once
+    Raises   FactError: K or the types differ, or a scalar
+    Source   ONNX MatMul-13
+    """
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        a, b = inputs
+        if a.rank == 0 or b.rank == 0:
+            raise FactError("a scalar is no matrix: use mul")
+        if a.dtype != b.dtype:
+            raise FactError(f"operands of different types: {dtype_name(a.dtype)}, {dtype_name(b.dtype)}")
+        unify(a.shape[-1], b.shape[-2 if b.rank > 1 else 0], "the axes that are summed over")
+        batch = broadcast_shapes([a.shape[:-2], b.shape[:-2]], "batch axes")
+        rows = a.shape[-2:-1]
+        columns = b.shape[-1:] if b.rank > 1 else ()
+        return [TypedFact(a.dtype, (*batch, *rows, *columns))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        a, b = inputs
+        wide = matrix_type(a)
+        y = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
+        return [np.asarray(y).astype(a.dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        a, b = inputs
+        batch = max(a.rank, b.rank, 2) - 2
+        shifts = [batch - (max(fact.rank, 2) - 2) for fact in inputs]
+        summed = [a.rank - 1, max(b.rank - 2, 0)]
+        if any(axis is not None and axis == inner for axis, inner in zip(axes, summed)):
+            return Whole("it sums over time", ATTENTION_HELP)
+        places: list[int] = []
+        for slot, (fact, axis) in enumerate(zip(inputs, axes)):
+            if axis is None:
+                continue
+            if axis < fact.rank - 2:
+                places.append(axis + shifts[slot])
+            else:
+                places.append(batch if slot == 0 else batch + (a.rank > 1))
+        if len(set(places)) > 1:
+            return Whole("every frame of one operand meets every frame of the other", ATTENTION_HELP)
+        place = places[0]
+        for fact, axis, shift in zip(inputs, axes, shifts):
+            own = place - shift
+            if axis is None and place < batch and own >= 0 and fact.shape[own] != 1:
+                return Whole(
+                    f"an operand of constant length {fact.shape[own]} meets the stream axis",
+                    "slice it to the stream's length, or let it broadcast over time",
+                )
+        return Pointwise((place,))

@@ -1,0 +1,112 @@
+"""Normalisations whose statistics come from the tensor itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.conv import matrix_type
+from pulse.ops.op import Env, Op, broadcast_shapes
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+
+@dataclass(frozen=True)
+class Softmax(Op):
+    """Exponentials of one axis divided by their sum, or the logarithm of that.
+
+    Input    x [..., X, ...]
+    Output   y, of the shape of x
+    Stream   pointwise on the other axes, whole on X
+    Raises   FactError: the axis is out of range
+    Source   ONNX Softmax-13, LogSoftmax-13
+    """
+
+    axis: int
+    log: bool = False
+
+    @property
+    def name(self) -> str:
+        return "log_softmax" if self.log else "softmax"
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        return [TypedFact(x.dtype, x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        if not x.size:
+            return [x]
+        wide = x.astype(matrix_type(x), copy=False)
+        with np.errstate(all="ignore"):
+            shifted = wide - wide.max(axis=self.axis, keepdims=True)
+            total = np.exp(shifted).sum(axis=self.axis, keepdims=True)
+            y = shifted - np.log(total) if self.log else np.exp(shifted) / total
+        return [y.astype(x.dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        if axis == self.axis:
+            return Whole(
+                "a softmax over time divides by a sum over the whole stream",
+                "take it over another axis, or over a window of past frames",
+            )
+        return Pointwise((axis,))
+
+    def detail(self) -> str:
+        return f"axis {self.axis}"
+
+
+@dataclass(frozen=True)
+class LayerNorm(Op):
+    """Take away the mean and divide by the standard deviation of all axes from ``axis`` on.
+
+    y = (x - mean) / sqrt(variance + epsilon) * scale + bias
+
+    Inputs   x [A..., X...], scale and bias (optional) that broadcast to [X...]
+    Output   y, of the shape of x
+    Stream   pointwise on A, whole on X
+    Raises   FactError: the axis is out of range, scale or bias do not fit
+    Source   ONNX LayerNormalization-17
+    """
+
+    axis: int
+    epsilon: float = 1e-5
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x = inputs[0]
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        for fact in inputs[1:]:
+            if broadcast_shapes([x.shape, fact.shape], "scale and bias") != x.shape:
+                raise FactError(f"{fact} does not broadcast to {x}")
+        return [TypedFact(x.dtype, x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x = inputs[0]
+        wide = x.astype(matrix_type(x), copy=False)
+        axes = tuple(range(self.axis, x.ndim))
+        centred = wide - wide.mean(axis=axes, keepdims=True)
+        variance = np.square(centred).mean(axis=axes, keepdims=True)
+        y = centred / np.sqrt(variance + self.epsilon) * inputs[1]
+        if len(inputs) > 2:
+            y = y + inputs[2]
+        return [y.astype(x.dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None or any(other is not None for other in axes[1:]):
+            return Whole("its scale or bias is a stream", "give scale and bias as constants")
+        if axis >= self.axis:
+            return Whole(
+                "its mean and variance over time need the whole stream",
+                "normalise the axes behind time only, or use running statistics",
+            )
+        return Pointwise((axis,))
+
+    def detail(self) -> str:
+        return f"axis {self.axis} epsilon {self.epsilon:g}"

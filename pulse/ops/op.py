@@ -1,0 +1,99 @@
+"""What an operation is: its facts, its value in plain numpy, and its relation to a stream."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import FactError
+from pulse.facts import Array, Shape, TypedFact, is_symbolic
+from pulse.ops.relation import Relation, Whole
+
+Env: TypeAlias = Mapping[Symbol, int]
+
+
+class Op:
+    """One operation; immutable, so several nodes may share it.
+
+    ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic.
+    """
+
+    symbolic: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The operation's name in dumps and errors."""
+        return type(self).__name__
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        """The facts of the outputs. Raises FactError where the inputs do not fit."""
+        raise NotImplementedError
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        """The outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
+        raise NotImplementedError
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None where it has none."""
+        return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
+
+    def detail(self) -> str:
+        """The attributes, for dumps."""
+        return ""
+
+
+def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:
+    """A symbolic shape in numbers."""
+    return tuple(dim.eval(env) for dim in shape)
+
+
+def unify(left: TDim, right: TDim, what: str) -> TDim:
+    """The one dim that two wires must share.
+
+    Where nothing proves or disproves it, it becomes an assumption of the scope, checked at run time.
+    Raises FactError where they always differ.
+    """
+    if left == right:
+        return left
+    proof = left.prove_eq(right)
+    if proof.no:
+        raise FactError(f"{what}: {left} and {right} differ")
+    if proof.unknown:
+        symbol = next(iter(left.symbols | right.symbols))
+        symbol.scope.assume(f"{left} == {right}")
+    return min(left, right, key=lambda dim: len(str(dim)))
+
+
+def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
+    """The shape that numpy broadcasting gives. Raises FactError."""
+    rank = max(len(shape) for shape in shapes)
+    result: list[TDim] = []
+    for axis in range(rank):
+        dim = TDim.of(1)
+        for shape in shapes:
+            position = axis - (rank - len(shape))
+            if position < 0 or shape[position] == 1:
+                continue
+            dim = shape[position] if dim == 1 else unify(dim, shape[position], f"{what}, axis {axis}")
+        result.append(dim)
+    return tuple(result)
+
+
+def normal_axis(axis: int, rank: int, what: str) -> int:
+    """An axis counted from the front. Raises FactError where it is out of range."""
+    if not -rank <= axis < rank:
+        raise FactError(f"{what}: axis {axis} is out of range for rank {rank}")
+    return axis % rank
+
+
+def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
+    """The outputs of an op whose inputs are all known; None where they are not."""
+    values = [fact.value for fact in inputs]
+    if not values or any(value is None for value in values):
+        return None
+    known = [value for value in values if value is not None]
+    if any(is_symbolic(value) for value in known) and not op.symbolic:
+        return None
+    with np.errstate(all="ignore"):
+        return [np.asarray(value) for value in op.eval(known, {})]

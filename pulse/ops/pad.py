@@ -1,0 +1,56 @@
+"""Padding of any axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.conv import Pads, pads_text, without_pad
+from pulse.ops.op import Env, Op, dims_value
+from pulse.ops.relation import Ends, PadMode, Pointwise, Relation, Window
+
+
+@dataclass(frozen=True)
+class Pad(Op):
+    """Add frames before and after each axis.
+
+    Input    x [X...]
+    Output   y [before + X + after ...]; new frames are ``fill``, the nearest frame (edge), or the mirrored ones
+             (reflect, which does not repeat the frame at the border)
+    Stream   ends on the stream axis, pointwise on the others
+    Source   ONNX Pad-21
+    """
+
+    pads: Pads
+    mode: PadMode = "constant"
+    fill: float = 0.0
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if len(self.pads) != x.rank:
+            raise FactError(f"{len(self.pads)} pairs of pads for rank {x.rank}")
+        return [TypedFact(x.dtype, tuple(b + dim + a for dim, (b, a) in zip(x.shape, self.pads)))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        amounts = [dims_value(pair, env) for pair in self.pads]
+        if self.mode == "constant":
+            return [np.pad(x, amounts, constant_values=self.fill)]
+        return [np.pad(x, amounts, mode=self.mode)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        before, after = self.pads[axis]
+        ends = Ends(axis, before, after, self.mode, self.fill)
+        others = Pad(without_pad(self.pads, axis), self.mode, self.fill)
+        if all(pair == (0, 0) for pair in others.pads):
+            return ends
+        if ends.changes_nothing:
+            return Pointwise((axis,))
+        return Window(axis, ends=ends, op=others)
+
+    def detail(self) -> str:
+        return f"{pads_text(self.pads)} {self.mode}" + (f" {self.fill:g}" if self.mode == "constant" else "")

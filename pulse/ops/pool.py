@@ -1,0 +1,122 @@
+"""Pools over windows of the spatial axes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.conv import Pads, matrix_type, pad_spatial, pads_text, windows, without_pad
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+
+PoolKind = Literal["max", "average", "sum", "lp"]
+
+
+@dataclass(frozen=True)
+class Pool(Op):
+    """Reduce every window of the spatial axes to one value.
+
+    y[n, c, u...] = reduce over k of x[n, c, u*stride + k*dilation - before]
+
+    Input    x [N, C, X...]
+    Output   y [N, C, U...],  U = (before + X + after - span) // stride + 1
+    Stream   window(span, stride) on a spatial axis, pointwise on N and C. An average that does not count its
+             padding has a divisor that depends on the position: ``pulsify`` rewrites it as a quotient of sums
+    Raises   FactError: rank differs
+    Source   ONNX MaxPool-12, AveragePool-19, LpPool-18
+
+    Padding of a maximum is -inf, else 0. ``extra`` is the part of each after-pad that an average never counts
+    (ONNX ceil_mode); ``p`` is the exponent of ``lp``.
+    """
+
+    kind: PoolKind
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: Pads
+    count_include_pad: bool = False
+    extra: tuple[TDim, ...] = ()
+    p: int = 2
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        rank = len(self.kernel)
+        if x.rank != rank + 2:
+            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank}")
+        spatial = [
+            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis)) // self.strides[axis] + 1
+            for axis in range(rank)
+        ]
+        return [TypedFact(x.dtype, (*x.shape[:2], *spatial))]
+
+    def span(self, axis: int) -> int:
+        """Input frames that one output frame sees along a spatial axis."""
+        return (self.kernel[axis] - 1) * self.dilations[axis] + 1
+
+    @property
+    def counts_position(self) -> bool:
+        """Whether the divisor of an average depends on how much padding a window holds."""
+        padded = any(before != 0 or after != 0 for before, after in self.pads)
+        return self.kind == "average" and padded and (not self.count_include_pad or any(e != 0 for e in self.extra))
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        view = self._windows(x.astype(matrix_type(x), copy=False), env, self._fill(x))
+        taps = tuple(range(view.ndim - len(self.kernel), view.ndim))
+        if self.kind == "max":
+            y = view.max(axis=taps)
+        elif self.kind == "lp":
+            y = (np.abs(view) ** self.p).sum(axis=taps) ** (1 / self.p)
+        else:
+            y = view.sum(axis=taps)
+        if self.kind == "average":
+            y = y / self.divisor(x, env)
+        return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
+
+    def _fill(self, x: Array) -> float:
+        if self.kind != "max":
+            return 0.0
+        return float("-inf") if np.issubdtype(x.dtype, np.floating) else float(np.iinfo(x.dtype).min)
+
+    def _windows(self, x: Array, env: Env, fill: float) -> Array:
+        return windows(pad_spatial(x, self.pads, env, fill), self.kernel, self.strides, self.dilations)
+
+    def divisor(self, x: Array, env: Env) -> Array | float:
+        """What an average divides by: the kernel's size, or for each position the frames that it counts."""
+        if not self.counts_position:
+            return float(np.prod(self.kernel))
+        ones = np.ones((1, 1, *x.shape[2:]))
+        if self.count_include_pad:
+            extra = self.extra or (TDim.of(0),) * len(self.kernel)
+            counted = tuple((before, after - more) for (before, after), more in zip(self.pads, extra))
+            ones = pad_spatial(ones, counted, env, 1.0)
+            rest = tuple((TDim.of(0), more) for more in extra)
+            view = windows(pad_spatial(ones, rest, env), self.kernel, self.strides, self.dilations)
+        else:
+            view = self._windows(ones, env, 0.0)
+        return view.sum(axis=tuple(range(view.ndim - len(self.kernel), view.ndim)))
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None:
+            return Whole("nothing streams here", "fold it before pulsifying")
+        if axis < 2:
+            return Pointwise((axis,))
+        spatial = axis - 2
+        before, after = self.pads[spatial]
+        if self.counts_position and (before != 0 or after != 0):
+            return Whole("its divisor depends on the position", "count the padding, or pad before the pool")
+        return Window(
+            axis,
+            span=self.span(spatial),
+            stride=self.strides[spatial],
+            ends=Ends(axis, before, after, fill=self._fill(np.empty(0, inputs[0].dtype))),
+            op=replace(self, pads=without_pad(self.pads, spatial), extra=()),
+        )
+
+    def detail(self) -> str:
+        return f"{self.kind} kernel {list(self.kernel)} strides {list(self.strides)} pads {pads_text(self.pads)}"

@@ -1,0 +1,96 @@
+"""Tensors that are a function of the position alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, DType, TypedFact, dtype_name
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Positional, Relation
+from pulse.ops.stateful import Clock, Stateful
+
+
+@dataclass(frozen=True)
+class Range(Op):
+    """Evenly spaced numbers.
+
+    Output   y [length],  y[j] = start + j*step
+    Stream   positional
+    Source   ONNX Range-11
+    """
+
+    start: float | int
+    step: float | int
+    length: TDim
+    dtype: DType
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(self.dtype, (self.length,))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [(self.start + np.arange(self.length.eval(env)) * self.step).astype(self.dtype)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return Positional(
+            0, lambda offset, frames: Positions(self.start, self.step, self.dtype, offset, frames)
+        )
+
+    def detail(self) -> str:
+        return f"{self.start} + j*{self.step}, {self.length} frames, {dtype_name(self.dtype)}"
+
+
+@dataclass(frozen=True)
+class Positions(Stateful):
+    """A range as a stream.
+
+    Output   y [frames]: index i of the concatenated pulses holds ``start + (i - offset)*step``
+    """
+
+    start: float | int
+    step_size: float | int
+    dtype: DType
+    offset: int
+    frames: int
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(self.dtype, (TDim.of(self.frames),))]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        index = clock.pulse * self.frames - self.offset + np.arange(self.frames)
+        return [(self.start + index * self.step_size).astype(self.dtype)]
+
+    def detail(self) -> str:
+        return f"{self.start} + j*{self.step_size}, offset {self.offset}"
+
+
+@dataclass(frozen=True)
+class TableRows(Stateful):
+    """A table read row by row as a stream.
+
+    Input    table [..., N, ...], constant
+    Output   y [..., frames, ...]: index i holds row ``start + (i - offset)*step_size``; zeros outside
+    """
+
+    axis: int
+    start: int
+    step_size: int
+    offset: int
+    frames: int
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        shape = list(inputs[0].shape)
+        shape[self.axis] = TDim.of(self.frames)
+        return [TypedFact(inputs[0].dtype, tuple(shape))]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (table,) = inputs
+        rows = self.start + (clock.pulse * self.frames - self.offset + np.arange(self.frames)) * self.step_size
+        inside = (rows >= 0) & (rows < table.shape[self.axis])
+        y = np.take(table, np.where(inside, rows, 0), self.axis)
+        y[(slice(None),) * self.axis + (~inside,)] = 0
+        return [y]
+
+    def detail(self) -> str:
+        return f"axis {self.axis} from {self.start} step {self.step_size}, offset {self.offset}"

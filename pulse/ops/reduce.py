@@ -1,0 +1,162 @@
+"""Reductions of axes to one value, and the place of an extreme."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, Shape, TypedFact, is_symbolic
+from pulse.ops.conv import matrix_type
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+ReduceKind: TypeAlias = Literal[
+    "sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"
+]
+
+
+def _log_sum_exp(x: Array, **how: Any) -> Array:
+    if not x.size:
+        return np.log(np.sum(np.exp(x), **how))
+    peak = np.max(x, axis=how["axis"], keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, 0)
+    total = np.log(np.sum(np.exp(x - peak), **how))
+    return total + (peak if how["keepdims"] else np.squeeze(peak, how["axis"]))
+
+
+def _l1(x: Array, **how: Any) -> Array:
+    return np.sum(np.abs(x), **how)
+
+
+def _sum_square(x: Array, **how: Any) -> Array:
+    return np.sum(np.square(x), **how)
+
+
+def _l2(x: Array, **how: Any) -> Array:
+    return np.sqrt(_sum_square(x, **how))
+
+
+def _log_sum(x: Array, **how: Any) -> Array:
+    return np.log(np.sum(x, **how))
+
+
+REDUCE: dict[ReduceKind, Callable[..., Any]] = {
+    "sum": np.sum,
+    "mean": np.mean,
+    "max": np.max,
+    "min": np.min,
+    "prod": np.prod,
+    "l1": _l1,
+    "l2": _l2,
+    "sum_square": _sum_square,
+    "log_sum": _log_sum,
+    "log_sum_exp": _log_sum_exp,
+}
+
+
+def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
+    """A shape with some axes reduced to 1, or away. Raises FactError where an axis is out of range."""
+    if any(not 0 <= axis < len(shape) for axis in axes):
+        raise FactError(f"axes {list(axes)} are out of range for rank {len(shape)}")
+    if keepdims:
+        return tuple(TDim.of(1) if axis in axes else dim for axis, dim in enumerate(shape))
+    return tuple(dim for axis, dim in enumerate(shape) if axis not in axes)
+
+
+def reduced_relation(what: str, axis: int | None, axes: Sequence[int], keepdims: bool) -> Relation:
+    """Pointwise where the stream axis stays, whole where it is one of the reduced axes."""
+    assert axis is not None
+    if axis in axes:
+        return Whole(
+            f"a {what} over time needs the whole stream",
+            "use a pooling window over time, or reduce the other axes only",
+        )
+    return Pointwise((axis if keepdims else axis - sum(other < axis for other in axes),))
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """Reduce some axes to one value each; floats are summed in double precision.
+
+    Input    x [X...]
+    Output   y: x without ``axes``, or with 1 in their place
+    Stream   pointwise on the axes that stay, whole on the others
+    Raises   FactError: an axis is out of range
+    Source   ONNX ReduceSum-13, ReduceMean-18 and their like
+    """
+
+    kind: ReduceKind
+    axes: tuple[int, ...]
+    keepdims: bool
+
+    @property
+    def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.kind in ("sum", "prod")
+
+    @property
+    def name(self) -> str:
+        return f"reduce_{self.kind}"
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        return [TypedFact(x.dtype, reduced_shape(x.shape, self.axes, self.keepdims))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        run = REDUCE[self.kind]
+        if is_symbolic(x):
+            return [np.asarray(run(x, axis=self.axes, keepdims=self.keepdims), dtype=object)]
+        with np.errstate(all="ignore"):
+            y = np.asarray(run(x.astype(matrix_type(x), copy=False), axis=self.axes, keepdims=self.keepdims))
+        return [y.astype(x.dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return reduced_relation(self.kind.replace("_", " "), axes[0], self.axes, self.keepdims)
+
+    def detail(self) -> str:
+        return f"axes {list(self.axes)}" + ("" if self.keepdims else " removed")
+
+
+@dataclass(frozen=True)
+class ArgReduce(Op):
+    """The index of the largest or smallest entry of an axis; of equal ones the first, or the last.
+
+    Input    x [..., X, ...]
+    Output   y [..., 1, ...] i64, or without the axis
+    Stream   pointwise on the axes that stay, whole on X
+    Raises   FactError: the axis is out of range
+    Source   ONNX ArgMax-13, ArgMin-13
+    """
+
+    kind: Literal["max", "min"]
+    axis: int
+    keepdims: bool
+    select_last: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"arg{self.kind}"
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        shape = reduced_shape(inputs[0].shape, (self.axis,), self.keepdims)
+        return [TypedFact(np.dtype(np.int64), shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        find = np.argmax if self.kind == "max" else np.argmin
+        if self.select_last:
+            found = (
+                x.shape[self.axis] - 1 - find(np.flip(x, self.axis), axis=self.axis, keepdims=self.keepdims)
+            )
+        else:
+            found = find(x, axis=self.axis, keepdims=self.keepdims)
+        return [np.asarray(found).astype(np.int64, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return reduced_relation(f"place of the {self.kind}", axes[0], (self.axis,), self.keepdims)
+
+    def detail(self) -> str:
+        return f"axis {self.axis}" + (" last" if self.select_last else "")

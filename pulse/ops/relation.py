@@ -1,0 +1,108 @@
+"""How the output of an op depends on the stream axis of its inputs.
+
+An op only states its relation; the driver in ``pulse.pulsify`` turns it into delays and registers.
+
+Pointwise    output frame j needs frame j of every streaming input
+Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
+Ends         the input with frames added before its first and after its last one
+Positional   output frame j is a function of j alone
+Tail         the last frames of the input, known when the stream has ended
+Whole        every output frame may need every input frame: cannot be streamed
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from pulse.dim import TDim
+
+if TYPE_CHECKING:
+    from pulse.facts import Array
+    from pulse.ops.op import Op
+
+PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Output frame j needs frame j of every streaming input.
+
+    axes   the stream axis of each output
+    at     the op for a pulse of n output frames, where its attributes name the length of the stream
+    """
+
+    axes: tuple[int, ...]
+    at: "Callable[[int], Op] | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The input with ``before`` frames added in front of the stream and ``after`` frames behind it.
+
+    Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
+    ``edge`` or ``reflect`` from the frames next to that end.
+    """
+
+    axis: int
+    before: TDim
+    after: TDim
+    mode: PadMode = "constant"
+    fill: float = 0.0
+    head: "Array | None" = None
+    tail: "Array | None" = None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether no frame is added."""
+        return self.before == 0 and self.after == 0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
+
+    The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
+    ``op`` maps n frames to ``((n - span) // stride + 1) * up`` frames; without an op, span, stride and up are 1.
+    ``axis`` is the stream axis of the output, ``source`` the input that streams.
+    """
+
+    axis: int
+    span: int = 1
+    stride: int = 1
+    up: int = 1
+    skip: int = 0
+    ends: Ends | None = None
+    op: "Op | None" = None
+    source: int = 0
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames."""
+
+    axis: int
+    at: "Callable[[int, int], Op]"
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The last ``frames`` frames of the input (all of them where there are fewer), known at the end."""
+
+    axis: int
+    frames: int
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Every output frame may need every input frame; ``help`` says what would stream instead."""
+
+    reason: str
+    help: str
+
+
+Relation: TypeAlias = Pointwise | Window | Ends | Positional | Tail | Whole
+
+
+def relation_name(relation: Relation) -> str:
+    """The relation in the words of errors and tables."""
+    return type(relation).__name__.lower()

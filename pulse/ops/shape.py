@@ -1,0 +1,326 @@
+"""Changes of shape: reshape, transpose, axes added and removed, broadcast and repeat."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, Shape, TypedFact, shape_text
+from pulse.ops.op import Env, Op, broadcast_shapes, dims_value, unify
+from pulse.ops.relation import Pointwise, Positional, Relation, Whole, Window
+
+INFERRED = -1
+"""The entry of a target shape that takes what the others leave."""
+
+
+def volume(shape: Sequence[TDim]) -> TDim:
+    """The number of elements."""
+    return math.prod(shape, start=TDim.of(1))
+
+
+def _one_quotient(total: TDim, part: TDim) -> TDim | None:
+    """``total / part`` where it is a constant, or where part is one."""
+    if part.is_const:
+        size = int(part)
+        quotient = total // size if size > 0 else None
+        return quotient if quotient is not None and quotient * size == total else None
+    symbol = min(part.symbols, key=lambda symbol: symbol.name)
+    if symbol not in total.symbols:
+        return None
+    ratio = total.slope(symbol) / part.slope(symbol) if part.slope(symbol) else None
+    if ratio is None or ratio.denominator != 1 or part * ratio.numerator != total:
+        return None
+    return TDim.of(ratio.numerator)
+
+
+def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> TDim:
+    """The product of ``sizes`` over the product of ``parts``, which must divide without a remainder.
+
+    Where that depends on a length it becomes an assumption of the scope. Raises FactError.
+    """
+    over, under = list(sizes), list(parts)
+    for part in parts:
+        if part in over:
+            over.remove(part)
+            under.remove(part)
+    total, part = volume(over), volume(under)
+    if part == 1:
+        return total
+    found = _one_quotient(total, part)
+    if found is not None:
+        return found
+    if not part.is_const or int(part) <= 0:
+        raise FactError(f"{what}: {total} elements do not divide by {part}")
+    quotient = total // int(part)
+    unify(quotient * int(part), total, f"{what}: {total} elements do not divide by {part}")
+    return quotient
+
+
+def resolve_shape(shape: Shape, target: Shape) -> Shape:
+    """A target shape with its one -1 replaced by what the others leave. Raises FactError."""
+    holes = [axis for axis, dim in enumerate(target) if dim == INFERRED]
+    if len(holes) > 1:
+        raise FactError(f"{shape_text(target)} leaves more than one dim open")
+    what = f"reshape {shape_text(shape)} to {shape_text(target)}"
+    if not holes:
+        unify(volume(shape), volume(target), what)
+        return target
+    (hole,) = holes
+    dim = exact_quotient(shape, [*target[:hole], *target[hole + 1 :]], what)
+    return (*target[:hole], dim, *target[hole + 1 :])
+
+
+def _without_ones(shape: Shape, start: int, end: int) -> list[int]:
+    return [axis for axis in range(start, end) if shape[axis] != 1]
+
+
+def _group(shape: Shape, target: Shape, axis: int) -> tuple[list[int], list[int]]:
+    """The axes that ``axis`` is mixed with and those of the target that hold them, without sizes of 1."""
+    fronts = [
+        (i, j) for i in range(axis + 1) for j in range(len(target)) if volume(shape[:i]) == volume(target[:j])
+    ]
+    front, target_front = max(fronts)
+    backs = [
+        (i, j)
+        for i in range(axis + 1, len(shape) + 1)
+        for j in range(target_front + 1, len(target) + 1)
+        if volume(shape[i:]) == volume(target[j:])
+    ]
+    back, target_back = min(backs, default=(len(shape), len(target)))
+    return _without_ones(shape, front, back), _without_ones(target, target_front, target_back)
+
+
+@dataclass(frozen=True)
+class Reshape(Op):
+    """The same elements in another shape, in row-major order.
+
+    Input    x [X...]
+    Output   y [shape...]; one entry of ``shape`` may be -1: what the others leave
+    Stream   pointwise where the stream axis stays alone; window where it is the outermost of axes that are
+             merged or split; whole where frames interleave
+    Raises   FactError: another number of elements
+    Source   ONNX Reshape-21, Flatten-21
+    """
+
+    shape: tuple[TDim, ...]
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        return [TypedFact(x.dtype, resolve_shape(x.shape, self.shape))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0].reshape(dims_value(self.shape, env))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis, shape = axes[0], inputs[0].shape
+        assert axis is not None
+        target = resolve_shape(shape, self.shape)
+        own, made = _group(shape, target, axis)
+        moving = [place for place in made if not target[place].is_const]
+        if not own or own[0] != axis or not made or made[:1] != moving:
+            return Whole(
+                f"reshaping {shape_text(shape)} to {shape_text(target)} interleaves frames of all the stream",
+                "keep time the outermost of the axes that are merged or split: transpose before",
+            )
+        if any(not shape[other].is_const for other in own[1:]):
+            return Whole(f"it merges two symbolic axes of {shape_text(shape)}", "fix all dims but time")
+        place = made[0]
+        inner = math.prod(int(shape[other]) for other in own[1:])
+        outer = math.prod(int(target[other]) for other in made[1:])
+        if inner == outer:
+            return Pointwise((place,), lambda frames: Reshape(with_dim(target, place, frames)))
+        common = math.lcm(inner, outer)
+        span = common // inner
+        op = Reshape(with_dim(target, place, INFERRED))
+        return Window(place, span=span, stride=span, up=common // outer, op=op)
+
+    def detail(self) -> str:
+        return shape_text(self.shape)
+
+
+def with_dim(shape: Shape, axis: int, dim: TDim | int) -> Shape:
+    """A shape with one dim replaced."""
+    return (*shape[:axis], TDim.of(dim), *shape[axis + 1 :])
+
+
+@dataclass(frozen=True)
+class Transpose(Op):
+    """Axes in another order: axis i of the output is axis ``perm[i]`` of the input.
+
+    Stream   pointwise
+    Raises   FactError: ``perm`` does not name each axis once
+    Source   ONNX Transpose-21
+    """
+
+    perm: tuple[int, ...]
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if sorted(self.perm) != list(range(x.rank)):
+            raise FactError(f"perm {list(self.perm)} does not name each of {x.rank} axes once")
+        return [TypedFact(x.dtype, tuple(x.shape[axis] for axis in self.perm))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0].transpose(self.perm)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        return Pointwise((self.perm.index(axis),))
+
+    def detail(self) -> str:
+        return f"perm {list(self.perm)}"
+
+
+@dataclass(frozen=True)
+class AddAxis(Op):
+    """A new axis of size 1; ``axis`` counts in the output.
+
+    Stream   pointwise
+    Raises   FactError: the axis is out of range
+    Source   ONNX Unsqueeze-21
+    """
+
+    axis: int
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if not 0 <= self.axis <= x.rank:
+            raise FactError(f"cannot add axis {self.axis} to rank {x.rank}")
+        return [TypedFact(x.dtype, (*x.shape[: self.axis], TDim.of(1), *x.shape[self.axis :]))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.expand_dims(inputs[0], self.axis)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        return Pointwise((axis + (axis >= self.axis),))
+
+    def detail(self) -> str:
+        return f"axis {self.axis}"
+
+
+@dataclass(frozen=True)
+class RemoveAxis(Op):
+    """Take away an axis of size 1.
+
+    Stream   pointwise
+    Raises   FactError: the axis is not of size 1
+    Source   ONNX Squeeze-21
+    """
+
+    axis: int
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"cannot remove axis {self.axis} of rank {x.rank}")
+        unify(x.shape[self.axis], TDim.of(1), f"only an axis of size 1 can be removed, axis {self.axis}")
+        return [TypedFact(x.dtype, (*x.shape[: self.axis], *x.shape[self.axis + 1 :]))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.squeeze(inputs[0], self.axis)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        if axis == self.axis:
+            return Whole("it removes the time axis", "keep the time axis")
+        return Pointwise((axis - (axis > self.axis),))
+
+    def detail(self) -> str:
+        return f"axis {self.axis}"
+
+
+@dataclass(frozen=True)
+class Expand(Op):
+    """Broadcast to a shape, both ways as numpy does.
+
+    Input    x [X...]
+    Output   y of the shape that x and ``shape`` broadcast to
+    Stream   pointwise; positional (and constant) where the stream axis comes from ``shape`` alone
+    Raises   FactError: the shapes do not broadcast
+    Source   ONNX Expand-13
+    """
+
+    shape: tuple[TDim, ...]
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        return [TypedFact(x.dtype, broadcast_shapes([x.shape, self.shape], "expand"))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        shape = np.broadcast_shapes(x.shape, dims_value(self.shape, env))
+        return [np.ascontiguousarray(np.broadcast_to(x, shape))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        target = self.facts(inputs)[0].shape
+        axis = axes[0]
+        if axis is not None:
+            place = axis + len(target) - inputs[0].rank
+            return Pointwise((place,), lambda frames: Expand(with_dim(target, place, frames)))
+        place = first_symbolic(target)
+        return Positional(place, lambda offset, frames: Expand(with_dim(target, place, frames)))
+
+    def detail(self) -> str:
+        return shape_text(self.shape)
+
+
+def first_symbolic(shape: Shape) -> int:
+    """The first axis whose length is not a number. Raises FactError where there is none."""
+    for axis, dim in enumerate(shape):
+        if not dim.is_const:
+            return axis
+    raise FactError(f"{shape_text(shape)} has no symbolic axis")
+
+
+@dataclass(frozen=True)
+class Tile(Op):
+    """Repeat the whole tensor along each axis.
+
+    Input    x [X...]
+    Output   y [X*repeats ...]
+    Stream   pointwise on an axis that is not repeated; positional where one frame is repeated as often as
+             the stream is long; whole where the stream itself is repeated
+    Raises   FactError: not one number for each axis
+    Source   ONNX Tile-13
+    """
+
+    repeats: tuple[TDim, ...]
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if len(self.repeats) != x.rank:
+            raise FactError(f"{len(self.repeats)} repeats for rank {x.rank}")
+        return [TypedFact(x.dtype, tuple(dim * times for dim, times in zip(x.shape, self.repeats)))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.tile(inputs[0], dims_value(self.repeats, env))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        (x,) = inputs
+        axis = axes[0]
+        if axis is not None and self.repeats[axis] != 1:
+            return Whole("repeating a stream needs all of it before the second round", "repeat another axis")
+        if axis is not None:
+            return Pointwise((axis,))
+        place = first_symbolic(self.repeats)
+        if x.shape[place] != 1:
+            return Whole(f"{x.shape[place]} frames are repeated along the stream", "repeat a single frame")
+        return Positional(
+            place, lambda offset, frames: replace(self, repeats=with_dim(self.repeats, place, frames))
+        )
+
+    def detail(self) -> str:
+        return shape_text(self.repeats)

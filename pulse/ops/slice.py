@@ -1,0 +1,111 @@
+"""Slices of one axis."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim, ceil_div
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op
+from pulse.ops.position import TableRows
+from pulse.ops.relation import Pointwise, Positional, Relation, Tail, Whole, Window
+
+
+@dataclass(frozen=True)
+class Slice(Op):
+    """Frames ``start, start + step, …`` of one axis, before ``end``.
+
+    Input    x [..., X, ...] with 0 <= start <= end <= X for a positive step; for a negative one
+             -1 <= end <= start < X, where end -1 means up to the first frame
+    Output   y [..., ceil((end - start) / step), ...]
+    Stream   window(1, step) that starts at ``start``; the last frames, if start moves with the end;
+             a table of constant length sliced by the stream's length is a positional source
+    Source   ONNX Slice-13
+    """
+
+    axis: int
+    start: TDim
+    end: TDim
+    step: int = 1
+    symbolic = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        extent = self.end - self.start if self.step > 0 else self.start - self.end
+        shape = list(x.shape)
+        shape[self.axis] = ceil_div(extent, abs(self.step))
+        return [TypedFact(x.dtype, tuple(shape))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        start, end = self.start.eval(env), self.end.eval(env)
+        index = slice(start, end if end >= 0 else None, self.step)
+        return [x[(slice(None),) * self.axis + (index,)]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is None:
+            return self._table()
+        if axis != self.axis:
+            return Pointwise((axis,))
+        if self.step < 0:
+            return Whole("a reversed slice begins with the last frame", "slice forwards")
+        if self.start.is_const:
+            start = int(self.start)
+            skip, first = divmod(start, self.step)
+            op = None if self.step == 1 else Decimate(axis, first, self.step)
+            return Window(axis, span=first + 1, stride=self.step, skip=skip, op=op)
+        length = inputs[0].shape[axis]
+        kept = self.end - self.start
+        if self.step == 1 and self.end == length:
+            lowest, highest = kept.bounds()
+            if highest is not None and lowest is not None:
+                return Tail(axis, highest)
+        return Whole(
+            f"its start {self.start} depends on the length of the stream", "slice from a constant start"
+        )
+
+    def _table(self) -> Relation:
+        if not self.start.is_const or self.step < 0:
+            return Whole(
+                f"where the table begins ({self.start}, step {self.step}) depends on the length of the stream",
+                "slice the table forwards from a constant start",
+            )
+        start, step = int(self.start), self.step
+        return Positional(self.axis, lambda offset, frames: TableRows(self.axis, start, step, offset, frames))
+
+    def detail(self) -> str:
+        step = f":{self.step}" if self.step != 1 else ""
+        return f"axis {self.axis} {self.start}:{self.end}{step}"
+
+
+@dataclass(frozen=True)
+class Decimate(Op):
+    """Frames ``first, first + step, …`` of one axis, as far as they go: what a strided slice does to a window.
+
+    Input    x [..., n, ...]
+    Output   y [..., (n - first - 1) // step + 1, ...]
+    """
+
+    axis: int
+    first: int
+    step: int
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        shape = list(x.shape)
+        shape[self.axis] = (shape[self.axis] - self.first - 1) // self.step + 1
+        return [TypedFact(x.dtype, tuple(shape))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0][(slice(None),) * self.axis + (np.s_[self.first :: self.step],)]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        if axis is not None and axis != self.axis:
+            return Pointwise((axis,))
+        return Window(self.axis, span=self.first + 1, stride=self.step, op=self)
+
+    def detail(self) -> str:
+        return f"axis {self.axis} {self.first}::{self.step}"

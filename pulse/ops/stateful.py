@@ -1,0 +1,50 @@
+"""What an op of a pulsed model may know beside its inputs: its own state, and the time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulse.dim import Symbol, TDim
+from pulse.facts import Array
+from pulse.ops.op import Env, Op
+
+FAR = 1 << 62
+"""A frame index that no stream reaches: the end of a stream that has not ended."""
+
+
+@dataclass
+class Clock:
+    """The two registers of a running stream.
+
+    pulse   how many pulses came before this one
+    end     frames of the symbol in the whole stream, None as long as it has not ended
+    """
+
+    symbol: Symbol
+    pulse: int = 0
+    end: int | None = None
+
+    def frames(self, length: TDim) -> int:
+        """A wire's length, FAR as long as the stream has not ended."""
+        if length.is_const:
+            return int(length)
+        return FAR if self.end is None else max(0, length.eval({self.symbol: self.end}))
+
+
+class Stateful(Op):
+    """An op of a pulsed model that keeps state between pulses or looks at the clock."""
+
+    def begin(self) -> list[Array]:
+        """The state before the first pulse, new arrays."""
+        return []
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        """The outputs for one pulse; ``state`` is replaced in place."""
+        raise NotImplementedError
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        raise TypeError(f"{self.name} runs only inside of a stream")
+
+
+def frames_at(array: Array, axis: int, start: int, stop: int) -> Array:
+    """Frames of one axis, a view."""
+    return array[(slice(None),) * axis + (slice(start, stop),)]

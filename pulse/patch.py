@@ -1,0 +1,112 @@
+"""The only way to change a typed graph: a patch, and a rebuild that leaves the dead behind."""
+
+from collections.abc import Sequence
+
+from pulse.errors import PulseError
+from pulse.facts import Array, TypedFact
+from pulse.graph import Graph, OutletId
+from pulse.ops.op import Op
+from pulse.typed import TypedGraph, constant, wire
+
+
+class Patch:
+    """New nodes beside a graph, and which of its wires they replace.
+
+    ``tap`` brings a wire of the graph in, ``wire`` adds nodes, ``shunt`` says what replaces what,
+    ``apply`` grafts it all onto the graph.
+    """
+
+    def __init__(self, target: TypedGraph) -> None:
+        self.target = target
+        self.graph: TypedGraph = Graph()
+        self._taps: dict[OutletId, OutletId] = {}
+        self._shunts: list[tuple[OutletId, OutletId]] = []
+
+    def tap(self, outlet: OutletId) -> OutletId:
+        """A wire of the target, for nodes of the patch to read."""
+        for inside, outside in self._taps.items():
+            if outside == outlet:
+                return inside
+        inside = self.graph.add(self.target.label(outlet), _TAP, (), [self.target.fact(outlet)])[0]
+        self._taps[inside] = outlet
+        return inside
+
+    def wire(self, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+        """Add a node to the patch. Raises FactError."""
+        return wire(self.graph, name, op, inputs)
+
+    def constant(self, name: str, value: Array) -> OutletId:
+        """Add a constant to the patch."""
+        return constant(self.graph, name, value)
+
+    def shunt(self, old: OutletId, new: OutletId) -> None:
+        """Let ``new`` (of the patch) replace ``old`` (of the target).
+
+        Raises PulseError where the facts differ.
+        """
+        before, after = self.target.fact(old), self.graph.fact(new)
+        if not before.agrees(after):
+            raise PulseError(f"a patch gives {after} in place of {self.target.label(old)}: {before}")
+        self._shunts.append((old, new))
+
+    def apply(self) -> list[int]:
+        """Graft the patch; readers and outputs of the shunted wires read the new ones.
+
+        What nobody reads any more is retired. A new node has the name that it was wired with, if that is free
+        by then. Returns the ids of the new nodes.
+        """
+        target, before = self.target, len(self.target.nodes)
+        mapping: dict[OutletId, OutletId] = dict(self._taps)
+        wanted: dict[int, str] = {}
+        for node in self.graph.nodes:
+            if OutletId(node.id) in self._taps:
+                continue
+            facts = [outlet.fact for outlet in node.outputs]
+            added = target.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
+            mapping.update(zip((OutletId(node.id, slot) for slot in range(len(facts))), added))
+            wanted[added[0].node] = node.name
+        for old, new in self._shunts:
+            target.redirect(old, mapping[new], before)
+        for old, _ in self._shunts:
+            target.retire(old.node)
+        for node_id, name in wanted.items():
+            target.rename(node_id, name)
+        return list(wanted)
+
+
+class _Tap(Op):
+    """Stands for a wire of the target."""
+
+
+_TAP = _Tap()
+
+
+def replaced(target: TypedGraph, old: OutletId, name: str, op: Op, inputs: Sequence[OutletId]) -> Patch:
+    """The patch that puts one op with one output in the place of a wire."""
+    patch = Patch(target)
+    patch.shunt(old, patch.wire(name, op, [patch.tap(outlet) for outlet in inputs])[0])
+    return patch
+
+
+def bypassed(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
+    """The patch that lets the readers of ``old`` read ``new``, another wire of the target."""
+    patch = Patch(target)
+    patch.shunt(old, patch.tap(new))
+    return patch
+
+
+def rebuilt(graph: TypedGraph) -> TypedGraph:
+    """The same graph in order, holding its inputs and what its outputs need."""
+    result: TypedGraph = Graph[TypedFact, Op]()
+    mapping: dict[OutletId, OutletId] = {}
+    order = graph.order()
+    for node_id in [*(outlet.node for outlet in graph.inputs), *order]:
+        if OutletId(node_id) in mapping:
+            continue
+        node = graph.nodes[node_id]
+        facts = [outlet.fact for outlet in node.outputs]
+        added = result.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
+        mapping.update(zip((OutletId(node_id, slot) for slot in range(len(facts))), added))
+    result.inputs = [mapping[outlet] for outlet in graph.inputs]
+    result.set_outputs([mapping[outlet] for outlet in graph.outputs], graph.output_names)
+    return result

@@ -1,0 +1,36 @@
+"""From a pulsed model to a program."""
+
+from collections.abc import Callable, Sequence
+
+from pulse.errors import CompileError
+from pulse.graph import OutletId
+from pulse.program.program import Program
+from pulse.program.reference import ReferenceProgram
+from pulse.pulsify.model import PulsedModel
+
+BACKENDS = ("numba", "numpy")
+
+Progress = Callable[[str, int, int], None]
+"""Called with a kernel's name, how many are done and how many there are."""
+
+
+def compile_model(
+    model: PulsedModel,
+    backend: str = "numba",
+    fetches: Sequence[OutletId] | None = None,
+    progress: Progress | None = None,
+) -> Program:
+    """Make a pulsed model ready to run.
+
+    backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference
+    fetches   further wires of the pulsed graph to keep, for inspection
+    progress  called while kernels are compiled, which happens once on each machine
+    Raises    CompileError: an operation has no kernel, or the backend is unknown
+    """
+    if backend == "numpy":
+        return ReferenceProgram(model, fetches or ())
+    if backend == "numba":
+        from pulse.program.native import NativeProgram
+
+        return NativeProgram(model, fetches or (), progress)
+    raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

@@ -1,0 +1,105 @@
+"""Rows, operands and typed pointers, as plain Python; ``pointer_lowering`` gives numba the same functions.
+
+A row is a run of int64: kernel, length in int64, then the kernel's arguments. An operand argument is
+``region << 48 | byte offset``; ``bases[region]`` is where the region begins.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+WEIGHTS, STATE, ARENA = 0, 1, 2
+MAX_REGIONS = 8
+REGION_SHIFT = 48
+HEADER = 2  # int64 before the first argument of a row
+
+Row = Sequence[int] | NDArray[np.int64]
+Bases = Sequence[NDArray[np.uint8]]
+
+
+def operand(region: int, byte_offset: int) -> int:
+    """The argument for bytes from ``byte_offset`` of ``region``. Raises ValueError if one is out of range."""
+    if not 0 <= region < MAX_REGIONS or not 0 <= byte_offset < 1 << REGION_SHIFT:
+        raise ValueError(f"operand: region {region} at byte {byte_offset} does not exist")
+    return region << REGION_SHIFT | byte_offset
+
+
+def real_bits(value: float) -> int:
+    """A float64 as the int64 argument that ``real`` reads."""
+    return struct.unpack("<q", struct.pack("<d", value))[0]
+
+
+class Pointer:
+    """A typed pointer into a region: ``p[i]``, ``p[i] = v``, ``p + n``; checks every access."""
+
+    __slots__ = ("elements", "start")
+
+    def __init__(self, elements: NDArray[Any], start: int) -> None:
+        self.elements = elements
+        self.start = start
+
+    def __add__(self, count: int) -> "Pointer":
+        return Pointer(self.elements, self.start + int(count))
+
+    def span(self, i: int, count: int) -> slice:
+        """The ``count`` elements from i as a slice of ``elements``. Raises IndexError outside the region."""
+        first = self.start + int(i)
+        if first < 0 or first + count > len(self.elements):
+            size = f"{len(self.elements)} {self.elements.dtype}"
+            raise IndexError(f"elements {first} to {first + count} of a region of {size}")
+        return slice(first, first + count)
+
+    def __getitem__(self, i: int) -> Any:
+        value = self.elements[self.span(i, 1)][0]
+        return value if self.elements.dtype == np.float32 else value.item()
+
+    def __setitem__(self, i: int, value: Any) -> None:
+        self.elements[self.span(i, 1)] = value
+
+
+def _pointer(row: Row, bases: Bases, i: int, dtype: type[np.generic]) -> Pointer:
+    word = number(row, i)
+    region = bases[word >> REGION_SHIFT]
+    offset = word & ((1 << REGION_SHIFT) - 1)
+    size = np.dtype(dtype).itemsize
+    if offset % size:
+        raise ValueError(f"operand {i}: byte {offset} is not aligned to {size}")
+    return Pointer(region[: len(region) // size * size].view(dtype), offset // size)
+
+
+def f32(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to float32; i counts from 0."""
+    return _pointer(row, bases, i, np.float32)
+
+
+def f64(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to float64."""
+    return _pointer(row, bases, i, np.float64)
+
+
+def i64(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to int64."""
+    return _pointer(row, bases, i, np.int64)
+
+
+def i32(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to int32."""
+    return _pointer(row, bases, i, np.int32)
+
+
+def u8(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to uint8."""
+    return _pointer(row, bases, i, np.uint8)
+
+
+def number(row: Row, i: int) -> int:
+    """Argument i as an int64."""
+    return int(row[HEADER + i])
+
+
+def real(row: Row, i: int) -> float:
+    """Argument i as the float64 that ``real_bits`` packed."""
+    return struct.unpack("<d", struct.pack("<q", number(row, i)))[0]

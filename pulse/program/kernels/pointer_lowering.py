@@ -1,0 +1,149 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""What ``pointer`` means to numba: bare address arithmetic, loads and stores, no checks, no wrapped index."""
+
+import operator
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
+from numba.extending import lower_builtin, models, register_model
+
+from pulse.program.kernels import pointer
+
+INT64 = ir.IntType(64)
+
+
+class PointerType(types.Type):
+    """A pointer to elements of a numba scalar type."""
+
+    def __init__(self, dtype: types.Type) -> None:
+        self.dtype = dtype
+        super().__init__(name=f"Pointer({dtype})")
+
+
+@register_model(PointerType)
+class PointerModel(models.PrimitiveModel):
+    """The LLVM pointer to the element's data form."""
+
+    def __init__(self, dmm, fe_type) -> None:
+        super().__init__(dmm, fe_type, ir.PointerType(dmm.lookup(fe_type.dtype).get_data_type()))
+
+
+WORDS = PointerType(types.int64)
+ELEMENTS = {
+    pointer.f32: types.float32,
+    pointer.f64: types.float64,
+    pointer.i64: types.int64,
+    pointer.i32: types.int32,
+    pointer.u8: types.uint8,
+}
+
+
+def word(builder, words, index):
+    """The int64 at ``words[index]``."""
+    return builder.load(builder.gep(words, [index], inbounds=True))
+
+
+def argument(builder, row, i):
+    """Argument i of a row."""
+    return word(builder, row, builder.add(i, INT64(pointer.HEADER)))
+
+
+def typed(function: Callable, resolve: Callable[[tuple], object]) -> None:
+    """Let ``resolve(argument types)`` give ``function``'s signature, or None; arguments are converted."""
+
+    def generic(self, args, kws):
+        return None if kws else resolve(args)
+
+    members = {"key": function, "generic": generic}
+    template = type(f"{function.__name__}_template", (AbstractTemplate,), members)
+    infer(template)
+    infer_global(function, types.Function(template))
+
+
+def at_pointer(args, *numbers: int) -> bool:
+    """Whether the arguments are a pointer and, in the places given, integers."""
+    integers = (isinstance(args[place], types.Integer) for place in numbers)
+    return isinstance(args[0], PointerType) and all(integers)
+
+
+typed(
+    operator.getitem,
+    lambda args: signature(args[0].dtype, args[0], types.int64) if at_pointer(args, 1) else None,
+)
+typed(
+    operator.setitem,
+    lambda args: (
+        signature(types.none, args[0], types.int64, args[0].dtype)
+        if at_pointer(args, 1) and isinstance(args[2], types.Number | types.Boolean)
+        else None
+    ),
+)
+for _operator in (operator.add, operator.iadd):
+    typed(
+        _operator,
+        lambda args: signature(args[0], args[0], types.int64) if at_pointer(args, 1) else None,
+    )
+
+
+@lower_builtin(operator.getitem, PointerType, types.int64)
+def _getitem(context, builder, sig, args):
+    p, i = args
+    return context.unpack_value(builder, sig.return_type, builder.gep(p, [i], inbounds=True))
+
+
+@lower_builtin(operator.setitem, PointerType, types.int64, types.Any)
+def _setitem(context, builder, sig, args):
+    p, i, value = args
+    context.pack_value(builder, sig.args[2], value, builder.gep(p, [i], inbounds=True))
+    return context.get_dummy_value()
+
+
+@lower_builtin(operator.add, PointerType, types.int64)
+@lower_builtin(operator.iadd, PointerType, types.int64)
+def _add(context, builder, sig, args):
+    p, n = args
+    return builder.gep(p, [n], inbounds=True)
+
+
+def lower_accessor(accessor: Callable, dtype: types.Type) -> None:
+    """Let ``accessor(row, bases, i)`` be the address of operand i."""
+    typed(
+        accessor,
+        lambda args: (
+            signature(PointerType(dtype), WORDS, WORDS, types.int64)
+            if len(args) == 3 and args[:2] == (WORDS, WORDS)
+            else None
+        ),
+    )
+
+    @lower_builtin(accessor, WORDS, WORDS, types.int64)
+    def _accessor(context, builder, sig, args):
+        row, bases, i = args
+        packed = argument(builder, row, i)
+        base = word(builder, bases, builder.lshr(packed, INT64(pointer.REGION_SHIFT)))
+        offset = builder.and_(packed, INT64((1 << pointer.REGION_SHIFT) - 1))
+        return builder.inttoptr(builder.add(base, offset), context.get_value_type(sig.return_type))
+
+
+for _accessor, _dtype in ELEMENTS.items():
+    lower_accessor(_accessor, _dtype)
+
+for _function, _result in ((pointer.number, types.int64), (pointer.real, types.float64)):
+    typed(
+        _function,
+        lambda args, result=_result: (
+            signature(result, WORDS, types.int64) if len(args) == 2 and args[0] == WORDS else None
+        ),
+    )
+
+
+@lower_builtin(pointer.number, WORDS, types.int64)
+def _number(context, builder, sig, args):
+    return argument(builder, *args)
+
+
+@lower_builtin(pointer.real, WORDS, types.int64)
+def _real(context, builder, sig, args):
+    return builder.bitcast(argument(builder, *args), ir.DoubleType())

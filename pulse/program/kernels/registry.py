@@ -1,0 +1,121 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+"""Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba.core import types
+from numba.core.ccallback import CFunc
+from numba.extending import register_jitable
+
+from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from pulse.program.kernels.cache import FunctionCache
+from pulse.program.kernels.pointer import Bases, Row
+from pulse.program.kernels.pointer_lowering import WORDS
+
+KernelFunction = Callable[[Row, Bases], None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
+SIGNATURE = types.void(WORDS, WORDS)
+
+_compiling = threading.RLock()
+
+
+class Kernel:
+    """One generic kernel: ``function`` is plain Python, ``address`` the compiled C function."""
+
+    def __init__(self, name: str, function: KernelFunction, number: int) -> None:
+        self.name = name
+        self.function = function
+        self.number = number
+        self._compiled: Any = None
+        self._cache = FunctionCache(name, cast(FunctionType, function))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    @property
+    def compiled(self) -> Any:
+        """The numba C callback; compiled, or loaded from disk, at the first use."""
+        if self._compiled is None:
+            with _compiling:
+                if self._compiled is None:
+                    self._compiled = self._compile()
+        return self._compiled
+
+    def _compile(self) -> Any:
+        args: Any = (SIGNATURE.args, SIGNATURE.return_type)
+        callback: Any = CFunc(self.function, args, locals={}, options={"nopython": True, **OPTIONS})
+        callback._cache = self._cache
+        callback.compile()
+        return callback
+
+    @property
+    def address(self) -> int:
+        """Where ``void(int64* row, int64* bases)`` is; this process only."""
+        return self.compiled.address
+
+    @property
+    def cached(self) -> bool:
+        """Whether the compiled form came from the disk."""
+        return self._cache.hit
+
+    def python(self, row: Row, regions: Bases) -> None:
+        """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
+        with np.errstate(all="ignore"):
+            self.function(row, regions)
+
+
+KERNELS: dict[str, Kernel] = {}
+_by_number: list[Kernel] = []
+
+
+def _place(function: KernelFunction) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def kernel(function: KernelFunction) -> Kernel:
+    """Declare a kernel; its name is the function's. Raises ValueError when another function has it."""
+    return named_kernel(function.__name__)(function)
+
+
+def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
+    """Declare a kernel under a name of its own, for families made in a loop."""
+
+    def declare(function: KernelFunction) -> Kernel:
+        taken = KERNELS.get(name)
+        if taken and _place(taken.function) != _place(function):
+            raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
+        made = Kernel(name, function, len(_by_number))
+        KERNELS[name] = made
+        _by_number.append(made)
+        return made
+
+    return declare
+
+
+def kernel_of(number: int) -> Kernel:
+    """The kernel with this number, as in the rows of an unlinked table."""
+    return _by_number[number]
+
+
+def device(function: Function) -> Function:
+    """A helper that kernels may call: inlined when compiled, itself in plain Python."""
+    return register_jitable(forceinline=True, **OPTIONS)(function)
+
+
+def compile_kernels(
+    names: Iterable[str] | None = None, progress: Callable[[str, int, int], None] | None = None
+) -> Sequence[Kernel]:
+    """Compile, or load, the named kernels (all if None); ``progress(name, ready, total)`` after each."""
+    wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
+    for ready, one in enumerate(wanted, 1):
+        _ = one.compiled
+        if progress:
+            progress(one.name, ready, len(wanted))
+    return wanted

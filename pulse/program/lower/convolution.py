@@ -1,0 +1,301 @@
+"""Convolutions, their transposes and matrix products: all as window products.
+
+A window product takes, for each output row, T segments of K neighbouring floats of the input: the taps of a
+convolution, each over its channels. So channels are innermost in memory, and time outermost.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.matmul import MatMul
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.product import pack_product
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+ACTIVATION_NONE = 0
+
+
+def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
+    """A constant f32 operand. Raises CompileError."""
+    value = cx.known(node.inputs[slot])
+    if value is None or value.dtype != np.float32:
+        raise CompileError(f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'")
+    return value
+
+
+def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
+    """The optional third operand, zeros where there is none."""
+    if len(node.inputs) < 3:
+        return np.zeros(channels, np.float32)
+    return weights_of(cx, node, 2, "its bias")
+
+
+def channels_last(cx: Lowering, value: Value, stream: int | None) -> Value:
+    """The tensor [N, C, X...] with its channels innermost and the stream outermost."""
+    if value.strides[1] == 1 or value.shape[1] == 1:
+        return value
+    return cx.ordered(value, last_order(len(value.shape), stream))
+
+
+def last_order(rank: int, stream: int | None) -> list[int]:
+    """Axes with the channels innermost and the stream outermost."""
+    order = [axis for axis in range(rank) if axis != 1]
+    if stream is not None and stream != 1:
+        order.remove(stream)
+        order.insert(0, stream)
+    return [*order, 1]
+
+
+def emit_product(
+    cx: Lowering, x: Value, rows_x: Array, taps: Array, matrix: Array, bias: Array, y: Value, rows_y: Array
+) -> None:
+    """One window product; ``matrix`` is [T*K, N], neighbouring taps are merged."""
+    depth = matrix.shape[0] // max(1, len(taps))
+    if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
+        taps, depth = taps[:1], depth * len(taps)
+    cx.emit(
+        "product",
+        x,
+        cx.constant(pack_product(np.ascontiguousarray(matrix))),
+        cx.constant(np.ascontiguousarray(bias)),
+        y,
+        len(rows_x),
+        cx.table(rows_x),
+        cx.table(rows_y),
+        len(taps),
+        cx.table(taps),
+        depth,
+        matrix.shape[1],
+        0,
+        ACTIVATION_NONE,
+        real_bits(0.0),
+    )
+
+
+def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:
+    """The tensor with zeros around it; itself where none are needed."""
+    if all(pair == (0, 0) for pair in amounts):
+        return x
+    shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
+    target = cx.temporary(shape, x.dtype, order)
+    cx.emit("fill", target, target.dtype.itemsize, target.size, 0)
+    inner = target
+    for axis, (before, _) in enumerate(amounts):
+        inner = inner.part(axis, before, before + x.shape[axis])
+    cx.copy(x, inner)
+    return target
+
+
+@lowers(Conv)
+def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
+    """Rows are the output positions, taps the kernel positions."""
+    weights = weights_of(cx, node, 1, "its kernel")
+    bias = bias_of(cx, node, weights.shape[0])
+    outlet = OutletId(node.id)
+    stream = cx.fact(outlet).stream
+    axis = None if stream is None else stream.axis
+    rank = len(op.strides)
+    order = last_order(rank + 2, axis)
+    x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
+    x = padded(cx, x, [(0, 0), (0, 0), *((int(b), int(a)) for b, a in op.pads)], order)
+    y = cx.new(outlet, order)
+    kernel = weights.shape[2:]
+    steps = x.strides[2:]
+    rows_x = _positions([x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y.shape[2:]])
+    rows_y = y.offsets([0, *range(2, rank + 2)])
+    taps = _positions([d * n for d, n in zip(op.dilations, steps)], kernel)
+    per_in, per_out = weights.shape[1], weights.shape[0] // op.group
+    if per_in == 1 and per_out == 1 and op.group > 1:
+        table = weights.reshape(op.group, -1).T
+        cx.emit(
+            "depthwise", x, cx.constant(np.ascontiguousarray(table)), cx.constant(bias), y, len(rows_x),
+            cx.table(rows_x), cx.table(rows_y), len(taps), cx.table(taps), op.group, ACTIVATION_NONE, real_bits(0.0),
+        )
+        return [y]
+    for group in range(op.group):
+        part = weights[group * per_out : (group + 1) * per_out]
+        matrix = part.reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
+        inside = x.part(1, group * per_in, (group + 1) * per_in)
+        outside = y.part(1, group * per_out, (group + 1) * per_out)
+        emit_product(cx, inside, rows_x, taps, matrix, bias[group * per_out :][:per_out], outside, rows_y)
+    return [y]
+
+
+def _positions(steps: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Offsets of every position of some axes; the last axis fastest."""
+    total = np.zeros((), np.int64)
+    for step, size in zip(steps, sizes):
+        total = total[..., None] + np.arange(size, dtype=np.int64) * step
+    return total.ravel()
+
+
+@lowers(ConvTranspose)
+def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
+    """Output positions of one phase (their number modulo the strides) are an ordinary window product."""
+    weights = weights_of(cx, node, 1, "its kernel")
+    outlet = OutletId(node.id)
+    bias = bias_of(cx, node, weights.shape[1] * op.group)
+    stream = cx.fact(outlet).stream
+    axis = None if stream is None else stream.axis
+    rank = len(op.strides)
+    order = last_order(rank + 2, axis)
+    y = cx.new(outlet, order)
+    reach = [_reach(op, i, weights.shape[i + 2], cx.fact(node.inputs[0]).sizes[i + 2], y.shape[i + 2]) for i in range(rank)]
+    x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
+    x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
+    if rank == 1 and _whole_groups(op, weights, y):
+        _all_phases_at_once(cx, op, weights, bias, x, y, reach[0][0])
+        return [y]
+    for phase in itertools.product(*(range(stride) for stride in op.strides)):
+        _one_phase(cx, op, weights, bias, x, y, phase, [before for before, _ in reach])
+    return [y]
+
+
+def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) -> tuple[int, int]:
+    """How far before and after the input the outputs of a spatial axis look."""
+    before = int(op.pads[i][0])
+    stride, dilation = op.strides[i], op.dilations[i]
+    first = -(-(before - (kernel - 1) * dilation) // stride)
+    last = (outputs - 1 + before) // stride
+    return max(0, -first), max(0, last - (frames - 1))
+
+
+def _one_phase(
+    cx: Lowering,
+    op: ConvTranspose,
+    weights: Array,
+    bias: Array,
+    x: Value,
+    y: Value,
+    phase: Sequence[int],
+    border: Sequence[int],
+) -> None:
+    """The outputs ``u = phase + stride*q``: input frame ``(u + before - k*dilation) / stride`` for each whole one."""
+    rank = len(phase)
+    counts = [len(range(phase[i], y.shape[i + 2], op.strides[i])) for i in range(rank)]
+    chosen: list[list[int]] = []
+    firsts: list[list[int]] = []
+    for i in range(rank):
+        at = [phase[i] + int(op.pads[i][0]) - k * op.dilations[i] for k in range(weights.shape[i + 2])]
+        chosen.append([k for k, position in enumerate(at) if position % op.strides[i] == 0])
+        firsts.append([at[k] // op.strides[i] + border[i] for k in chosen[-1]])
+    if not all(counts):
+        return
+    rows_x = _positions([x.strides[0], *x.strides[2:]], [x.shape[0], *counts])
+    rows_y = _positions(
+        [y.strides[0], *(step * stride for step, stride in zip(y.strides[2:], op.strides))], [y.shape[0], *counts]
+    ) + sum(phase[i] * y.strides[i + 2] for i in range(rank))
+    taps = np.array(
+        [sum(f * step for f, step in zip(first, x.strides[2:])) for first in itertools.product(*firsts)], np.int64
+    )
+    per_in, per_out = weights.shape[0] // op.group, weights.shape[1]
+    kept = weights[(slice(None), slice(None), *np.ix_(*chosen))]
+    for group in range(op.group):
+        part = kept[group * per_in : (group + 1) * per_in]
+        matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
+        inside = x.part(1, group * per_in, (group + 1) * per_in)
+        outside = y.part(1, group * per_out, (group + 1) * per_out)
+        emit_product(
+            cx, inside, rows_x, taps, matrix.astype(np.float32), bias[group * per_out :][:per_out], outside, rows_y
+        )
+
+
+def _whole_groups(op: ConvTranspose, weights: Array, y: Value) -> bool:
+    """Whether the outputs are whole groups of ``stride`` frames that lie together in memory."""
+    (stride,), (dilation,) = op.strides, op.dilations
+    together = y.strides[2] == y.shape[1] and y.shape[0] == 1 and (y.strides[1] == 1 or y.shape[1] == 1)
+    return together and dilation == 1 and op.group == 1 and int(op.pads[0][0]) % stride == 0 and y.shape[2] % stride == 0
+
+
+def _all_phases_at_once(
+    cx: Lowering, op: ConvTranspose, weights: Array, bias: Array, x: Value, y: Value, border: int
+) -> None:
+    """One product makes the ``stride`` output frames of a group: they are neighbours in memory."""
+    (stride,) = op.strides
+    channels_in, channels, kernel = weights.shape
+    taps = -(-kernel // stride)
+    full = np.zeros((channels_in, channels, taps * stride), np.float32)
+    full[:, :, :kernel] = weights
+    groups = full.reshape(channels_in, channels, taps, stride)[:, :, ::-1]
+    matrix = groups.transpose(2, 0, 3, 1).reshape(taps * channels_in, stride * channels)
+    first = int(op.pads[0][0]) // stride - (taps - 1) + border
+    rows = np.arange(y.shape[2] // stride, dtype=np.int64)
+    rows_x = (rows + first) * x.strides[2]
+    offsets = np.arange(taps, dtype=np.int64) * x.strides[2]
+    emit_product(cx, x, rows_x, offsets, matrix, np.tile(bias, stride), y, rows * stride * channels)
+
+
+@lowers(MatMul)
+def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
+    """A constant matrix on either side is packed; otherwise a batched product of two tensors."""
+    outlet = OutletId(node.id)
+    left, right = (cx.known(operand) for operand in node.inputs)
+    if right is not None and right.ndim == 2 and right.dtype == np.float32 and left is None:
+        x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a matrix product"), -1 + len(cx.fact(node.inputs[0]).sizes))
+        return [_rows_product(cx, outlet, x, right)]
+    if left is not None and left.ndim == 2 and left.dtype == np.float32 and right is None:
+        fact = cx.fact(node.inputs[1])
+        if fact.rank >= 2:
+            x = cx.floats(cx.value(node.inputs[1]), "a matrix product")
+            x = cx.innermost(x, fact.rank - 2)
+            return [_columns_product(cx, outlet, x, left)]
+    return [_batched(cx, node, outlet)]
+
+
+def _rows_product(cx: Lowering, outlet: OutletId, x: Value, matrix: Array) -> Value:
+    """y[..., n] = sum_k x[..., k] matrix[k, n]"""
+    sizes = cx.fact(outlet).sizes
+    lead = [axis for axis in x.order if axis != len(x.shape) - 1]
+    y = cx.new(outlet, [*lead, len(sizes) - 1]) if len(sizes) == len(x.shape) else cx.new(outlet)
+    rows = list(range(len(x.shape) - 1))
+    zeros = np.zeros(matrix.shape[1], np.float32)
+    emit_product(cx, x, x.offsets(rows), np.zeros(1, np.int64), matrix, zeros, y, y.offsets(rows))
+    return y
+
+
+def _columns_product(cx: Lowering, outlet: OutletId, x: Value, matrix: Array) -> Value:
+    """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
+    rank = len(x.shape)
+    lead = [axis for axis in x.order if axis != rank - 2]
+    y = cx.new(outlet, [*lead, rank - 2])
+    rows = [*range(rank - 2), rank - 1]
+    zeros = np.zeros(matrix.shape[0], np.float32)
+    emit_product(
+        cx, x, x.offsets(rows), np.zeros(1, np.int64), np.ascontiguousarray(matrix.T), zeros, y, y.offsets(rows)
+    )
+    return y
+
+
+def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
+    a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in node.inputs)
+    a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
+    b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    target = cx.new(outlet, None)
+    y = target
+    if len(cx.fact(node.inputs[0]).shape) == 1:
+        y = y.view((*y.shape[:-1], 1, y.shape[-1]), (*y.strides[:-1], 0, y.strides[-1])) if y.shape else y
+        y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
+    elif len(cx.fact(node.inputs[1]).shape) == 1:
+        y = y.view((*y.shape, 1), (*y.strides, 0))
+    tables = [_batch_offsets(value, batch) for value in (a, b, y)]
+    cx.emit(
+        "matmul", a, b, y, math.prod(batch), *(cx.table(table) for table in tables), m, k, n,
+        *a.strides[-2:], *b.strides[-2:], *y.strides[-2:],
+    )
+    return target
+
+
+def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:
+    lead = len(batch) - (len(value.shape) - 2)
+    steps = [0] * lead + [s if n != 1 else 0 for n, s in zip(value.shape[:-2], value.strides[:-2])]
+    return _positions(steps, batch)

@@ -1,0 +1,161 @@
+"""Elementwise ops: a chain of functions in one pass over memory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import DType, dtype_name
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.program.kernels.elementwise import OPCODES
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.lowering import Lowering, Operand, PulsedNode, collapsed, lowers
+from pulse.program.memory import Value
+
+DTYPE_CODES = {
+    np.dtype(np.float32): 0,
+    np.dtype(np.float64): 1,
+    np.dtype(np.int64): 2,
+    np.dtype(np.int32): 3,
+    np.dtype(np.uint8): 4,
+    np.dtype(np.int8): 5,
+    np.dtype(np.bool_): 6,
+}
+MAX_INPUTS = 8
+MAX_REGISTERS = 16
+_SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
+
+
+class Chain:
+    """Micro-operations on registers, in the form of the kernel's row."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.words: list[int] = []
+        self.count = 0
+        self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
+
+    def load(self, value: Value) -> int:
+        """The register of an input."""
+        if value not in self.inputs:
+            self.inputs.append(value)
+        return self.inputs.index(value)
+
+    def apply(self, name: str, registers: Sequence[int], params: Sequence[float] = ()) -> int:
+        """Append one function; the register of its result."""
+        a, b, c = (*registers, 0, 0, 0)[:3]
+        p0, p1 = (*params, 0.0, 0.0)[:2]
+        self.free += sorted({register for register in registers if register >= MAX_INPUTS})
+        target = self.free.pop()
+        self.words += [OPCODES[name], target, a, b, c, real_bits(p0), real_bits(p1)]
+        self.count += 1
+        return target
+
+    def fold(self, kind: str, registers: Sequence[int], params: Sequence[float]) -> int:
+        """A function of the table, of any number of operands."""
+        if kind in ("min", "max", "sum", "mean"):
+            result = registers[0]
+            for register in registers[1:]:
+                result = self.apply("add" if kind in ("sum", "mean") else kind, (result, register))
+            return self.apply("mulc", (result,), (1 / len(registers),)) if kind == "mean" else result
+        return self.apply(kind, registers, params)
+
+
+def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
+    """Emit a chain whose last result goes to a tensor."""
+    shape = target.shape
+    inputs = [broadcast(value, shape) for value in chain.inputs]
+    order = target.order
+    sizes, target_strides, *strides = collapsed(shape, [target.strides, *(v.strides for v in inputs)], order)
+    if len(sizes) > 4:
+        whole = [cx.ordered(value, order) for value in inputs]
+        sizes, target_strides, *strides = collapsed(shape, [target.strides, *(v.strides for v in whole)], order)
+        inputs = whole
+    if len(sizes) > 4:
+        raise CompileError(f"{cx.node} ({cx.op}): elementwise over {len(sizes)} separate axes is not supported")
+    missing = 4 - len(sizes)
+    row: list[Operand] = [*[1] * missing, *sizes, len(inputs), chain.count]
+    for value, steps in zip((*inputs, target), (*strides, target_strides)):
+        row += [value, code_of(cx, value.dtype), *[0] * missing, *steps]
+    dtypes = {value.dtype for value in (*inputs, target)}
+    cx.emit("chain" if dtypes <= _SIMD else "chain64", *row, *chain.words)
+
+
+def code_of(cx: Lowering, dtype: DType) -> int:
+    """The kernel's number for a type. Raises CompileError."""
+    if dtype not in DTYPE_CODES:
+        raise CompileError(f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use backend='numpy'")
+    return DTYPE_CODES[dtype]
+
+
+def broadcast(value: Value, shape: Sequence[int]) -> Value:
+    """The tensor stretched to a shape by strides of zero."""
+    lead = len(shape) - len(value.shape)
+    strides = [0] * lead + [step if size != 1 else 0 for size, step in zip(value.shape, value.strides)]
+    return value.view(shape, strides)
+
+
+def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> list[int]:
+    """The axes as the largest input has them, so that loops run through memory in order."""
+    sizes = cx.fact(outlet).sizes
+    for value in inputs:
+        if value.shape == sizes and value.size > 1 and all(value.strides[a] for a, n in enumerate(sizes) if n > 1):
+            return list(value.order)
+    return cx.stream_first(outlet)
+
+
+@lowers(Elementwise, Cast)
+def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
+    """Wait for the reader if it can take this function into its own chain, else emit it now."""
+    outlet = OutletId(node.id)
+    if _mergeable(cx, outlet):
+        cx.pending[outlet] = lambda: _stored(cx, outlet)
+        return []
+    return [_stored(cx, outlet)]
+
+
+def _stored(cx: Lowering, outlet: OutletId) -> Value:
+    node = cx.model.graph.node(outlet)
+    chain = Chain()
+    if len(node.inputs) > MAX_INPUTS:
+        raise CompileError(f"{node.name} ({node.op.name}): {len(node.inputs)} operands, at most {MAX_INPUTS}")
+    _expand(cx, chain, node, room=MAX_INPUTS - len(node.inputs))
+    target = cx.new(outlet, result_order(cx, outlet, chain.inputs))
+    store_chain(cx, chain, target)
+    return target
+
+
+def _expand(cx: Lowering, chain: Chain, node: PulsedNode, room: int) -> int:
+    registers: list[int] = []
+    for outlet in node.inputs:
+        child = cx.model.graph.node(outlet)
+        if outlet in cx.pending and len(child.inputs) - 1 <= room and len(chain.free) > 2:
+            room -= len(child.inputs) - 1
+            del cx.pending[outlet]
+            registers.append(_expand(cx, chain, child, room))
+        else:
+            registers.append(chain.load(cx.value(outlet)))
+    op = node.op
+    if isinstance(op, Cast):
+        return registers[0]
+    assert isinstance(op, Elementwise)
+    return chain.fold(op.kind, registers, op.params)
+
+
+def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
+    """Whether one elementwise op of the same shape is the only reader, all in types of the vector kernel."""
+    graph = cx.model.graph
+    node = graph.node(outlet)
+    readers = graph.outlet(outlet).successors
+    if len(readers) != 1 or outlet in cx.kept or outlet in graph.outputs:
+        return False
+    reader = graph.nodes[readers[0].node]
+    wires = [outlet, *node.inputs, *reader.inputs, OutletId(reader.id)]
+    cast = isinstance(node.op, Cast) and cx.fact(node.inputs[0]).dtype != np.bool_
+    return (
+        not cast
+        and isinstance(reader.op, Elementwise)
+        and cx.fact(OutletId(reader.id)).sizes == cx.fact(outlet).sizes
+        and all(cx.fact(wire).dtype in _SIMD for wire in wires)
+    )

@@ -1,0 +1,66 @@
+"""Softmax and layer normalisation: rows of contiguous elements."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.norm import LayerNorm, Softmax
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.lower.elementwise import broadcast
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@lowers(Softmax)
+def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
+    """One row for each position of the other axes."""
+    x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a softmax"), op.axis)
+    order = [*(axis for axis in x.order if axis != op.axis), op.axis]
+    y = cx.new(OutletId(node.id), order)
+    rows = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    cx.emit(
+        "softmax_rows", x, y, y.size // max(1, x.shape[op.axis]), cx.table(x.offsets(rows)),
+        cx.table(y.offsets(rows)), x.shape[op.axis], int(op.log),
+    )
+    return [y]
+
+
+@lowers(LayerNorm)
+def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Value]:
+    """One row for each position of the leading axes; scale and bias of a row's shape."""
+    x = cx.floats(cx.value(node.inputs[0]), "a layer normalisation")
+    rank = len(x.shape)
+    lead, inner = list(range(op.axis)), list(range(op.axis, rank))
+    order = [*(axis for axis in x.order if axis in lead), *inner]
+    x = x if _dense_tail(x, inner) else cx.ordered(x, order)
+    y = cx.new(OutletId(node.id), order)
+    shape = x.shape[op.axis :]
+    parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
+    operands = [
+        cx.ordered(_stretched(cx, node, slot + 1, part), range(len(shape))) for slot, part in enumerate(parts)
+    ]
+    size = int(np.prod(shape, dtype=np.int64))
+    cx.emit(
+        "layernorm_rows", x, *operands, y, y.size // max(1, size), cx.table(x.offsets(lead)),
+        cx.table(y.offsets(lead)), size, real_bits(op.epsilon),
+    )
+    return [y]
+
+
+def _dense_tail(x: Value, axes: list[int]) -> bool:
+    step = 1
+    for axis in reversed(axes):
+        if x.shape[axis] != 1 and x.strides[axis] != step:
+            return False
+        step *= x.shape[axis]
+    return True
+
+
+def _stretched(cx: Lowering, node: PulsedNode, slot: int, neutral: Array) -> Value:
+    """Scale or bias over all normalised axes."""
+    if slot >= len(node.inputs):
+        return cx.constant(neutral)
+    known = cx.known(node.inputs[slot])
+    if known is not None:
+        return cx.constant(np.ascontiguousarray(np.broadcast_to(known, neutral.shape)))
+    return broadcast(cx.floats(cx.value(node.inputs[slot]), "a scale"), neutral.shape)

@@ -1,0 +1,134 @@
+"""Ops that remember frames or look at the clock."""
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.delay import Delay, LastFrames
+from pulse.ops.ends import FillEnds
+from pulse.ops.position import Positions, TableRows
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.lower.elementwise import code_of
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Region, Value
+
+
+def outermost(cx: Lowering, value: Value, axis: int) -> Value:
+    """The tensor with whole frames of an axis dense and the axis outside of them: itself, or a copy."""
+    order = [axis, *(other for other in value.order if other != axis)]
+    inner = value.part(axis, 0, 1)
+    if inner.dense(order) and (value.shape[axis] == 1 or value.strides[axis] >= inner.size):
+        return value
+    return cx.ordered(value, order)
+
+
+def frame_order(value: Value, axis: int) -> list[int]:
+    """The axes with one outermost and the others as the tensor has them."""
+    return [axis, *(other for other in value.order if other != axis)]
+
+
+@lowers(Delay)
+def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
+    """History and newest pulse lie together; the step reads a window of them and ends by moving all back."""
+    x = cx.value(node.inputs[0])
+    order = frame_order(x, op.axis)
+    if any(step == 0 and size != 1 for size, step in zip(x.shape, x.strides)):
+        order = cx.stream_first(node.inputs[0])
+    memory, history = cx.memory(node.id, op, x.shape, order, x.dtype)
+    pulse = x.shape[op.axis]
+    newest = memory.part(op.axis, history, history + pulse)
+    if not (x.buffer is newest.buffer and x.offset == newest.offset and x.strides == newest.strides):
+        cx.copy(x, newest)
+    frame = memory.size // memory.shape[op.axis] * x.dtype.itemsize
+    moved = memory.part(op.axis, pulse, pulse + history)
+    if history:
+        cx.emit_ending("move", memory, moved, history * frame)
+    return [memory.part(op.axis, 0, pulse + op.overlap)]
+
+
+@lowers(FillEnds)
+def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+    """In place where nobody else reads the input."""
+    outlet = OutletId(node.id)
+    x = outermost(cx, cx.value(node.inputs[0]), op.axis)
+    pulse = cx.fact(outlet).sizes[op.axis]
+    run = x.size // max(1, x.shape[op.axis])
+    order = frame_order(x, op.axis)
+    y = x if _may_overwrite(cx, node, op, x) else cx.new(outlet, order)
+    head, tail = (_frames(cx, table, op.axis, order) for table in (op.head, op.tail))
+    cx.emit(
+        "fill_ends", x, y, cx.clock, cx.end(op.length), pulse, op.overlap, op.offset, op.shift,
+        ("constant", "edge", "reflect").index(op.mode), x.dtype.itemsize, run, _frame_step(x, op.axis, run),
+        _frame_step(y, op.axis, run), _bits(op.fill, x), head[0], head[1], tail[0], tail[1],
+    )
+    return [y]
+
+
+def _frame_step(value: Value, axis: int, run: int) -> int:
+    return value.strides[axis] if value.shape[axis] > 1 else run
+
+
+def _bits(fill: float, value: Value) -> int:
+    return int(np.array([fill]).astype(value.dtype).view(f"i{value.dtype.itemsize}")[0])
+
+
+def _frames(cx: Lowering, table: Array | None, axis: int, order: list[int]) -> tuple[Value, int]:
+    if table is None:
+        return cx.constant(np.zeros(1, np.float32)), 0
+    return cx.constant(np.ascontiguousarray(table), order), table.shape[axis]
+
+
+def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
+    """A temporary that only this op reads, and that is no view of anything else."""
+    graph = cx.model.graph
+    (outlet,) = node.inputs
+    kept = outlet in cx.kept or outlet in graph.outputs or outlet in graph.inputs
+    alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
+    return op.mode == "constant" and op.overlap == 0 and alone and not kept and x.buffer.region is Region.ARENA and (
+        cx.owns(outlet, x)
+    )
+
+
+@lowers(LastFrames)
+def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Value]:
+    """The memory itself is the output."""
+    x = outermost(cx, cx.value(node.inputs[0]), op.axis)
+    order = frame_order(x, op.axis)
+    shape = list(x.shape)
+    shape[op.axis] = op.frames
+    memory = cx.remembered(np.zeros(shape, x.dtype), order)
+    run = x.size // max(1, x.shape[op.axis])
+    cx.emit(
+        "last_frames", x, memory, cx.clock, cx.end(op.length), x.shape[op.axis], op.offset, op.frames,
+        x.dtype.itemsize, run, _frame_step(x, op.axis, run),
+    )
+    return [memory]
+
+
+@lowers(Positions)
+def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+    """A ramp from the clock."""
+    y = cx.new(OutletId(node.id))
+    integer = np.issubdtype(op.dtype, np.integer)
+    cx.emit(
+        "positions", y, cx.clock, op.frames, op.offset, code_of(cx, op.dtype), real_bits(float(op.start)),
+        real_bits(float(op.step_size)), int(op.start) if integer else 0, int(op.step_size) if integer else 0,
+    )
+    return [y]
+
+
+@lowers(TableRows)
+def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Value]:
+    """Rows of a table that lies with its stream axis outermost."""
+    table = cx.known(node.inputs[0])
+    if table is None:
+        raise CompileError(f"{node.name}: the table must be constant; use backend='numpy'")
+    order = [op.axis, *(axis for axis in range(table.ndim) if axis != op.axis)]
+    y = cx.new(OutletId(node.id), order)
+    run = table.size // max(1, table.shape[op.axis])
+    cx.emit(
+        "table_rows", cx.constant(table, order), y, cx.clock, op.frames, op.offset, op.start, op.step_size,
+        table.shape[op.axis], table.dtype.itemsize, run,
+    )
+    return [y]

@@ -1,0 +1,309 @@
+"""From the nodes of a pulsed graph to instructions over three memories."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import CompileError
+from pulse.facts import Array, DType, PulsedFact, dtype_name
+from pulse.graph import Node, OutletId
+from pulse.ops.delay import Delay
+from pulse.ops.op import Op
+from pulse.ops.source import Const, Source
+from pulse.ops.stateful import FAR
+from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
+from pulse.pulsify.model import PulsedModel
+
+PulsedNode: TypeAlias = Node[PulsedFact, Op]
+Operand: TypeAlias = Value | int
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One row: a kernel, its arguments (a Value is an operand), and the node that it belongs to."""
+
+    kernel: str
+    arguments: tuple[Operand, ...]
+    node: str
+    op: str
+
+
+Lower: TypeAlias = "Callable[[Lowering, PulsedNode, Any], list[Value]]"
+L = TypeVar("L", bound=Callable[..., list[Value]])
+
+LOWER: dict[type[Op], Lower] = {}
+"""How each kind of op becomes instructions; the files of ``pulse.program.lower`` fill it."""
+
+
+def lowers(*kinds: type[Op]) -> Callable[[L], L]:
+    """Register a function as the lowering of some ops."""
+
+    def register(function: L) -> L:
+        for kind in kinds:
+            LOWER[kind] = function
+        return function
+
+    return register
+
+
+@dataclass
+class Lowering:
+    """The program under construction.
+
+    Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
+    """
+
+    model: PulsedModel
+    kept: set[OutletId]
+    weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
+    state: Image = field(default_factory=lambda: Image(Region.STATE))
+    arena: list[Buffer] = field(default_factory=list[Buffer])
+    instructions: list[Instruction] = field(default_factory=list[Instruction])
+    endings: list[Instruction] = field(default_factory=list[Instruction])
+    values: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
+    pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
+    node: str = ""
+    op: str = ""
+    _ends: dict[TDim, Value] = field(default_factory=dict[TDim, Value])
+    _wires: dict[Buffer, set[OutletId]] = field(default_factory=dict[Buffer, set[OutletId]])
+    _memories: dict[int, tuple[Value, int]] = field(default_factory=dict[int, tuple[Value, int]])
+
+    def __post_init__(self) -> None:
+        clock = self.state.add(np.zeros(2, np.int64), shared=False)
+        self.clock = Value(clock, 0, (2,), (1,), np.dtype(np.int64))
+
+    def run(self) -> None:
+        """Lower every node. Raises CompileError listing every op without a kernel."""
+        graph = self.model.graph
+        order = graph.order([*graph.outputs, *self.kept])
+        self._require(order)
+        for node_id in [*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order]:
+            node = graph.nodes[node_id]
+            self.node, self.op = node.name, node.op.name
+            if isinstance(node.op, Const):
+                continue
+            if isinstance(node.op, Source):
+                results = [self.new(OutletId(node_id))]
+            else:
+                results = LOWER[type(node.op)](self, node, node.op)
+            for slot, value in enumerate(results):
+                self._settle(OutletId(node_id, slot), value)
+        self._keep()
+
+    def _require(self, order: Sequence[int]) -> None:
+        nodes = [self.model.graph.nodes[node_id] for node_id in order]
+        missing = [
+            f"{node.name} ({node.op.name})"
+            for node in nodes
+            if type(node.op) not in LOWER and not isinstance(node.op, Const | Source)
+        ]
+        if missing:
+            raise CompileError(f"no kernel for {', '.join(missing)}; use backend='numpy'")
+
+    def _keep(self) -> None:
+        """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
+        graph = self.model.graph
+        for outlet in graph.inputs:
+            self.values[outlet].buffer.touch(-1)
+        for outlet in dict.fromkeys((*graph.outputs, *self.kept)):
+            self.node, self.op = graph.label(outlet), "output"
+            value = self.value(outlet)
+            if value.buffer.region is Region.STATE:
+                sent = self.temporary(value.shape, value.dtype, value.order)
+                self.copy(value, sent)
+                self.values[outlet] = value = sent
+            value.buffer.touch(1 << 40)
+
+    # values
+
+    def _settle(self, outlet: OutletId, value: Value) -> None:
+        self.values[outlet] = value
+        self._wires.setdefault(value.buffer, set()).add(outlet)
+
+    def owns(self, outlet: OutletId, value: Value) -> bool:
+        """Whether no other wire lies in the buffer of this one's value."""
+        return self._wires.get(value.buffer, set()) <= {outlet}
+
+    def fact(self, outlet: OutletId) -> PulsedFact:
+        """What is known of a wire."""
+        return self.model.graph.fact(outlet)
+
+    def value(self, outlet: OutletId) -> Value:
+        """Where a wire is; constants are stored at their first use."""
+        if outlet in self.pending:
+            self._settle(outlet, self.pending.pop(outlet)())
+        if outlet not in self.values:
+            known = self.fact(outlet).value
+            assert known is not None, f"{self.model.graph.label(outlet)} is not lowered yet"
+            self.values[outlet] = self.constant(known)
+        return self.values[outlet]
+
+    def known(self, outlet: OutletId) -> Array | None:
+        """The value of a constant wire."""
+        return self.fact(outlet).value
+
+    def constant(self, array: Array, order: Sequence[int] | None = None) -> Value:
+        """A tensor among the weights, its axes in an order."""
+        axes = list(range(array.ndim)) if order is None else list(order)
+        buffer = self.weights.add(array.transpose(axes), shared=True)
+        return Value(buffer, 0, array.shape, dense_strides(array.shape, axes), array.dtype)
+
+    def table(self, offsets: Array | Sequence[int]) -> Value:
+        """Element offsets among the weights."""
+        return self.constant(np.asarray(offsets, np.int64))
+
+    def temporary(self, shape: Sequence[int], dtype: DType, order: Sequence[int] | None = None) -> Value:
+        """A tensor in the arena, its axes in an order."""
+        axes = range(len(shape)) if order is None else order
+        buffer = Buffer(Region.ARENA, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+        self.arena.append(buffer)
+        return Value(buffer, 0, tuple(shape), dense_strides(shape, axes), dtype)
+
+    def new(self, outlet: OutletId, order: Sequence[int] | None = None) -> Value:
+        """Memory for a wire, its axes in an order (the stream outermost by default).
+
+        If a delay buffer reads the wire and its frames lie in that order, it is the buffer's own memory: then the
+        delay copies nothing.
+        """
+        fact = self.fact(outlet)
+        axes = self.stream_first(outlet) if order is None else list(order)
+        for inlet in self.model.graph.outlet(outlet).successors:
+            op = self.model.graph.nodes[inlet.node].op
+            if isinstance(op, Delay) and inlet.node not in self._memories and _outermost(fact.sizes, axes, op.axis):
+                memory, history = self.memory(inlet.node, op, fact.sizes, axes, fact.dtype)
+                return memory.part(op.axis, history, history + fact.sizes[op.axis])
+        return self.temporary(fact.sizes, fact.dtype, axes)
+
+    def stream_first(self, outlet: OutletId) -> list[int]:
+        """The axes of a wire with the stream outermost."""
+        fact = self.fact(outlet)
+        axes = list(range(fact.rank))
+        if fact.stream is not None:
+            axes.insert(0, axes.pop(fact.stream.axis))
+        return axes
+
+    def memory(
+        self, node_id: int, op: Delay, sizes: Sequence[int], order: Sequence[int], dtype: DType
+    ) -> tuple[Value, int]:
+        """The memory of a delay, its history in front of the newest pulse, and the frames of the history."""
+        if node_id not in self._memories:
+            history, pulse = op.delay + op.overlap, sizes[op.axis]
+            shape = list(sizes)
+            shape[op.axis] = history + pulse
+            begin = np.zeros(shape, dtype)
+            begin[(slice(None),) * op.axis + (slice(0, history),)] = op.initial
+            self._memories[node_id] = (self.remembered(begin, order), history)
+        return self._memories[node_id]
+
+    def remembered(self, begin: Array, order: Sequence[int]) -> Value:
+        """A tensor of the state and what it holds before the first pulse."""
+        buffer = self.state.add(begin.transpose(list(order)), shared=False)
+        return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
+
+    def end(self, length: TDim) -> Value:
+        """The register that holds a wire's length, FAR as long as the stream has not ended."""
+        if length not in self._ends:
+            first = int(length) if length.is_const else FAR
+            buffer = self.state.add(np.array([first], np.int64), shared=False)
+            self._ends[length] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
+        return self._ends[length]
+
+    @property
+    def ends(self) -> dict[TDim, Value]:
+        """Every length that some instruction asks for, and its register."""
+        return self._ends
+
+    # instructions
+
+    def emit(self, kernel: str, *arguments: Operand) -> None:
+        """Append an instruction of the step."""
+        for argument in arguments:
+            if isinstance(argument, Value):
+                argument.buffer.touch(len(self.instructions))
+        self.instructions.append(Instruction(kernel, arguments, self.node, self.op))
+
+    def emit_ending(self, kernel: str, *arguments: Operand) -> None:
+        """Append an instruction that runs after the step."""
+        self.endings.append(Instruction(kernel, arguments, self.node, self.op))
+
+    def copy(self, source: Value, target: Value) -> None:
+        """Copy one tensor onto another of the same shape; the fewest loops that do it."""
+        sizes, source_strides, target_strides = collapsed(
+            target.shape, [source.strides, target.strides], target.order
+        )
+        if len(sizes) > 6:
+            raise CompileError(f"{self.node}: a copy over {len(sizes)} axes is not supported")
+        missing = 6 - len(sizes)
+        self.emit(
+            "copy",
+            source,
+            target,
+            source.dtype.itemsize,
+            *[1] * missing,
+            *sizes,
+            *[0] * missing,
+            *source_strides,
+            *[0] * missing,
+            *target_strides,
+        )
+
+    def ordered(self, value: Value, order: Sequence[int]) -> Value:
+        """The tensor with its axes densely in an order: itself, or a copy."""
+        if value.dense(order):
+            return value
+        target = self.temporary(value.shape, value.dtype, order)
+        self.copy(value, target)
+        return target
+
+    def innermost(self, value: Value, axis: int) -> Value:
+        """The tensor with an axis contiguous: itself, or a copy."""
+        if value.strides[axis] == 1 or value.shape[axis] == 1:
+            return value
+        order = [other for other in value.order if other != axis]
+        return self.ordered(value, [*order, axis])
+
+    def floats(self, value: Value, what: str) -> Value:
+        """The value, if it is of f32. Raises CompileError."""
+        if value.dtype != np.float32:
+            raise CompileError(
+                f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; use backend='numpy'"
+            )
+        return value
+
+    def plan(self) -> int:
+        """Place the arena's buffers; the bytes that it takes."""
+        return plan([buffer for buffer in self.arena if buffer.last >= 0])
+
+
+def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:
+    """Whether an axis is the outermost of all that are longer than one."""
+    longer = [other for other in order if sizes[other] != 1 or other == axis]
+    return longer[0] == axis
+
+
+def collapsed(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], order: Sequence[int]
+) -> tuple[list[int], ...]:
+    """Loops over a shape in an order, neighbours merged where every operand allows it.
+
+    Returns the sizes, then the strides of each operand; the outermost loop first, at least one loop.
+    """
+    axes = [axis for axis in order if shape[axis] != 1]
+    sizes: list[int] = []
+    columns: list[list[int]] = [[] for _ in strides]
+    for axis in axes:
+        steps = [operand[axis] for operand in strides]
+        if sizes and all(column[-1] == step * shape[axis] for column, step in zip(columns, steps)):
+            sizes[-1] *= shape[axis]
+            for column, step in zip(columns, steps):
+                column[-1] = step
+            continue
+        sizes.append(shape[axis])
+        for column, step in zip(columns, steps):
+            column.append(step)
+    if not sizes:
+        return [1], *([0] for _ in strides)
+    return sizes, *columns

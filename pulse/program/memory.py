@@ -1,0 +1,178 @@
+"""Where tensors live: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from pulse.facts import Array, DType
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector register."""
+
+
+class Region(IntEnum):
+    """The memories that a row's operands point into."""
+
+    WEIGHTS = 0
+    STATE = 1
+    ARENA = 2
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A run of bytes in one region; its place in the arena is found when all instructions are known."""
+
+    region: Region
+    size: int
+    offset: int = -1
+    first: int = 1 << 60
+    last: int = -1
+
+    def touch(self, instruction: int) -> None:
+        """Tell that an instruction reads or writes it."""
+        self.first = min(self.first, instruction)
+        self.last = max(self.last, instruction)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor in a buffer: element offset and strides, as in numpy but in elements."""
+
+    buffer: Buffer
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The axes from the outermost in memory to the innermost; those of size one first."""
+        return tuple(
+            sorted(range(len(self.shape)), key=lambda axis: (self.shape[axis] != 1, -abs(self.strides[axis]), axis))
+        )
+
+    def dense(self, order: Sequence[int]) -> bool:
+        """Whether the elements lie without gaps, axes in this order (axes of size one do not count)."""
+        step = 1
+        for axis in reversed(order):
+            if self.shape[axis] == 1:
+                continue
+            if self.strides[axis] != step:
+                return False
+            step *= self.shape[axis]
+        return True
+
+    def view(self, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> "Value":
+        """Other axes over the same buffer, starting ``offset`` elements further on."""
+        return Value(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
+
+    def transpose(self, perm: Sequence[int]) -> "Value":
+        """The axes in another order."""
+        return self.view([self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
+
+    def part(self, axis: int, start: int, stop: int, step: int = 1) -> "Value":
+        """Some positions of an axis."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape[axis] = max(0, -(-(stop - start) // step))
+        strides[axis] *= step
+        return self.view(shape, strides, start * self.strides[axis])
+
+    def reshape(self, shape: Sequence[int]) -> "Value | None":
+        """The same elements in the same logical order, as a view; None where that needs a copy."""
+        base = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), self.shape, self.strides, writeable=False)
+        if self.size == 0:
+            return self.view(shape, dense_strides(shape, range(len(shape))))
+        try:
+            other = base.reshape(tuple(shape), copy=False)
+        except ValueError:
+            return None
+        return self.view(shape, other.strides)
+
+    def offsets(self, axes: Sequence[int]) -> Array:
+        """Element offsets, from this value's own, of every position of some axes; the last axis fastest."""
+        total = np.zeros((), np.int64)
+        for axis in axes:
+            total = total[..., None] + np.arange(self.shape[axis], dtype=np.int64) * self.strides[axis]
+        return total.ravel()
+
+
+def dense_strides(shape: Sequence[int], order: Sequence[int]) -> tuple[int, ...]:
+    """Strides without gaps for axes in an order, the outermost first."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(list(order)):
+        strides[axis] = step
+        step *= shape[axis]
+    return tuple(strides)
+
+
+@dataclass
+class Image:
+    """Bytes that are known at compile time, each run aligned."""
+
+    region: Region
+    runs: list[Array] = field(default_factory=list[Array])
+    size: int = 0
+    _known: dict[bytes, Buffer] = field(default_factory=dict[bytes, Buffer])
+
+    def add(self, data: Array, shared: bool) -> Buffer:
+        """Append an array; the same bytes once only if they may be shared."""
+        raw = np.ascontiguousarray(data).view(np.uint8).ravel() if data.size else np.zeros(0, np.uint8)
+        key = raw.tobytes() if shared else b""
+        if shared and key in self._known:
+            return self._known[key]
+        buffer = Buffer(self.region, raw.size, self.size)
+        self.runs.append(raw)
+        self.size += aligned(raw.size)
+        if shared:
+            self._known[key] = buffer
+        return buffer
+
+    def image(self) -> Array:
+        """All bytes in place."""
+        image = np.zeros(max(self.size, ALIGNMENT), np.uint8)
+        start = 0
+        for run in self.runs:
+            image[start : start + run.size] = run
+            start += aligned(run.size)
+        return image
+
+
+def aligned(size: int) -> int:
+    """The size rounded up to the alignment, with room so that no two runs share a line."""
+    return -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def aligned_bytes(size: int) -> Array:
+    """Zeroed bytes at an aligned address."""
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
+def plan(buffers: Sequence[Buffer]) -> int:
+    """Give each arena buffer an offset so that no two that live at once overlap; the bytes that it takes.
+
+    Largest first, each at the lowest gap among those placed before it.
+    """
+    placed: list[Buffer] = []
+    total = 0
+    for buffer in sorted(buffers, key=lambda buffer: -buffer.size):
+        offset = 0
+        for other in sorted(
+            (other for other in placed if other.first <= buffer.last and buffer.first <= other.last),
+            key=lambda other: other.offset,
+        ):
+            if other.offset - offset >= aligned(buffer.size):
+                break
+            offset = max(offset, other.offset + aligned(other.size))
+        buffer.offset = offset
+        placed.append(buffer)
+        total = max(total, offset + aligned(buffer.size))
+    return total

@@ -1,0 +1,230 @@
+"""Program: a pulsed model made ready to run. State: one stream of it."""
+
+import hashlib
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError, PulseError
+from pulse.facts import Array, dtype_name, shape_text
+from pulse.ops.delay import LastFrames
+from pulse.ops.stateful import Clock, frames_at
+from pulse.pulsify.model import Port, PulsedModel
+
+_HEADER = struct.Struct("<8s16sqq")
+_MAGIC = b"pulse/1\0"
+
+Feed = Mapping[str, Array]
+
+
+class Program(ABC):
+    """A pulsed model made ready to run: immutable, shared by all of its streams."""
+
+    def __init__(self, model: PulsedModel) -> None:
+        self.model = model
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.pulse = model.pulse
+        described = repr([model.pulse, *map(str, model.inputs), *map(str, model.outputs), len(model.graph.nodes)])
+        self.fingerprint = hashlib.blake2b(described.encode(), digest_size=16).digest()
+        """Tells snapshots of another model or pulse apart."""
+
+    @property
+    @abstractmethod
+    def backend(self) -> str:
+        """``numba`` or ``numpy``."""
+
+    @abstractmethod
+    def spawn(self, constants: Feed | None = None) -> "State":
+        """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
+
+    def steps(self, end: int) -> int:
+        """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
+        symbol, needed = self.model.symbol, -(-end // self.pulse)
+        for port in self.outputs:
+            if port.streams:
+                total = max(0, port.length.eval({symbol: end}))
+                needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
+        for node in self.model.graph.nodes:
+            if isinstance(node.op, LastFrames):
+                frames = int(self.model.graph.fact(node.inputs[0]).shape[node.op.axis])
+                total = max(0, node.op.length.eval({symbol: end}))
+                needed = max(needed, -(-(node.op.offset + total) // frames))
+        return needed
+
+
+class State(ABC):
+    """One stream. Not safe for use by two threads at once."""
+
+    def __init__(self, program: Program, constants: Feed | None) -> None:
+        self.program = program
+        self.clock = Clock(program.model.symbol)
+        self.constants = self._checked_constants(constants or {})
+        self._streaming = [port for port in program.inputs if port.streams]
+        self.fetched: list[Array] = []
+        """The wires that the program was asked to fetch, as of the last pulse."""
+
+    @abstractmethod
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        """One pulse of checked inputs."""
+
+    @abstractmethod
+    def _clear(self) -> None:
+        """Back to the state before the first pulse."""
+
+    def _ended(self) -> None:
+        """Take note that the stream's end is known."""
+
+    @abstractmethod
+    def _save(self) -> bytes:
+        """All memory of the stream."""
+
+    @abstractmethod
+    def _load(self, memory: bytes) -> None:
+        """The reverse of ``_save``. Raises InputError where the size differs."""
+
+    def step(self, feed: Feed | Array) -> dict[str, Array]:
+        """Run one pulse.
+
+        feed     input name -> array of the port's shape and dtype; an array where one input streams
+        returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
+                 stream are to be dropped; ``streaming.Session`` does that.
+        Raises   InputError: names, shape or dtype differ; the state is then unchanged
+        """
+        checked = self._checked(feed)
+        result = self._run(checked)
+        self.clock.pulse += 1
+        return result
+
+    def flush(
+        self,
+        rest: Feed | Array | None = None,
+        fill: float = 0.0,
+        after: Callable[[], None] | None = None,
+    ) -> list[dict[str, Array]]:
+        """End the stream after ``rest`` (fewer frames than a pulse, or none) and run what remains.
+
+        The last pulse is padded with ``fill``, which reaches no valid output frame. ``after`` is called after
+        each pulse.
+        Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
+        """
+        feeds, frames = self._padded(rest, fill)
+        end = self.clock.pulse * self.program.pulse + frames
+        self._check_length(end)
+        self.clock.end = end
+        self._ended()
+        empty = {port.name: np.full(port.shape, _as(fill, port), port.dtype) for port in self._streaming}
+        results: list[dict[str, Array]] = []
+        for number in range(self.program.steps(end) - self.clock.pulse):
+            results.append(self.step(feeds if number == 0 and feeds is not None else empty))
+            if after is not None:
+                after()
+        return results
+
+    def reset(self) -> None:
+        """Back to the state before the first pulse."""
+        self.clock.pulse, self.clock.end = 0, None
+        self._clear()
+
+    def snapshot(self) -> bytes:
+        """The whole state."""
+        end = -1 if self.clock.end is None else self.clock.end
+        return _HEADER.pack(_MAGIC, self.program.fingerprint, self.clock.pulse, end) + self._save()
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of the same model, pulse and backend. Raises InputError."""
+        if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
+            raise InputError("this is not a snapshot of a stream")
+        _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
+        if fingerprint != self.program.fingerprint:
+            raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
+        self._load(snapshot[_HEADER.size :])
+        self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+
+    def _check_length(self, end: int) -> None:
+        env = {self.program.model.symbol: end}
+        for assumption in self.program.model.typed.scope.assumptions:
+            if assumption.symbols <= env.keys() and not assumption.eval(env):
+                raise InputError(
+                    f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
+                    "which the model needs: end it at another frame"
+                )
+
+    def _checked(self, feed: Feed | Array) -> dict[str, Array]:
+        named = self._named(feed)
+        for port in self._streaming:
+            array = named.get(port.name)
+            if array is None:
+                raise InputError(f"no pulse for input {port.name}; feed {self._wanted()}")
+            if array.shape != port.shape or array.dtype != port.dtype:
+                raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
+        if len(named) > len(self._streaming):
+            unknown = sorted(named.keys() - {port.name for port in self._streaming})
+            raise InputError(f"{', '.join(unknown)} is no streaming input; feed {self._wanted()}")
+        return named
+
+    def _named(self, feed: Feed | Array) -> dict[str, Array]:
+        if isinstance(feed, Mapping):
+            return {name: np.asarray(array) for name, array in feed.items()}
+        if len(self._streaming) != 1:
+            raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {self._wanted()}")
+        return {self._streaming[0].name: np.asarray(feed)}
+
+    def _wanted(self) -> str:
+        return "; ".join(_form(port) for port in self._streaming)
+
+    def _padded(self, rest: Feed | Array | None, fill: float) -> tuple[dict[str, Array] | None, int]:
+        if rest is None:
+            return None, 0
+        named = self._named(rest)
+        if named.keys() != {port.name for port in self._streaming}:
+            raise InputError(f"feed {self._wanted()}")
+        padded: dict[str, Array] = {}
+        counts: set[Any] = set()
+        for port in self._streaming:
+            array, axis = named[port.name], port.axis or 0
+            fits = array.ndim == len(port.shape) and array.dtype == port.dtype
+            if not fits or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]:
+                raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
+            if array.shape[axis] >= port.frames and port.frames:
+                raise InputError(f"{port.name}: {array.shape[axis]} frames are a whole pulse; use step")
+            counts.add(array.shape[axis] / port.rate)
+            padded[port.name] = np.full(port.shape, _as(fill, port), port.dtype)
+            frames_at(padded[port.name], axis, 0, array.shape[axis])[...] = array
+        if len(counts) != 1 or (frames := counts.pop()).denominator != 1:
+            raise InputError("the inputs end at different moments")
+        return (padded if frames else None), int(frames)
+
+    def _checked_constants(self, constants: Feed) -> dict[str, Array]:
+        wanted = {port.name: port for port in self.program.inputs if not port.streams}
+        if constants.keys() != wanted.keys():
+            missing = "; ".join(_form(port) for port in wanted.values()) or "none"
+            raise InputError(f"inputs that do not stream are given once, with spawn(constants=…): {missing}")
+        checked = {name: np.asarray(array) for name, array in constants.items()}
+        for name, array in checked.items():
+            if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
+                raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
+        return checked
+
+
+def _as(fill: float, port: Port) -> Any:
+    """The fill, 0 where the type cannot hold it."""
+    return fill if np.issubdtype(port.dtype, np.floating) else 0
+
+
+def _form(port: Port) -> str:
+    return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
+
+
+def _shape(array: Array) -> str:
+    return f"{','.join(map(str, array.shape))},{dtype_name(array.dtype)}"
+
+
+def require_program(program: object) -> Program:
+    """The program, or an error that says how to get one."""
+    if isinstance(program, Program):
+        return program
+    raise PulseError(f"expected a Program, got {type(program).__name__}; use model.pulsify(…).compile()")

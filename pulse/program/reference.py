@@ -1,0 +1,80 @@
+"""The numpy backend: a pulsed model run node by node, the reference of the kernels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.source import Const, Source
+from pulse.ops.stateful import Stateful
+from pulse.program.program import Feed, Program, State
+from pulse.pulsify.model import PulsedModel
+
+
+class ReferenceProgram(Program):
+    """Runs each op's own numpy form."""
+
+    def __init__(self, model: PulsedModel, fetches: Sequence[OutletId] = ()) -> None:
+        super().__init__(model)
+        self.fetches = tuple(fetches)
+        self.order = model.graph.order([*model.graph.outputs, *self.fetches])
+
+    @property
+    def backend(self) -> str:
+        return "numpy"
+
+    def spawn(self, constants: Feed | None = None) -> "ReferenceState":
+        return ReferenceState(self, constants)
+
+
+class ReferenceState(State):
+    """One stream in numpy arrays."""
+
+    def __init__(self, program: ReferenceProgram, constants: Feed | None) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._memory: dict[int, list[Array]] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        nodes = self._program.model.graph.nodes
+        self._memory = {
+            node_id: op.begin() for node_id in self._program.order if isinstance(op := nodes[node_id].op, Stateful)
+        }
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        graph = self._program.model.graph
+        values: dict[OutletId, Array] = {}
+        for node_id in self._program.order:
+            node = graph.nodes[node_id]
+            inputs = [values[outlet] for outlet in node.inputs]
+            if isinstance(node.op, Source):
+                results = [feed[node.name] if node.name in feed else self.constants[node.name]]
+            elif isinstance(node.op, Stateful):
+                results = node.op.step(inputs, self._memory[node_id], self.clock)
+            elif isinstance(node.op, Const):
+                results = [node.op.value]
+            else:
+                results = node.op.eval(inputs, {})
+            for slot, result in enumerate(results):
+                values[OutletId(node_id, slot)] = result
+        self.fetched = [values[outlet] for outlet in self._program.fetches]
+        return {
+            name: np.array(values[outlet]) for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
+        }
+
+    def _save(self) -> bytes:
+        return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
+
+    def _load(self, memory: bytes) -> None:
+        expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
+        if len(memory) != expected:
+            raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
+        start = 0
+        for arrays in self._memory.values():
+            for slot, array in enumerate(arrays):
+                stop = start + array.nbytes
+                arrays[slot] = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape).copy()
+                start = stop

@@ -1,0 +1,57 @@
+"""A whole recording through a program at once: what a session does piece by piece."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.ops.stateful import frames_at
+from pulse.program.program import State
+from pulse.pulsify.model import Port
+
+
+def run_whole(state: State, feeds: Mapping[str, Array], fill: float = 0.0) -> tuple[dict[str, Array], list[list[Array]]]:
+    """Stream whole inputs through a fresh state and flush it.
+
+    returns  output name -> its valid frames; and for each pulse the wires that the program was asked to fetch
+    """
+    program = state.program
+    streaming = [port for port in program.inputs if port.streams]
+    counts = {feeds[port.name].shape[port.axis or 0] // port.frames for port in streaming if port.frames}
+    if not counts:
+        raise InputError("no input streams")
+    pulses = min(counts)
+    pieces: list[dict[str, Array]] = []
+    fetched: list[list[Array]] = []
+
+    def part(start: int, stop: int | None) -> dict[str, Array]:
+        return {
+            port.name: frames_at(
+                feeds[port.name],
+                port.axis or 0,
+                start * port.frames,
+                feeds[port.name].shape[port.axis or 0] if stop is None else stop * port.frames,
+            )
+            for port in streaming
+        }
+
+    for number in range(pulses):
+        pieces.append(state.step(part(number, number + 1)))
+        fetched.append(list(state.fetched))
+    rest = part(pulses, None)
+    pieces.extend(state.flush(rest, fill, after=lambda: fetched.append(list(state.fetched))))
+    end = state.clock.end
+    assert end is not None
+    return {port.name: _valid(pieces, port.name, port, end, state) for port in program.outputs}, fetched
+
+
+def _valid(pieces: list[dict[str, Array]], name: str, port: Port, end: int, state: State) -> Array:
+    length = max(0, port.length.eval({state.program.model.symbol: end}))
+    if port.axis is None:
+        return pieces[-1][name]
+    if not port.streams:
+        frames = pieces[-1][name].shape[port.axis]
+        return frames_at(pieces[-1][name], port.axis, frames - length, frames)
+    joined = np.concatenate([piece[name] for piece in pieces], port.axis)
+    return frames_at(joined, port.axis, port.delay, port.delay + length)

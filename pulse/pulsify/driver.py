@@ -1,0 +1,94 @@
+"""``TypedModel.pulsify``: relate, fit the pulse, place, and tell what came out."""
+
+from fractions import Fraction
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulsifyError
+from pulse.facts import PulsedFact, StreamFact
+from pulse.graph import Graph, OutletId
+from pulse.ops.op import Op
+from pulse.pulsify.model import Placed, Port, PulsedModel
+from pulse.pulsify.place import Placer, Wire
+from pulse.pulsify.prepare import prepared
+from pulse.pulsify.relate import relate
+from pulse.pulsify.wiring import Free, Stream, Wiring, lag
+from pulse.typed import TypedModel
+
+
+def pulsify(
+    model: TypedModel, symbol: str | Symbol | None = None, pulse: int | None = None, align: bool = False
+) -> PulsedModel:
+    """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
+
+    symbol  the stream; found where there is one
+    pulse   frames of the symbol for each step; the smallest possible where none is given
+    align   delay the earlier outputs so that all belong to the same moment of the input
+    Raises  PulsifyError, which lists every node that cannot stream, or says which pulses would suit
+    """
+    stream = model.find_symbol(symbol)
+    typed = prepared(model, stream)
+    related = relate(typed, stream)
+    frames = related.fit(typed.graph, pulse)
+    wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
+    placer = Placer(typed, related, wiring, {})
+    placer.run()
+    ports = _outputs(typed, wiring, placer, align)
+    wires = {
+        outlet: Placed(*_located(wiring, wire))
+        for outlet, wire in placer.wires.items()
+        if not isinstance(wire, Free)
+    }
+    inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
+    return PulsedModel(wiring.graph, typed, stream, frames, inputs, ports, wires)
+
+
+def _located(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
+    if isinstance(wire, Stream):
+        fact = wiring.graph.fact(wire.outlet)
+        return wire.outlet, PulsedFact(fact.dtype, fact.shape, fact.value, wire.fact)
+    assert isinstance(wire, OutletId)
+    return wire, wiring.graph.fact(wire)
+
+
+def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
+    fact = wiring.graph.fact(outlet)
+    return _port(wiring.graph.label(outlet), fact, fact.stream)
+
+
+def _port(name: str, fact: PulsedFact, stream: StreamFact | None) -> Port:
+    if stream is None:
+        return Port(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
+    return Port(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
+
+
+def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> tuple[Port, ...]:
+    graph = typed.graph
+    streams: list[Stream | OutletId] = []
+    for name, outlet in zip(graph.output_names, graph.outputs):
+        wire = placer.wires[outlet]
+        if isinstance(wire, Free):
+            wire = wire.at(0)
+        streams.append(_sent(wiring, wire, name) if isinstance(wire, Stream) else wire)
+    moving = [wire for wire in streams if isinstance(wire, Stream) and wire.fact.rate > 0]
+    if not moving and not any(isinstance(wire, Stream) for wire in streams):
+        raise PulsifyError("no output depends on the stream")
+    if align and moving:
+        latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
+        streams = [
+            wiring.delayed(wire, -int(-latest * wire.fact.rate // 1), name) if wire in moving and isinstance(wire, Stream) else wire
+            for name, wire in zip(graph.output_names, streams)
+        ]
+    outlets = [wire.outlet if isinstance(wire, Stream) else wire for wire in streams]
+    wiring.graph.set_outputs(outlets, graph.output_names)
+    return tuple(
+        _port(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, Stream) else None)
+        for name, outlet, wire in zip(graph.output_names, outlets, streams)
+    )
+
+
+def _sent(wiring: Wiring, wire: Stream, name: str) -> Stream:
+    """An output: no lead, and no frame is sent before it is sure that it exists."""
+    if wire.fact.rate == 0:
+        return wire
+    sure = lag(wire.fact.length, wire.fact.rate, wiring.symbol, wiring.pulse)
+    return wiring.delayed(wire, max(0, wire.fact.offset, sure), name)

@@ -1,0 +1,129 @@
+"""PulsedModel: every wire of constant shape, memory in the open, time in every fact."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulsifyError
+from pulse.facts import DType, PulsedFact, dtype_name, shape_text
+from pulse.graph import Graph, OutletId
+from pulse.ops.delay import Delay
+from pulse.ops.op import Op
+from pulse.ops.stateful import Stateful
+from pulse.typed import TypedModel
+
+if TYPE_CHECKING:
+    from pulse.program.compiler import Progress
+    from pulse.program.program import Program
+
+PulsedGraph = Graph[PulsedFact, Op]
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a pulsed model.
+
+    shape   of one pulse
+    axis    the stream axis; None where the tensor does not stream: then an input is given once, and an output
+            (or one whose rate is 0) is known when the stream has ended
+    delay   leading frames to drop
+    rate    frames for each frame of the symbol
+    length  valid frames of the whole stream, a function of the symbol
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    axis: int | None
+    delay: int
+    rate: Fraction
+    length: TDim
+
+    @property
+    def streams(self) -> bool:
+        """Whether frames come with every pulse."""
+        return self.axis is not None and self.rate > 0
+
+    @property
+    def frames(self) -> int:
+        """Frames in each pulse."""
+        return self.shape[self.axis] if self.axis is not None else 0
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {shape_text(self.shape)},{dtype_name(self.dtype)}"
+        if self.axis is None:
+            return f"{text}, no stream"
+        if not self.streams:
+            return f"{text}, axis {self.axis}, {self.length} frames at the end"
+        return f"{text}, axis {self.axis}, delay {self.delay}, rate {self.rate}, length {self.length}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return {
+            "name": self.name,
+            "shape": list(self.shape),
+            "dtype": dtype_name(self.dtype),
+            "axis": self.axis,
+            "delay_frames": self.delay,
+            "rate": str(self.rate),
+            "length": str(self.length),
+        }
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a wire of the typed model is in the pulsed one."""
+
+    outlet: OutletId
+    fact: PulsedFact
+
+
+@dataclass
+class PulsedModel:
+    """A model that takes pulses of constant size.
+
+    wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
+    """
+
+    graph: PulsedGraph
+    typed: TypedModel
+    symbol: Symbol
+    pulse: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    wires: dict[OutletId, Placed]
+
+    @property
+    def title(self) -> str:
+        """The model's name."""
+        return self.typed.title
+
+    def buffers(self) -> list[tuple[str, Op, int]]:
+        """Name, op and bytes of everything that remembers frames."""
+        found: list[tuple[str, Op, int]] = []
+        for node_id in self.graph.order():
+            node = self.graph.nodes[node_id]
+            if isinstance(node.op, Stateful):
+                size = sum(array.nbytes for array in node.op.begin())
+                if size:
+                    found.append((node.name, node.op, size))
+        return found
+
+    @property
+    def delays(self) -> list[Delay]:
+        """The delay buffers."""
+        return [op for _, op, _ in self.buffers() if isinstance(op, Delay)]
+
+    def port(self, name: str) -> Port:
+        """An input or output by its name. Raises PulsifyError."""
+        for port in (*self.inputs, *self.outputs):
+            if port.name == name:
+                return port
+        raise PulsifyError(f"no input or output is called {name!r}")
+
+    def compile(self, backend: str = "numba", progress: "Progress | None" = None) -> "Program":
+        """A program that runs it; see ``pulse.program.compile_model``."""
+        from pulse.program.compiler import compile_model
+
+        return compile_model(self, backend, progress=progress)

@@ -1,0 +1,371 @@
+"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations ask for.
+
+With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.relation``:
+
+pointwise   D = max(Din of all inputs); the others are delayed to it
+window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip
+ends        D = Din - before; frames outside of the input are replaced by constants
+ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import Array, StreamFact, TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.delay import LastFrames
+from pulse.ops.ends import FillEnds, mirrored
+from pulse.ops.op import Op
+from pulse.ops.relation import Ends, Pointwise, Positional, Relation, Tail, Whole, Window
+from pulse.ops.source import Const, Source
+from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.pulsify.relate import Flow, Related
+from pulse.pulsify.wiring import Free, Stream, Wiring, lag
+from pulse.typed import TypedModel
+
+Wire: TypeAlias = OutletId | Stream | Free
+
+
+@dataclass
+class Placer:
+    """Carries each typed wire into the pulsed graph: an outlet where it does not stream, else a Stream or Free."""
+
+    model: TypedModel
+    related: Related
+    wiring: Wiring
+    wires: dict[OutletId, Wire]
+
+    def run(self) -> None:
+        """Place every node."""
+        for outlet in self.model.graph.inputs:
+            self._source(self.model.graph.node(outlet))
+        for node_id in self.related.order:
+            node = self.model.graph.nodes[node_id]
+            if isinstance(node.op, Source):
+                continue
+            inputs = [self.wires[outlet] for outlet in node.inputs]
+            relation = self.related.relations.get(node_id)
+            if relation is None:
+                facts = [outlet.fact for outlet in node.outputs]
+                self._keep(node, self.wiring.add_all(node.name, node.op, [_still(w) for w in inputs], [None] * len(facts)))
+                continue
+            results = self._place(node, relation, inputs)
+            self._keep(node, results)
+
+    def _keep(self, node: Node[TypedFact, Op], results: Sequence[Wire]) -> None:
+        for slot, wire in enumerate(results):
+            self.wires[OutletId(node.id, slot)] = wire
+
+    def _source(self, node: Node[TypedFact, Op]) -> None:
+        outlet = OutletId(node.id)
+        flow = self.related.flows.get(outlet)
+        (fact,) = (known.fact for known in node.outputs)
+        if flow is None:
+            if any(not dim.is_const for dim in fact.shape):
+                return
+            added = self.wiring.add(node.name, Source(fact), (), None)
+            self.wiring.graph.inputs.append(added)
+            self.wires[outlet] = added
+            return
+        shape = list(fact.shape)
+        stream = StreamFact(flow.axis, fact.shape[flow.axis], flow.rate, 0)
+        shape[flow.axis] = TDim.of(self.wiring.frames(flow.rate))
+        added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
+        self.wiring.graph.inputs.append(added)
+        self.wires[outlet] = Stream(added, stream)
+
+    def _place(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
+        flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
+        length = node.outputs[0].fact.shape[flows[0].axis]
+        match relation:
+            case Pointwise():
+                return self._pointwise(node, relation, inputs, flows)
+            case Window():
+                return [self._window(node, relation, inputs, flows[0].rate, length)]
+            case Ends():
+                return [self._ends(node.name, relation, self._fixed(inputs[0], relation), length)]
+            case Positional():
+                return [self._positional(node, relation, inputs, flows[0], length)]
+            case Tail():
+                return [self._tail(node, relation, inputs[0], length)]
+            case Whole():
+                raise AssertionError("refused by the first pass")
+
+    # pointwise
+
+    def _pointwise(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        if not streams:
+            return self._free_pointwise(node, relation, inputs, flows)
+        offset = max(stream.fact.offset for stream in streams)
+        prefixes: list[Array | None] = [None] * len(flows)
+        if offset < 0:
+            known = self._pointwise_prefix(node, relation, inputs, -offset)
+            if known is None:
+                offset = 0
+            else:
+                prefixes = list(known)
+        return self._wire_pointwise(node, relation, inputs, flows, offset, prefixes)
+
+    def _wire_pointwise(
+        self,
+        node: Node[TypedFact, Op],
+        relation: Pointwise,
+        inputs: list[Wire],
+        flows: list[Flow],
+        offset: int,
+        prefixes: Sequence[Array | None],
+    ) -> list[Stream]:
+        outlets = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        facts = [
+            StreamFact(flow.axis, outlet.fact.shape[flow.axis], flow.rate, offset, prefix)
+            for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
+        ]
+        op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
+        results = self.wiring.add_all(node.name, op, outlets, facts)
+        placed = [Stream(result, fact) for result, fact in zip(results, facts)]
+        return placed if flows[0].final else [self.wiring.expect(stream, node.name) for stream in placed]
+
+    def _frames(self, flow: Flow, fact: StreamFact) -> int:
+        if not flow.final:
+            return self.wiring.frames(flow.rate)
+        highest = fact.length.bounds()[1]
+        if highest is None:
+            raise PulsifyError(f"{fact.length} frames at the end of the stream have no limit")
+        return highest
+
+    def _synchronised(self, wire: Wire, offset: int, name: str) -> OutletId:
+        if isinstance(wire, Stream):
+            return self.wiring.delayed(wire, offset, name).outlet
+        if isinstance(wire, Free):
+            return wire.at(offset).outlet
+        return wire
+
+    def _pointwise_prefix(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], frames: int
+    ) -> list[Array] | None:
+        values: list[Array] = []
+        for wire in inputs:
+            value = self._first_frames(wire, frames)
+            if value is None:
+                return None
+            values.append(value)
+        op = node.op if relation.at is None else relation.at(frames)
+        return op.eval(values, {})
+
+    def _first_frames(self, wire: Wire, frames: int) -> Array | None:
+        if isinstance(wire, Free):
+            return wire.first(frames)
+        if isinstance(wire, Stream):
+            prefix = wire.fact.prefix
+            return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
+        return self.wiring.known(wire)
+
+    def _free_pointwise(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        made: dict[int, list[Stream]] = {}
+
+        def at(slot: int, offset: int) -> Stream:
+            if offset not in made:
+                prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
+                made[offset] = self._wire_pointwise(
+                    node, relation, inputs, flows, offset, prefixes or [None] * len(flows)
+                )
+            return made[offset][slot]
+
+        def first(slot: int, frames: int) -> Array:
+            values = self._pointwise_prefix(node, relation, inputs, frames)
+            if values is None:
+                raise PulsifyError(f"{node.name}: its first frames depend on an input of the model")
+            return values[slot]
+
+        return [
+            Free(
+                flow.axis,
+                outlet.fact.shape[flow.axis],
+                flow.rate,
+                lambda offset, slot=slot: at(slot, offset),
+                lambda frames, slot=slot: first(slot, frames),
+            )
+            for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
+        ]
+
+    # window
+
+    def _fixed(self, wire: Wire, relation: Window | Ends) -> Stream:
+        """A stream at one place; a free wire is put where it costs no delay."""
+        if isinstance(wire, Stream):
+            return wire
+        assert isinstance(wire, Free)
+        ends = relation.ends if isinstance(relation, Window) else relation
+        if ends is not None and ends.after != 0:
+            return wire.at(max(0, lag(wire.length, wire.rate, self.wiring.symbol, self.wiring.pulse)))
+        return wire.at(-(relation.span if isinstance(relation, Window) else 0))
+
+    def _window(
+        self, node: Node[TypedFact, Op], window: Window, inputs: list[Wire], rate: Fraction, length: TDim
+    ) -> Stream:
+        stream = self._fixed(inputs[window.source], window)
+        name = node.name
+        if window.ends is not None and not window.ends.changes_nothing:
+            padded = stream.fact.length + window.ends.before + window.ends.after
+            stream = self._ends(name, window.ends, stream, padded)
+        if window.op is None:
+            offset = stream.fact.offset + window.skip
+            fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
+            return Stream(stream.outlet, fact)
+        values = [self.wiring.known(wire) if isinstance(wire, OutletId) else None for wire in inputs]
+        if stream.fact.offset < 0 and any(
+            value is None for slot, value in enumerate(values) if slot != window.source
+        ):
+            stream = self.wiring.delayed(stream, 0, name)
+        group_offset = -((window.stride - window.span - stream.fact.offset) // window.stride)
+        start = stream.fact.offset - group_offset * window.stride
+        outlet = self.wiring.window(stream, max(0, -start), name)
+        if start > 0:
+            outlet = self.wiring.cropped(outlet, stream.fact.axis, start, self.wiring.frames(stream.fact.rate), name)
+        offset = group_offset * window.up + window.skip
+        prefix = self._window_prefix(window, stream, values, -offset) if offset < 0 else None
+        fact = StreamFact(window.axis, length, rate, offset, prefix)
+        reads = [outlet if slot == window.source else _still(wire) for slot, wire in enumerate(inputs)]
+        return self.wiring.expect(Stream(self.wiring.add(name, window.op, reads, fact), fact), name)
+
+    def _window_prefix(
+        self, window: Window, stream: Stream, values: list[Array | None], frames: int
+    ) -> Array:
+        assert stream.fact.prefix is not None and window.op is not None
+        operands = [stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)]
+        (result,) = window.op.eval([value for value in operands if value is not None], {})
+        return frames_at(result, window.axis, window.skip, window.skip + frames)
+
+    # ends
+
+    def _ends(self, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream:
+        before = int(ends.before)
+        if ends.after != 0:
+            stream = self._surely_ended(stream, name)
+        if ends.mode == "constant":
+            return self._constant_ends(name, ends, stream, before, length)
+        if stream.fact.offset < 0:
+            stream = self.wiring.delayed(stream, 0, name)
+        return self._mirrored_ends(name, ends, stream, before, length)
+
+    def _surely_ended(self, stream: Stream, name: str) -> Stream:
+        fact = stream.fact
+        sure = lag(fact.length, fact.rate, self.wiring.symbol, self.wiring.pulse)
+        return self.wiring.delayed(stream, max(fact.offset, sure), name)
+
+    def _constant_ends(self, name: str, ends: Ends, stream: Stream, before: int, length: TDim) -> Stream:
+        fact = stream.fact
+        outlet = stream.outlet
+        offset = fact.offset - before
+        if ends.after != 0 or (before > 0 and fact.offset > 0):
+            dtype = self.wiring.graph.fact(outlet).dtype
+            op = FillEnds(
+                fact.axis, 0, fact.offset, fact.offset, fact.length, "constant", ends.fill,
+                _cast(ends.head, dtype), _cast(ends.tail, dtype),
+            )
+            outlet = self.wiring.add(f"{name}.ends", op, [outlet], fact)
+        prefix = frames_at(self._padded_prefix(ends, stream, before), fact.axis, 0, -offset) if offset < 0 else None
+        return Stream(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
+
+    def _padded_prefix(self, ends: Ends, stream: Stream, before: int) -> Array:
+        axis = stream.fact.axis
+        fact = self.wiring.graph.fact(stream.outlet)
+        shape = list(fact.sizes)
+        shape[axis] = before
+        head = np.full(shape, ends.fill, fact.dtype)
+        if ends.head is not None:
+            head[...] = ends.head
+        parts = [head] if stream.fact.prefix is None else [head, stream.fact.prefix]
+        return np.concatenate(parts, axis)
+
+    def _mirrored_ends(self, name: str, ends: Ends, stream: Stream, before: int, length: TDim) -> Stream:
+        fact = stream.fact
+        pulse = self.wiring.frames(fact.rate)
+        after = ends.after.bounds()[1] if not ends.after.is_const else int(ends.after)
+        if after is None:
+            raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
+        offset = max(0, fact.offset - before)
+        while not all(
+            (j + offset) // pulse * pulse + pulse > fact.offset + _source_of(ends, j - before)
+            for j in range(before)
+        ):
+            offset += 1
+        extra = offset - (fact.offset - before)
+        overlap = extra + after * (1 if ends.mode == "edge" else 2)
+        window = self.wiring.window(stream, overlap, name)
+        op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, ends.mode)
+        out = StreamFact(fact.axis, length, fact.rate, offset)
+        return self.wiring.expect(Stream(self.wiring.add(f"{name}.ends", op, [window], out), out), name)
+
+    # positions and tails
+
+    def _positional(
+        self, node: Node[TypedFact, Op], relation: Positional, inputs: list[Wire], flow: Flow, length: TDim
+    ) -> Free:
+        reads = [_still(wire) for wire in inputs]
+        made: dict[int, Stream] = {}
+
+        def first(frames: int) -> Array:
+            values = [self.wiring.known(outlet) for outlet in reads]
+            if any(value is None for value in values):
+                raise PulsifyError(f"{node.name}: its first frames depend on an input of the model")
+            operands = [value for value in values if value is not None]
+            op = relation.at(0, frames)
+            if isinstance(op, Stateful):
+                return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
+            return op.eval(operands, {})[0]
+
+        def at(offset: int) -> Stream:
+            if offset not in made:
+                op = relation.at(offset, self.wiring.frames(flow.rate))
+                prefix = first(-offset) if offset < 0 else None
+                fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
+                made[offset] = self.wiring.expect(Stream(self.wiring.add(node.name, op, reads, fact), fact), node.name)
+            return made[offset]
+
+        return Free(relation.axis, length, flow.rate, at, first)
+
+    def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> Stream:
+        stream = wire if isinstance(wire, Stream) else self._fixed(wire, Ends(tail.axis, TDim.of(0), TDim.of(1)))
+        if stream.fact.offset < 0:
+            stream = self.wiring.delayed(stream, 0, node.name)
+        stream = self._surely_ended(stream, node.name)
+        fact = self.wiring.graph.fact(stream.outlet)
+        op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
+        out = StreamFact(tail.axis, length, Fraction(0), 0)
+        return Stream(self.wiring.add(node.name, op, [stream.outlet], out), out)
+
+
+def _still(wire: Wire) -> OutletId:
+    """The outlet of a wire that does not stream."""
+    if isinstance(wire, Stream | Free):
+        raise AssertionError("a stream where the relation speaks of none")
+    return wire
+
+
+def _cast(table: Array | None, dtype: np.dtype[np.generic]) -> Array | None:
+    return None if table is None else table.astype(dtype, copy=False)
+
+
+def _after_skip(stream: Stream, skip: int) -> Array | None:
+    prefix = stream.fact.prefix
+    if prefix is None or stream.fact.offset + skip >= 0:
+        return None
+    return frames_at(prefix, stream.fact.axis, skip, prefix.shape[stream.fact.axis])
+
+
+def _source_of(ends: Ends, frame: int) -> int:
+    """The frame that fills one before the first."""
+    return 0 if ends.mode == "edge" else mirrored(frame, 0)
+

@@ -1,0 +1,50 @@
+"""Rewrites that only streaming needs: they keep the offline meaning and state what a pulse cannot see."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
+from pulse.ops.pool import Pool
+from pulse.ops.shape import Expand
+from pulse.patch import Patch
+from pulse.typed import TypedModel
+
+
+def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
+    """The model with averages over padded streams written as a quotient of two sums."""
+    result = model.copy()
+    for node_id in result.graph.order():
+        node = result.graph.nodes[node_id]
+        if isinstance(node.op, Pool) and node.op.counts_position:
+            fact = result.graph.fact(node.inputs[0])
+            axes = [axis - 2 for axis in fact.symbolic_axes(symbol) if axis >= 2]
+            if any(node.op.pads[axis] != (0, 0) for axis in axes):
+                _average_as_quotient(result, node_id, node.op)
+    return result.copy()
+
+
+def _average_as_quotient(model: TypedModel, node_id: int, op: Pool) -> None:
+    """mean = sum of x / count of frames, the count being the same sum over ones."""
+    node = model.graph.nodes[node_id]
+    patch = Patch(model.graph)
+    x = patch.tap(node.inputs[0])
+    fact = patch.graph.fact(x)
+    total = replace(op, kind="sum", count_include_pad=False, extra=())
+    one = patch.constant(f"{node.name}.one", np.ones((1,) * fact.rank, fact.dtype))
+    shape = (TDim.of(1), TDim.of(1), *fact.shape[2:])
+    counted = patch.wire(f"{node.name}.ones", Expand(shape), [one])[0]
+    count_op = total
+    if op.count_include_pad:
+        extra = op.extra or (TDim.of(0),) * len(op.kernel)
+        pads = tuple((before, after - more) for (before, after), more in zip(op.pads, extra))
+        still = (TDim.of(0), TDim.of(0))
+        counted = patch.wire(f"{node.name}.counted", Pad((still, still, *pads), fill=1.0), [counted])[0]
+        count_op = replace(total, pads=tuple((TDim.of(0), more) for more in extra))
+    sums = patch.wire(f"{node.name}.sum", total, [x])[0]
+    count = patch.wire(f"{node.name}.count", count_op, [counted])[0]
+    patch.shunt(OutletId(node_id), patch.wire(f"{node.name}.mean", Elementwise("div"), [sums, count])[0])
+    patch.apply()

@@ -1,0 +1,220 @@
+"""First pass: the stream axis and rate of every wire, the relation of every node, and all refusals at once."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import DimError, PulsifyError, Refusal
+from pulse.facts import TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.op import Op
+from pulse.ops.relation import Ends, Pointwise, Positional, Relation, Tail, Whole, Window, relation_name
+from pulse.ops.source import Const, Source
+from pulse.typed import TypedGraph, TypedModel
+
+TypedNode = Node[TypedFact, Op]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """How a wire streams: its axis and its frames for each frame of the symbol, 0 if it is known at the end only."""
+
+    axis: int
+    rate: Fraction
+
+    @property
+    def final(self) -> bool:
+        """Whether the wire is known only when the stream has ended."""
+        return self.rate == 0
+
+
+@dataclass(frozen=True)
+class Related:
+    """What the first pass found."""
+
+    symbol: Symbol
+    order: tuple[int, ...]
+    flows: dict[OutletId, Flow]
+    relations: dict[int, Relation]
+
+    @property
+    def divisor(self) -> int:
+        """The smallest pulse: it gives a whole number of frames on every wire."""
+        return math.lcm(*(flow.rate.denominator for flow in self.flows.values()))
+
+    def fit(self, graph: TypedGraph, pulse: int | None) -> int:
+        """The pulse, the smallest possible one where none is given. Raises PulsifyError if it does not suit."""
+        divisor = self.divisor
+        if pulse is None:
+            return divisor
+        if pulse < 1:
+            raise PulsifyError(f"pulse {pulse} is not a positive number of frames; the smallest is {divisor}")
+        if pulse % divisor == 0:
+            return pulse
+        below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
+        choice = f"{below} or {above}" if below else f"{above}"
+        for node_id in self.order:
+            flow = self.flows.get(OutletId(node_id))
+            if flow is not None and (flow.rate * pulse).denominator != 1:
+                node = graph.nodes[node_id]
+                raise PulsifyError(
+                    f"{node.name} ({node.op.name}): pulse {pulse} gives {flow.rate * pulse} frames on axis "
+                    f"{flow.axis}; it is not a multiple of {divisor}: use {choice}"
+                )
+        raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
+
+
+def relate(model: TypedModel, symbol: Symbol) -> Related:
+    """Walk the graph in order. Raises PulsifyError with every node that cannot stream."""
+    graph = model.graph
+    flows: dict[OutletId, Flow] = {}
+    relations: dict[int, Relation] = {}
+    refusals: list[Refusal] = []
+    failed: set[int] = set()
+    order = tuple(graph.order())
+    for node_id in order:
+        node = graph.nodes[node_id]
+        if any(outlet.node in failed for outlet in node.inputs):
+            failed.add(node_id)
+            continue
+        found = _relate_node(graph, node, symbol, flows)
+        if isinstance(found, Refusal):
+            refusals.append(found)
+            failed.add(node_id)
+        elif found is not None:
+            relations[node_id], own = found
+            flows.update({OutletId(node_id, slot): flow for slot, flow in enumerate(own)})
+    if refusals:
+        count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
+        raise PulsifyError(f"{model.title} cannot be streamed over {symbol.name}: {count} refused", refusals)
+    if not any(outlet in flows for outlet in graph.inputs):
+        raise PulsifyError(f"no input that the outputs need streams over {symbol.name}")
+    return Related(symbol, order, flows, relations)
+
+
+def _refusal(node: TypedNode, axis: int | None, relation: Relation | str, reason: str, advice: str) -> Refusal:
+    name = relation if isinstance(relation, str) else relation_name(relation)
+    return Refusal(node.name, node.op.name, axis, name, reason, advice)
+
+
+def _relate_node(
+    graph: TypedGraph, node: TypedNode, symbol: Symbol, flows: dict[OutletId, Flow]
+) -> tuple[Relation, list[Flow]] | Refusal | None:
+    facts = [outlet.fact for outlet in node.outputs]
+    incoming = [flows.get(outlet) for outlet in node.inputs]
+    bearing = any(fact.symbolic_axes(symbol) for fact in facts)
+    others = sorted({s.name for fact in facts for dim in fact.shape for s in dim.symbols} - {symbol.name})
+    if others and isinstance(node.op, Source):
+        return _refusal(
+            node,
+            None,
+            "source",
+            f"its shape {node.op.fact} has other symbols beside {symbol.name}: {', '.join(others)}",
+            f"give them sizes, such as inputs={{'{node.name}': '{_fixed(node.op.fact, symbol)}'}}",
+        )
+    if isinstance(node.op, Source):
+        return _relate_source(node, symbol) if bearing else None
+    if isinstance(node.op, Const):
+        return None if _constant_of(node.op, symbol) else _refusal(
+            node, None, "whole", "its value depends on the length of the stream",
+            "compute lengths from constants only",
+        )
+    streaming = [flow for flow in incoming if flow is not None]
+    if not streaming and not bearing:
+        return None
+    try:
+        relation = node.op.relation(graph.input_facts(node), [flow and flow.axis for flow in incoming])
+    except DimError as error:
+        relation = Whole(str(error), "use lengths that are simple functions of the stream's length")
+    problem = _problem(node, relation, streaming, symbol)
+    if problem is not None:
+        return problem
+    return relation, _outgoing(relation, streaming, facts, symbol)
+
+
+def _fixed(fact: TypedFact, symbol: Symbol) -> str:
+    return ",".join(str(dim) if dim.symbols <= {symbol} else "1" for dim in fact.shape)
+
+
+def _constant_of(op: Const, symbol: Symbol) -> bool:
+    if op.value.dtype != object:
+        return True
+    return all(symbol not in TDim.of(dim).symbols for dim in op.value.ravel().tolist())
+
+
+def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow]] | Refusal:
+    (fact,) = (outlet.fact for outlet in node.outputs)
+    axes = fact.symbolic_axes(symbol)
+    if len(axes) > 1:
+        return _refusal(
+            node, axes[0], "source", f"{symbol.name} is on several of its axes: {axes}", "stream over one axis"
+        )
+    rate = fact.shape[axes[0]].slope(symbol)
+    if rate <= 0:
+        return _refusal(
+            node, axes[0], "source", f"its length {fact.shape[axes[0]]} does not grow with {symbol.name}",
+            "choose another symbol",
+        )
+    return Pointwise((axes[0],)), [Flow(axes[0], rate)]
+
+
+def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol: Symbol) -> Refusal | None:
+    axis = streaming[0].axis if streaming else None
+    if isinstance(relation, Whole):
+        return _refusal(node, axis, relation, relation.reason, relation.help)
+    if not streaming and not isinstance(relation, Positional):
+        return _refusal(
+            node, None, relation, "its output has the stream's length, but none of its inputs streams",
+            "make the length a constant",
+        )
+    if any(flow.final for flow in streaming) and not (
+        isinstance(relation, Pointwise) and all(flow.final for flow in streaming)
+    ):
+        return _refusal(
+            node, axis, relation, "it needs frames that are known only when the stream has ended",
+            "use them as an output of the model only",
+        )
+    if isinstance(relation, Pointwise):
+        rates = sorted({flow.rate for flow in streaming})
+        if len(rates) > 1:
+            return _refusal(
+                node, axis, relation, f"its inputs stream at different rates {', '.join(map(str, rates))}",
+                "resample one of them",
+            )
+    ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
+    if ends is not None and not ends.before.is_const:
+        return _refusal(
+            node, axis, relation, f"the padding before the first frame, {ends.before}, depends on the length",
+            "pad the front by a constant",
+        )
+    axes = _axes(relation)
+    for outlet, out_axis in zip(node.outputs, axes):
+        extra = [found for found in outlet.fact.symbolic_axes(symbol) if found != out_axis]
+        if extra:
+            return _refusal(
+                node, axis, relation, f"its output {outlet.fact} has {symbol.name} on several axes",
+                "limit the reach over time by a window",
+            )
+    return None
+
+
+def _axes(relation: Relation) -> Iterable[int]:
+    if isinstance(relation, Pointwise):
+        return relation.axes
+    assert not isinstance(relation, Whole)
+    return (relation.axis,)
+
+
+def _outgoing(
+    relation: Relation, streaming: list[Flow], facts: list[TypedFact], symbol: Symbol
+) -> list[Flow]:
+    if isinstance(relation, Positional):
+        return [Flow(relation.axis, facts[0].shape[relation.axis].slope(symbol))]
+    if isinstance(relation, Tail):
+        return [Flow(relation.axis, Fraction(0))]
+    rate = streaming[0].rate
+    if isinstance(relation, Window):
+        rate = rate * relation.up / relation.stride
+    return [Flow(axis, rate) for axis in _axes(relation)]

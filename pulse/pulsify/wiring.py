@@ -1,0 +1,171 @@
+"""Building the pulsed graph: wires with their place in time, and the buffers between them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import FactError, PulsifyError
+from pulse.facts import Array, PulsedFact, StreamFact
+from pulse.graph import OutletId
+from pulse.ops.delay import Delay
+from pulse.ops.op import Op
+from pulse.ops.slice import Slice
+from pulse.ops.stateful import frames_at
+from pulse.pulsify.model import PulsedGraph
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A wire of the pulsed graph and its place in time.
+
+    It may differ from the fact of its outlet: padding in front moves frame 0 without touching a pulse.
+    """
+
+    outlet: OutletId
+    fact: StreamFact
+
+
+@dataclass(frozen=True)
+class Free:
+    """A wire whose frames are a function of their position: it can be had at any offset.
+
+    at      makes it at an offset
+    first   its first n frames
+    """
+
+    axis: int
+    length: TDim
+    rate: Fraction
+    at: Callable[[int], Stream]
+    first: Callable[[int], Array]
+
+
+@dataclass
+class Wiring:
+    """The pulsed graph under construction."""
+
+    graph: PulsedGraph
+    symbol: Symbol
+    pulse: int
+    _buffers: dict[tuple[OutletId, int, int, bytes], OutletId] = field(
+        default_factory=dict[tuple[OutletId, int, int, bytes], OutletId]
+    )
+    _parents: dict[OutletId, tuple[OutletId, Array]] = field(
+        default_factory=dict[OutletId, tuple[OutletId, Array]]
+    )
+
+    def frames(self, rate: Fraction) -> int:
+        """Frames in each pulse of a wire of this rate."""
+        frames = rate * self.pulse
+        assert frames.denominator == 1, f"pulse {self.pulse} does not suit rate {rate}"
+        return int(frames)
+
+    def add(self, name: str, op: Op, inputs: Sequence[OutletId], stream: StreamFact | None) -> OutletId:
+        """Add a node with one output; its fact is derived and, if it streams, its frames are checked."""
+        return self.add_all(name, op, inputs, (stream,))[0]
+
+    def add_all(
+        self, name: str, op: Op, inputs: Sequence[OutletId], streams: Sequence[StreamFact | None]
+    ) -> list[OutletId]:
+        """Add a node; a place in time for each output. Raises PulsifyError where the sizes do not fit."""
+        try:
+            typed = op.facts([self.graph.fact(outlet) for outlet in inputs])
+        except FactError as error:
+            raise PulsifyError(f"{name} ({op.name}): on pulses of {self.pulse} frames: {error}") from error
+        facts: list[PulsedFact] = []
+        for fact, stream in zip(typed, streams, strict=True):
+            if any(not dim.is_const for dim in fact.shape):
+                raise PulsifyError(f"{name} ({op.name}): the shape {fact} of a pulse is not constant")
+            facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
+        return self.graph.add(name, op, inputs, facts)
+
+    def expect(self, stream: Stream, name: str) -> Stream:
+        """The stream, if its pulses have the frames that its rate says."""
+        found = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
+        wanted = self.frames(stream.fact.rate)
+        if found != wanted:
+            raise PulsifyError(f"{name}: pulses of {found} frames where rate {stream.fact.rate} says {wanted}")
+        return stream
+
+    def delayed(self, stream: Stream, offset: int, name: str) -> Stream:
+        """The same stream at a larger offset."""
+        fact = stream.fact
+        delay = offset - fact.offset
+        if delay == 0:
+            return stream
+        assert delay > 0, f"{name}: cannot bring a stream forward by {-delay}"
+        initial = self._initial(stream, delay)
+        prefix = None if offset >= 0 or fact.prefix is None else frames_at(fact.prefix, fact.axis, 0, -offset)
+        later = replace(fact, offset=offset, prefix=prefix)
+        outlet = self._buffer(stream.outlet, Delay(fact.axis, delay, 0, initial), f"{name}.delay", later)
+        self._parents.setdefault(outlet, (stream.outlet, initial))
+        return Stream(outlet, later)
+
+    def window(self, stream: Stream, overlap: int, name: str) -> OutletId:
+        """Each pulse preceded by the ``overlap`` frames before it; one buffer with the delay before it, if any."""
+        if overlap == 0:
+            return stream.outlet
+        axis = stream.fact.axis
+        initial = self._initial(stream, overlap)
+        parent = self._parents.get(stream.outlet)
+        if parent is None:
+            return self._buffer(stream.outlet, Delay(axis, 0, overlap, initial), f"{name}.window", stream.fact)
+        outlet, later = parent
+        op = Delay(axis, later.shape[axis], overlap, np.concatenate([initial, later], axis))
+        return self._buffer(outlet, op, f"{name}.window", stream.fact)
+
+    def _buffer(self, outlet: OutletId, op: Delay, name: str, fact: StreamFact) -> OutletId:
+        key = (outlet, op.delay, op.overlap, op.initial.tobytes())
+        if key not in self._buffers:
+            self._buffers[key] = self.add(name, op, [outlet], fact)
+        return self._buffers[key]
+
+    def _initial(self, stream: Stream, frames: int) -> Array:
+        """The last frames before index 0: those of the prefix, zeros before them."""
+        fact = self.graph.fact(stream.outlet)
+        shape = list(fact.sizes)
+        shape[stream.fact.axis] = frames
+        initial = np.zeros(shape, fact.dtype)
+        prefix = stream.fact.prefix
+        if prefix is not None:
+            axis = stream.fact.axis
+            size = min(frames, prefix.shape[axis])
+            frames_at(initial, axis, frames - size, frames)[...] = frames_at(
+                prefix, axis, prefix.shape[axis] - size, prefix.shape[axis]
+            )
+        return initial
+
+    def cropped(self, outlet: OutletId, axis: int, start: int, stop: int, name: str) -> OutletId:
+        """Some frames of a pulse."""
+        size = int(self.graph.fact(outlet).shape[axis])
+        if (start, stop) == (0, size):
+            return outlet
+        op = Slice(axis, TDim.of(start), TDim.of(stop))
+        return self.add(f"{name}.crop", op, [outlet], self.graph.fact(outlet).stream)
+
+    def known(self, outlet: OutletId) -> Array | None:
+        """The value of a wire that does not stream, if it is constant."""
+        return self.graph.fact(outlet).value
+
+
+def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int:
+    """The smallest delay at which a wire never sends a frame before it is sure that the frame exists.
+
+    After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
+    of delay d has sent ``rate*x - d``.
+    """
+    slope = length.slope(symbol)
+    limit = max(0, length.eval({symbol: 1 << 40})) if slope == 0 else None
+    worst, steps = -(1 << 60), 0
+    while True:
+        frames = steps * pulse
+        sure = max(0, length.eval({symbol: frames}))
+        if limit is not None and sure >= limit:
+            return max(worst, 0)
+        worst = max(worst, int(rate * frames) - sure)
+        steps += 1
+        if limit is None and steps > 64 and frames > 4096:
+            return worst

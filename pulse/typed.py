@@ -1,0 +1,223 @@
+"""TypedModel: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, FactError, InputError, PulseError
+from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
+from pulse.graph import Graph, OutletId
+from pulse.ops.op import Env, Op, symbolic_eval
+from pulse.ops.source import Const, Source
+
+if TYPE_CHECKING:
+    from pulse.pulsify.model import PulsedModel
+
+TypedGraph = Graph[TypedFact, Op]
+
+FOLD_LIMIT = 1 << 22
+"""Constants of more elements than this are not computed while a graph is being built."""
+
+
+def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+    """Add a node whose facts the op derives; a constant where all that it reads is known.
+
+    Raises FactError, naming the node and its inputs.
+    """
+    facts = [graph.fact(outlet) for outlet in inputs]
+    try:
+        outputs = op.facts(facts)
+        values = symbolic_eval(op, facts) if _small(outputs) else None
+    except DimError:
+        outputs, values = op.facts(facts), None
+    except FactError as error:
+        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
+        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
+    if values is None:
+        return graph.add(name, op, inputs, outputs)
+    return [
+        graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
+        for slot, value in enumerate(values)
+    ]
+
+
+def _small(facts: Sequence[TypedFact]) -> bool:
+    return all(
+        all(dim.is_const for dim in fact.shape)
+        and np.prod([int(dim) for dim in fact.shape], dtype=np.float64) <= FOLD_LIMIT
+        for fact in facts
+    )
+
+
+@dataclass
+class TypedModel:
+    """A model that runs offline: a graph of typed ops over one scope of symbols."""
+
+    graph: TypedGraph
+    scope: SymbolScope
+    title: str = "model"
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+    def copy(self) -> "TypedModel":
+        """The same model in a graph of its own, holding only what the outputs need."""
+        from pulse.patch import rebuilt
+
+        return TypedModel(rebuilt(self.graph), self.scope, self.title, dict(self.metadata))
+
+    def with_outputs(self, names: Sequence[str]) -> "TypedModel":
+        """The same model with only these outputs, which may be any wires. Raises PulseError."""
+        result = self.copy()
+        result.graph.set_outputs([result.graph.find(name) for name in names], names)
+        return result.copy()
+
+    def declutter(self) -> "TypedModel":
+        """The same meaning with less of everything; see ``pulse.declutter``."""
+        from pulse.declutter import declutter
+
+        return declutter(self)
+
+    def pulsify(
+        self, symbol: str | Symbol | None = None, pulse: int | None = None, align: bool = False
+    ) -> "PulsedModel":
+        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``."""
+        from pulse.pulsify.driver import pulsify
+
+        return pulsify(self, symbol, pulse, align)
+
+    @property
+    def inputs(self) -> dict[str, TypedFact]:
+        """Name and fact of each input."""
+        return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
+
+    @property
+    def outputs(self) -> dict[str, TypedFact]:
+        """Name and fact of each output."""
+        return {
+            name: self.graph.fact(outlet) for name, outlet in zip(self.graph.output_names, self.graph.outputs)
+        }
+
+    @property
+    def symbols(self) -> list[Symbol]:
+        """The symbols of the inputs' shapes, in the order of their appearance."""
+        found: dict[Symbol, None] = {}
+        for fact in self.inputs.values():
+            for dim in fact.shape:
+                for symbol in sorted(dim.symbols, key=lambda symbol: symbol.name):
+                    found.setdefault(symbol)
+        return list(found)
+
+    def bind(self, feeds: Mapping[str, Array]) -> dict[Symbol, int]:
+        """The value of each symbol, read off the shapes of the inputs. Raises InputError."""
+        env: dict[Symbol, int] = {}
+        for name, fact in self.inputs.items():
+            if name not in feeds:
+                continue
+            shape = feeds[name].shape
+            if len(shape) != fact.rank:
+                raise InputError(f"{name}: expected rank {fact.rank} ({shape_text(fact.shape)}), got {shape}")
+            for dim, size in zip(fact.shape, shape):
+                _solve(dim, size, env)
+            if shape != tuple(_value(dim, env) for dim in fact.shape):
+                raise InputError(f"{name}: shape {shape} does not fit {shape_text(fact.shape)}")
+        for assumption in self.scope.assumptions:
+            if assumption.symbols <= env.keys() and not assumption.eval(env):
+                values = ", ".join(f"{symbol.name}={env[symbol]}" for symbol in assumption.symbols)
+                raise InputError(f"the model needs {assumption}, which {values} does not satisfy")
+        return env
+
+    def run(
+        self, feeds: Mapping[str, Array] | Array, fetches: Sequence[str | OutletId] | None = None
+    ) -> dict[str, Array]:
+        """The offline result, by numpy: the oracle.
+
+        feeds    name -> array; any wire may be fed by its label. One array where there is one input.
+        fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
+        Raises InputError where arrays do not fit.
+        """
+        named = self._named(feeds)
+        env = self.bind(named)
+        graph = self.graph
+        values: dict[OutletId, Array] = {}
+        for name, array in named.items():
+            outlet = graph.find(name)
+            expected = graph.fact(outlet).dtype
+            if array.dtype != expected:
+                raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
+            values[outlet] = array
+        if fetches is None:
+            wanted = dict(zip(graph.output_names, graph.outputs))
+        else:
+            pairs = [(item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item) for item in fetches]
+            wanted = dict(pairs)
+        fed = {outlet.node for outlet in values}
+        for node_id in graph.order(list(wanted.values())):
+            node = graph.nodes[node_id]
+            if node_id in fed:
+                continue
+            if isinstance(node.op, Source):
+                raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
+            try:
+                results = node.op.eval([values[outlet] for outlet in node.inputs], env)
+            except (ValueError, IndexError) as error:
+                raise InputError(f"{node.name} ({node.op.name}) cannot run on these lengths: {error}") from error
+            for slot, result in enumerate(results):
+                values[OutletId(node_id, slot)] = result
+        return {name: values[outlet] for name, outlet in wanted.items()}
+
+    def _named(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
+        if isinstance(feeds, Mapping):
+            return {name: np.asarray(array) for name, array in feeds.items()}
+        names = list(self.inputs)
+        if len(names) != 1:
+            raise InputError(f"the model has {len(names)} inputs, feed them by name: {', '.join(names)}")
+        return {names[0]: np.asarray(feeds)}
+
+    def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
+        """The symbol that streams: the given one, or the only one. Raises PulseError."""
+        symbols = self.symbols
+        names = ", ".join(found.name for found in symbols)
+        if symbol is None:
+            if len(symbols) == 1:
+                return symbols[0]
+            if not symbols:
+                raise PulseError(
+                    "no input has a symbolic dim, so there is no stream; give the time axis a name, "
+                    'such as inputs={"x": "1,80,T,f32"}'
+                )
+            raise PulseError(f"inputs have {len(symbols)} symbols ({names}); say which one is the stream: symbol=")
+        for found in symbols:
+            if symbol in (found, found.name):
+                return found
+        wanted = symbol if isinstance(symbol, str) else symbol.name
+        raise PulseError(f"no input has a symbol {wanted}; there is {names or 'none'}")
+
+
+def _value(dim: TDim, env: Env) -> int:
+    return dim.eval(env) if dim.symbols <= env.keys() else -1
+
+
+def _solve(dim: TDim, size: int, env: dict[Symbol, int]) -> None:
+    """Find the one unknown symbol of a dim from its size, where the dim is linear in it."""
+    unknown = [symbol for symbol in dim.symbols if symbol not in env]
+    if len(unknown) != 1:
+        return
+    (symbol,) = unknown
+    known = {other: value for other, value in env.items() if other in dim.symbols}
+    at_zero = dim.eval({**known, symbol: 0})
+    slope = dim.eval({**known, symbol: 1}) - at_zero
+    if slope and (size - at_zero) % slope == 0:
+        env[symbol] = (size - at_zero) // slope
+
+
+def constant(graph: TypedGraph, name: str, value: Array) -> OutletId:
+    """Add a constant."""
+    return graph.add(name, Const(value), (), [TypedFact.of(value)])[0]
+
+
+def known(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The value of a wire, where it is known and holds numbers."""
+    value = graph.fact(outlet).value
+    return None if value is None or is_symbolic(value) else value

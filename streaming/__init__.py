@@ -1,0 +1,17 @@
+"""Everything with time in it: sessions, files, devices, latency."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from streaming.session import Session
+
+__all__ = ["Session"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that the command line starts without numpy."""
+    if name == "Session":
+        from streaming.session import Session
+
+        return Session
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,170 @@
+"""Sound files in blocks."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn
+
+import numpy as np
+import soundfile
+
+from pulse.errors import InputError
+from streaming.channels import Samples
+
+BLOCK_S = 0.5
+ENCODINGS = {
+    ".wav": ("WAV", ("PCM_16", "PCM_24", "FLOAT")),
+    ".flac": ("FLAC", ("PCM_16", "PCM_24")),
+    ".ogg": ("OGG", ("VORBIS",)),
+}
+"""Suffix -> format and its encodings, the usual one first."""
+
+
+class AudioReader:
+    """A sound file, read in blocks. WAV, FLAC, OGG and what else libsndfile reads.
+
+    rate_hz, channels, frames  as the file states them; ``encoding`` is libsndfile's name, such as PCM_16
+    Raises                     InputError: no such file, not a sound, or without samples
+
+    Iteration gives [samples, channels] float32. It raises InputError where the file is damaged or holds NaN.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            raise InputError(f"{self.path}: no such file; check the path")
+        if self.path.is_dir():
+            raise InputError(f"{self.path}: is a folder; give a sound file in it")
+        if self.path.stat().st_size == 0:
+            raise InputError(f"{self.path}: the file is empty")
+        try:
+            self._file = soundfile.SoundFile(self.path)
+        except (soundfile.LibsndfileError, TypeError, OSError) as error:
+            raise InputError(
+                f"{self.path}: cannot be read as sound ({_reason(error)}); give a WAV, FLAC or OGG file"
+            ) from error
+        self.rate_hz: int = self._file.samplerate
+        self.channels: int = self._file.channels
+        self.frames: int = self._file.frames
+        self.encoding: str = self._file.subtype
+        if self.frames == 0:
+            self.close()
+            raise InputError(f"{self.path}: the file has no samples")
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of sound."""
+        return self.frames / self.rate_hz
+
+    def __iter__(self) -> Iterator[Samples]:
+        size = max(1, int(self.rate_hz * BLOCK_S))
+        done = 0
+        while done < self.frames:
+            block = self._read(min(size, self.frames - done), done)
+            self._refuse_nan(block, done)
+            done += len(block)
+            yield block
+
+    def _read(self, size: int, done: int) -> Samples:
+        try:
+            block = self._file.read(size, dtype="float32", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            self._refuse(done, _reason(error), error)
+        if len(block) < size:
+            self._refuse(done + len(block), "the samples end", None)
+        return block
+
+    def _refuse(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
+        raise InputError(f"{self.path}: damaged at sample {sample} of {self.frames} ({reason})") from cause
+
+    def _refuse_nan(self, block: Samples, done: int) -> None:
+        bad = np.isnan(block).any(axis=1)
+        if bad.any():
+            sample = done + int(np.argmax(bad))
+            raise InputError(
+                f"{self.path}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write the file again without it"
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> "AudioReader":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class AudioWriter:
+    """A sound file to write; it appears under its name only when the ``with`` block ends well.
+
+    path      the suffix says the format: .wav, .flac or .ogg
+    encoding  one of ``ENCODINGS``, or that of a source, taken where the format has it; else the format's usual one
+    clipped   samples beyond -1..1 that were written to an integer encoding
+    Raises    InputError: the format, or a folder that cannot be written to
+    """
+
+    def __init__(self, path: str | os.PathLike[str], rate_hz: int, channels: int, encoding: str | None = None) -> None:
+        self.path = Path(path)
+        self.clipped = 0
+        self.samples = 0
+        form, encodings = sound_format(self.path)
+        self.encoding = encoding if encoding in encodings else encodings[0]
+        self._part = self._temporary()
+        try:
+            self._file = soundfile.SoundFile(self._part, "w", rate_hz, channels, self.encoding, format=form)
+        except (soundfile.LibsndfileError, OSError) as error:
+            self._part.unlink(missing_ok=True)
+            raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
+
+    def _temporary(self) -> Path:
+        try:
+            handle, name = tempfile.mkstemp(self.path.suffix, f".{self.path.stem}-", self.path.parent)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from error
+        os.close(handle)
+        return Path(name)
+
+    def write(self, block: Samples) -> None:
+        """Append [samples, channels]. Raises InputError: the disk is full, for one."""
+        if self.encoding != "FLOAT":
+            self.clipped += int(np.count_nonzero(np.abs(block) > 1))
+        try:
+            self._file.write(block)
+        except (soundfile.LibsndfileError, OSError) as error:
+            raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
+        self.samples += len(block)
+
+    def __enter__(self) -> "AudioWriter":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+        if kind is not None:
+            self._part.unlink(missing_ok=True)
+            return
+        mask = os.umask(0)
+        os.umask(mask)
+        self._part.chmod(0o666 & ~mask)
+        self._part.replace(self.path)
+
+
+def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:
+    """libsndfile's name of the format and its encodings. Raises InputError."""
+    if path.suffix.lower() not in ENCODINGS:
+        known = ", ".join(ENCODINGS)
+        raise InputError(f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {known}")
+    return ENCODINGS[path.suffix.lower()]
+
+
+def is_sound(path: Path) -> bool:
+    """Whether the suffix is one that ``AudioWriter`` writes."""
+    return path.suffix.lower() in ENCODINGS
+
+
+def _reason(error: Exception) -> str:
+    text = error.error_string if isinstance(error, soundfile.LibsndfileError) else str(error)
+    return text.rstrip(".").splitlines()[0]

@@ -1,0 +1,25 @@
+"""A speech denoiser and a sound to try it on, so that everything runs without downloads.
+
+Both are written by scripts in this folder: ``python -m streaming.builtin.denoiser`` and
+``python -m streaming.builtin.sound``.
+"""
+
+from pathlib import Path
+
+SAMPLE_RATE_HZ = 16_000
+_FOLDER = Path(__file__).parent
+
+
+def model_path() -> Path:
+    """The denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
+    return _FOLDER / "denoise.onnx"
+
+
+def noisy_path() -> Path:
+    """Speech-like sound in stationary noise, mono, 16 kHz."""
+    return _FOLDER / "noisy.flac"
+
+
+def clean_path() -> Path:
+    """The same sound without the noise."""
+    return _FOLDER / "clean.flac"

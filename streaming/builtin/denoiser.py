@@ -1,0 +1,174 @@
+"""Writes the built-in denoiser as an ordinary offline ONNX model: ``python -m streaming.builtin.denoiser``.
+
+A spectral gate: windowed Fourier transform, power in bands, noise floor by minimum statistics, Wiener gain,
+inverse transform. It looks at past frames only, so its one delay is the overlap of its windows, HOP samples.
+It has no trained weights, and no operator sees the whole time axis.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from streaming.builtin import model_path
+
+HOP = 160
+WINDOW = 2 * HOP
+BINS = HOP
+
+BAND_BINS = 2.0
+LINEAR_BINS = 40.0
+BAND_GROWTH = 0.1
+
+FLOOR_SMOOTHING_FRAMES = 8
+FLOOR_POOL_FRAMES = 10
+# The minimum of a smoothed power lies below its mean; measured on white noise for the bands and frames above.
+FLOOR_BIAS = 1.75
+SNR_SMOOTHING_FRAMES = 2
+SPEECH_FRAMES = 3
+SPEECH_WEIGHT = 0.9
+LOWEST_GAIN = 0.1
+# Power that no sound in -1..1 reaches: padding of the noise floor's history, so that it never is the minimum.
+LOUD = 1e4
+# Power of digital silence, about -120 dB.
+SILENT = 1e-10
+
+Matrix = NDArray[np.float32]
+
+
+def fourier() -> Matrix:
+    """An orthonormal real Fourier basis under a sine window, [2 * BINS, 1, WINDOW].
+
+    Rows are BINS cosines, then BINS sines; the first sine row holds the Nyquist cosine, which has no partner.
+    The window, applied on the way in and on the way out, adds up to 1 at an overlap of one half.
+    """
+    turns = [math.cos(2 * math.pi * step / WINDOW) for step in range(WINDOW)]
+    rows = np.outer(np.arange(BINS), np.arange(WINDOW))
+    cosines = np.take(turns, rows % WINDOW) * math.sqrt(2 / WINDOW)
+    sines = np.take(turns, (rows - WINDOW // 4) % WINDOW) * math.sqrt(2 / WINDOW)
+    cosines[0] = 1 / math.sqrt(WINDOW)
+    sines[0] = (-1.0) ** np.arange(WINDOW) / math.sqrt(WINDOW)
+    window = [math.sin(math.pi * (sample + 0.5) / WINDOW) for sample in range(WINDOW)]
+    return (np.concatenate([cosines, sines]) * window).astype(np.float32)[:, None, :]
+
+
+def band_centres() -> NDArray[np.float64]:
+    """Bins at which bands have their peak: equally spaced up to LINEAR_BINS, wider and wider above."""
+    centres = [0.0]
+    while centres[-1] < BINS - 1:
+        centres.append(centres[-1] + BAND_BINS + max(0.0, centres[-1] - LINEAR_BINS) * BAND_GROWTH)
+    return np.array(centres) * (BINS - 1) / centres[-1]
+
+
+def bands() -> tuple[Matrix, Matrix]:
+    """Overlapping triangles as 1x1 kernels: bins to band means [B, BINS, 1], bands to bins [BINS, B, 1]."""
+    centres = band_centres()
+    spread = np.stack([np.interp(np.arange(BINS), centres, peak) for peak in np.eye(len(centres))], axis=1)
+    mean = spread.T / spread.T.sum(axis=1, keepdims=True)
+    return mean.astype(np.float32)[:, :, None], spread.astype(np.float32)[:, :, None]
+
+
+class GraphWriter:
+    """Collects nodes and constants; each call of an operator gives the name of its output."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, value: NDArray[np.float32] | float | Sequence[int]) -> str:
+        """An initializer: f32, or int64 where ``value`` is a sequence of integers."""
+        dtype = np.int64 if isinstance(value, Sequence) else np.float32
+        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
+        return name
+
+    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: object) -> str:
+        """One operator with one output."""
+        self.nodes.append(helper.make_node(op, list(inputs), [output], output, **attributes))
+        return output
+
+    def past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
+        """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
+        before = self.constant(f"{output}_pads", [0, 0, (frames - 1) * dilation, 0, 0, 0])
+        padded = self.node("Pad", [x, before, fill], f"{output}_padded")
+        dilations = {} if dilation == 1 else {"dilations": [dilation]}
+        return self.node(pool, [padded], output, kernel_shape=[frames], **dilations)
+
+
+def noise_floor(graph: GraphWriter, power: str) -> str:
+    """The noise power [1, B, frames]: the minimum of the smoothed power over the last second."""
+    loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
+    smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
+    negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
+    short = graph.past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
+    long = graph.past("MaxPool", short, FLOOR_POOL_FRAMES, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
+    floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
+    return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
+
+
+def gain(graph: GraphWriter, power: str, noise: str) -> str:
+    """The gain of each band, LOWEST_GAIN..1: a Wiener gain whose speech power leans on the last few frames.
+
+    A first estimate weighs each frame's speech against noise; averaged over SPEECH_FRAMES it is the steadier
+    estimate from which the gain is taken, so single noisy frames do not ring as tones.
+    """
+    one, zero = graph.constant("one", 1.0), graph.constant("zero", 0.0)
+    ratio = graph.node("Div", [power, noise], "noisy_to_noise")
+    smooth = graph.past("AveragePool", ratio, SNR_SMOOTHING_FRAMES, zero, "smooth_noisy_to_noise")
+    excess = graph.node("Relu", [graph.node("Sub", [smooth, one], "above_noise")], "speech_to_noise")
+
+    first = graph.node("Div", [excess, graph.node("Add", [excess, one], "first_total")], "first_gain")
+    first_power = graph.node("Mul", [first, first], "first_gain_power")
+    first_speech = graph.node("Mul", [first_power, ratio], "first_speech")
+    recent = graph.past("AveragePool", first_speech, SPEECH_FRAMES, zero, "recent_speech")
+
+    weight, rest = graph.constant("speech_weight", SPEECH_WEIGHT), graph.constant("rest", 1 - SPEECH_WEIGHT)
+    before, now = graph.node("Mul", [recent, weight], "before"), graph.node("Mul", [excess, rest], "now")
+    steady = graph.node("Add", [before, now], "steady_speech_to_noise")
+    wiener = graph.node("Div", [steady, graph.node("Add", [steady, one], "total")], "wiener_gain")
+    return graph.node("Max", [wiener, graph.constant("lowest_gain", LOWEST_GAIN)], "band_gain")
+
+
+def denoiser() -> onnx.ModelProto:
+    """The model: ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz, any T >= 1, both aligned in time."""
+    graph = GraphWriter()
+    basis = graph.constant("fourier", fourier())
+    mean, spread = bands()
+    to_bands, to_bins = graph.constant("to_bands", mean), graph.constant("to_bins", spread)
+
+    channel = graph.constant("channel_axis", [1])
+    mono = graph.node("Unsqueeze", ["audio", channel], "mono")
+    spectrum = graph.node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[HOP, WINDOW - 1])
+    graph.nodes.append(helper.make_node("Split", [spectrum], ["real", "imaginary"], "parts", axis=1))
+    squares = [graph.node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
+    power = graph.node("Conv", [graph.node("Add", squares, "bin_power"), to_bands], "band_power")
+
+    band_gain = gain(graph, power, noise_floor(graph, power))
+    bin_gain = graph.node("Conv", [band_gain, to_bins], "bin_gain")
+    gated = [graph.node("Mul", [part, bin_gain], f"{part}_gated") for part in ("real", "imaginary")]
+    speech = graph.node("Concat", gated, "speech_spectrum", axis=1)
+    overlapped = graph.node("ConvTranspose", [speech, basis], "overlapped", strides=[HOP], pads=[HOP, HOP])
+
+    length = graph.node("Gather", [graph.node("Shape", ["audio"], "audio_shape"), channel], "length", axis=0)
+    whole_hops = graph.node("Squeeze", [overlapped, channel], "whole_hops")
+    graph.node("Slice", [whole_hops, graph.constant("begin", [0]), length, channel], "denoised")
+
+    audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
+    denoised = helper.make_tensor_value_info("denoised", TensorProto.FLOAT, [1, "T"])
+    body = helper.make_graph(graph.nodes, "denoiser", [audio], [denoised], graph.constants)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def main() -> None:
+    """Write the model beside this file."""
+    path = model_path()
+    onnx.save(denoiser(), path)
+    print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Which channels of a sound a model hears."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import InputError
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """A choice of channels.
+
+    index  the one channel to take; None with ``each`` False for the mean of all
+    each   one stream for every channel
+    """
+
+    index: int | None = None
+    each: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Channels":
+        """``mix``, ``each`` or the number of a channel from 0. Raises InputError."""
+        if text == "mix":
+            return cls()
+        if text == "each":
+            return cls(each=True)
+        if text.isascii() and text.isdigit():
+            return cls(int(text))
+        raise InputError(f"channel {text!r}: give mix, each or the number of a channel from 0")
+
+    def streams(self, channels: int) -> int:
+        """How many streams there are for a sound of that many channels. Raises InputError."""
+        if self.index is not None and self.index >= channels:
+            raise InputError(
+                f"channel {self.index}: the sound has {channels} channel{'s' if channels > 1 else ''}, "
+                f"numbered from 0; give mix, each or one of 0 to {channels - 1}"
+            )
+        return channels if self.each else 1
+
+    def select(self, block: Samples) -> Samples:
+        """From a block [samples, channels] the samples of every stream [samples, streams]."""
+        if self.each or block.shape[1] == 1:
+            return block
+        if self.index is not None:
+            return block[:, self.index : self.index + 1]
+        return block.mean(axis=1, keepdims=True, dtype=np.float32)

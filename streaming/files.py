@@ -1,0 +1,198 @@
+"""Whole files through a program, timed chunk by chunk."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.ops.stateful import frames_at
+from pulse.program.program import Program
+from pulse.pulsify.model import Port
+from streaming.audio import AudioReader, AudioWriter, is_sound
+from streaming.channels import Channels, Samples
+from streaming.frames import FramesFile
+from streaming.latency import Latency
+from streaming.resampling import Resampler
+from streaming.session import Session
+
+Advance = Callable[[int, int], None]
+"""Called with how many samples or frames are done and how many there are."""
+
+
+@dataclass(frozen=True)
+class FileRun:
+    """What a run over a file did.
+
+    frames     frames of the symbol, of each stream
+    streams    one for each channel that was heard
+    clipped    output samples beyond -1..1 that an integer encoding cut off
+    latency    of every chunk: pushing one pulse and getting what is ready
+    elapsed_s  everything, files and resampling included
+    """
+
+    frames: int
+    streams: int
+    clipped: int
+    latency: Latency
+    elapsed_s: float
+
+
+class _Timed:
+    """A session that is fed pulse by pulse, and how long each pulse took."""
+
+    def __init__(self, session: Session, latency: Latency) -> None:
+        self.session = session
+        self.latency = latency
+
+    def push(self, blocks: dict[str, Array]) -> Iterator[dict[str, Array]]:
+        """Push blocks of equal duration."""
+        ports = [port for port in self.session.program.inputs if port.streams]
+        chunks = max(-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports)
+        for number in range(chunks):
+            chunk = {
+                port.name: frames_at(
+                    blocks[port.name], port.axis or 0, number * port.frames, (number + 1) * port.frames
+                )
+                for port in ports
+            }
+            before = self.session.statistics().pulses
+            started = time.perf_counter_ns()
+            ready = self.session.push(chunk)
+            took = time.perf_counter_ns() - started
+            if self.session.statistics().pulses > before:
+                self.latency.record_ns(took)
+            yield ready
+
+
+def audio_input(program: Program) -> Port | None:
+    """The input of a model that hears sound: the one that streams, f32, of one value a frame."""
+    streaming = [port for port in program.inputs if port.streams]
+    if len(streaming) != len(program.inputs) or len(streaming) != 1:
+        return None
+    return streaming[0] if _mono(streaming[0]) else None
+
+
+def audio_output(port: Port, source: Port) -> bool:
+    """Whether an output is sound at the rate of the input."""
+    return port.streams and port.rate == source.rate and _mono(port)
+
+
+def _mono(port: Port) -> bool:
+    sizes = [size for axis, size in enumerate(port.shape) if axis != port.axis]
+    return port.dtype == np.float32 and all(size == 1 for size in sizes)
+
+
+def stream_sound(
+    program: Program,
+    source: AudioReader,
+    target: Path,
+    rate_hz: int,
+    output: Port,
+    channels: Channels,
+    deadline_s: float | None = None,
+    advance: Advance | None = None,
+) -> FileRun:
+    """Run a sound file through a model that hears sound; the result is aligned with the file.
+
+    target   .wav, .flac, .ogg: sound at the rate of the file; .npy, .csv: the frames of ``output``
+    rate_hz  of the model; the file is resampled to it and back
+    Raises   InputError
+    """
+    streams = channels.streams(source.channels)
+    port = audio_input(program)
+    if port is None:
+        raise InputError(f"{program.model.title}: takes no sound; give a .npy or .npz file")
+    if not is_sound(target) and streams > 1:
+        raise InputError(f"{target}: holds one stream; give --channel mix or a number, or a sound file to write")
+    started = time.perf_counter()
+    latency = Latency(deadline_s)
+    sessions = [_Timed(Session(program), latency) for _ in range(streams)]
+    inward = Resampler(source.rate_hz, rate_hz, streams)
+
+    def frames(samples: Samples) -> Iterator[list[Array]]:
+        """For each chunk the ready frames of every stream."""
+        shape = [1] * len(port.shape)
+        shape[port.axis or 0] = len(samples)
+        runs = [
+            timed.push({port.name: np.ascontiguousarray(samples[:, number]).reshape(shape)})
+            for number, timed in enumerate(sessions)
+        ]
+        for ready in zip(*runs):
+            yield [outputs[output.name] for outputs in ready]
+
+    def pieces() -> Iterator[list[Array]]:
+        done = 0
+        for block in source:
+            yield from frames(inward.process(channels.select(block)))
+            done += len(block)
+            if advance is not None:
+                advance(done, source.frames)
+        yield from frames(inward.flush())
+        yield [timed.session.flush()[output.name] for timed in sessions]
+
+    clipped = 0
+    if is_sound(target):
+        keeps_length = output.length == port.length
+        with AudioWriter(target, source.rate_hz, streams, source.encoding) as writer:
+            outward = Resampler(rate_hz, source.rate_hz, streams)
+            for piece in pieces():
+                writer.write(outward.process(np.stack([array.ravel() for array in piece], axis=1)))
+            writer.write(outward.flush(source.frames if keeps_length else None))
+            clipped = writer.clipped
+    else:
+        with FramesFile(target, output.axis or 0, float(rate_hz * output.rate)) as frames_file:
+            for piece in pieces():
+                frames_file.write(piece[0])
+    heard = sessions[0].session.frames_in
+    return FileRun(heard, streams, clipped, latency, time.perf_counter() - started)
+
+
+def stream_arrays(
+    program: Program,
+    arrays: dict[str, Array],
+    targets: dict[str, Path],
+    rate_hz: float | None,
+    deadline_s: float | None = None,
+    advance: Advance | None = None,
+) -> FileRun:
+    """Run arrays through any model; each output goes to its .npy or .csv. Raises InputError."""
+    started = time.perf_counter()
+    ports = {port.name: port for port in program.inputs}
+    missing = ports.keys() - arrays.keys()
+    if missing:
+        raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
+    constants = {name: arrays[name] for name, port in ports.items() if not port.streams}
+    streaming = {name: arrays[name] for name, port in ports.items() if port.streams}
+    latency = Latency(deadline_s)
+    timed = _Timed(Session(program, constants), latency)
+    timed.session.check({name: array for name, array in streaming.items()})
+    with ExitStack() as stack:
+        files = {
+            port.name: stack.enter_context(
+                FramesFile(
+                    targets[port.name],
+                    port.axis,
+                    None if rate_hz is None or not port.streams else float(rate_hz * port.rate),
+                )
+            )
+            for port in program.outputs
+            if port.name in targets
+        }
+        done = 0
+        total = max(int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming)
+        for ready in timed.push(streaming):
+            for name, file in files.items():
+                if name in ready:
+                    file.write(ready[name])
+            done += program.pulse
+            if advance is not None:
+                advance(min(done, total), total)
+        rest = timed.session.flush()
+        for name, file in files.items():
+            file.write(rest[name])
+    return FileRun(timed.session.frames_in, 1, 0, latency, time.perf_counter() - started)

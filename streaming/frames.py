@@ -1,0 +1,85 @@
+"""Arrays of frames in files: .npy and .npz to read, .npy and .csv to write."""
+
+import csv
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+
+READABLE = (".npy", ".npz")
+WRITABLE = (".npy", ".csv")
+
+
+def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
+    """The arrays of a file, by input. A .npy holds one; a .npz any number, by name. Raises InputError."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file; check the path")
+    try:
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = {name: loaded[name] for name in loaded.files} if path.suffix == ".npz" else loaded
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: cannot be read as {path.suffix} ({reason})") from error
+    if isinstance(arrays, dict):
+        return arrays
+    if len(names) != 1:
+        raise InputError(f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}")
+    return {names[0]: arrays}
+
+
+class FramesFile:
+    """Frames to write; the file appears under its name only when the ``with`` block ends well.
+
+    path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
+    axis     the axis of frames; None for a tensor without time
+    rate_hz  frames a second, for the times; None numbers the frames
+    Raises   InputError: another suffix, or a folder that cannot be written to
+    """
+
+    def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
+        if path.suffix.lower() not in WRITABLE:
+            raise InputError(f"{path}: frames are written as {' or '.join(WRITABLE)}, not {path.suffix or 'this'}")
+        self.path = path
+        self._axis = axis
+        self._rate_hz = rate_hz
+        self._pieces: list[Array] = []
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path}: no such folder; make it first")
+
+    def write(self, frames: Array) -> None:
+        """Append frames."""
+        self._pieces.append(frames)
+
+    def __enter__(self) -> "FramesFile":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self._save(self._pieces[-1] if self._axis is None else np.concatenate(self._pieces, self._axis))
+
+    def _save(self, array: Array) -> None:
+        try:
+            handle, name = tempfile.mkstemp(self.path.suffix, f".{self.path.stem}-", self.path.parent)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from error
+        part = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                if self.path.suffix.lower() == ".npy":
+                    np.save(file, array, allow_pickle=False)
+                else:
+                    file.write(self._table(array).encode())
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise InputError(f"{self.path}: cannot be written ({error.strerror})") from error
+        mask = os.umask(0)
+        os.umask(mask)
+        part.chmod(0o666 & ~mask)
+        part.replace(self.path)

@@ -1,0 +1,264 @@
+"""Session: one stream that takes any number of frames and gives all frames that are ready."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array, dtype_name
+from pulse.ops.stateful import frames_at
+from pulse.program.program import Program, State, require_program
+from pulse.pulsify.model import Port
+from streaming.reblocking import Reblocker
+from streaming.snapshot import pack, unpack
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a session has done since it began or was reset.
+
+    frames_in       frames of the symbol that have arrived at every input
+    pending_frames  frames of the symbol that wait for a pulse to fill, at the input that has most of them
+    pulses          pulses run
+    frames_out      output name -> valid frames returned
+    """
+
+    frames_in: int
+    pending_frames: int
+    pulses: int
+    frames_out: Mapping[str, int]
+
+
+class Session:
+    """One stream of a program: any number of frames in, all valid frames that are ready out.
+
+    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    constants     the inputs that do not stream, by name
+    check_finite  refuse NaN in what is pushed; infinities pass
+    Raises        InputError: constants that do not fit
+
+    Not safe for use by two threads at once. After an error in ``push`` or ``flush`` nothing has changed.
+    """
+
+    def __init__(
+        self, program: Program, constants: Mapping[str, Array] | None = None, check_finite: bool = True
+    ) -> None:
+        self.program = require_program(program)
+        self.check_finite = check_finite
+        self._state: State = self.program.spawn(constants)
+        self._inputs = {port.name: Reblocker(port) for port in program.inputs if port.streams}
+        self._streaming = [port for port in program.outputs if port.streams]
+        self._final = [port for port in program.outputs if not port.streams]
+        self._received = dict.fromkeys(self._inputs, 0)
+        self._sent = {port.name: 0 for port in self._streaming}
+        self._last: dict[str, Array] = {}
+        self._flushed = False
+
+    @property
+    def frames_in(self) -> int:
+        """Frames of the symbol that have arrived at every input."""
+        return min(int(count / self._inputs[name].port.rate) for name, count in self._received.items())
+
+    @property
+    def pending_frames(self) -> int:
+        """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
+        return max(int(queue.held / queue.port.rate) for queue in self._inputs.values())
+
+    def statistics(self) -> Statistics:
+        """The counters as they are now."""
+        return Statistics(self.frames_in, self.pending_frames, self._state.clock.pulse, dict(self._sent))
+
+    def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        """Take more of the stream.
+
+        x        an array where one input streams, else input name -> array: the port's shape and dtype, any number of
+                 frames (0 too) along its stream axis. An input that is left out gets none.
+        returns  every streaming output: the valid frames that are ready, maybe 0, the caller's to keep
+        Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
+        """
+        blocks = self._checked(x)
+        for name, block in blocks.items():
+            self._inputs[name].feed(block)
+            self._received[name] += block.shape[self._inputs[name].axis]
+        pulses = min(queue.held // queue.frames for queue in self._inputs.values())
+        outputs = _Outputs(self._streaming, self._final, self._state.clock.pulse, pulses)
+        for _ in range(pulses):
+            outputs.add(self._state.step({name: queue.take() for name, queue in self._inputs.items()}))
+        for name in blocks:
+            self._inputs[name].keep()
+        self._last = outputs.last or self._last
+        return self._ready(outputs)
+
+    def flush(self, fill: float = 0.0) -> dict[str, Array]:
+        """End the stream: the frames that are still to come, and the outputs that are known only now.
+
+        fill     pads the last pulse; no frame that is returned depends on it
+        returns  every output: the rest of those that stream, the whole of those that do not
+        Raises   InputError: the inputs end at different moments, or the model needs another length; then the stream
+                 goes on. Also if it has been flushed before.
+        """
+        self._check_open("flush")
+        self._check_ends()
+        if self._final and self.program.steps(self.frames_in) == 0:
+            names = ", ".join(port.name for port in self._final)
+            raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
+        done = self._state.clock.pulse
+        results = self._state.flush({name: queue.rest() for name, queue in self._inputs.items()}, fill)
+        self._flushed = True
+        outputs = _Outputs(self._streaming, self._final, done, len(results))
+        for result in results:
+            outputs.add(result)
+        self._last = outputs.last or self._last
+        for queue in self._inputs.values():
+            queue.clear()
+        return {**self._ready(outputs), **{port.name: self._whole(port) for port in self._final}}
+
+    def reset(self) -> None:
+        """Begin a new stream; the constants stay."""
+        self._state.reset()
+        for queue in self._inputs.values():
+            queue.clear()
+        self._received = dict.fromkeys(self._received, 0)
+        self._sent = dict.fromkeys(self._sent, 0)
+        self._last, self._flushed = {}, False
+
+    def snapshot(self) -> bytes:
+        """All of the stream, the frames that wait included."""
+        counters = [int(self._flushed), *self._received.values(), *self._sent.values()]
+        held = [queue.held for queue in self._inputs.values()]
+        waiting = [queue.dump() for queue in self._inputs.values()]
+        last = [self._last[port.name].tobytes() for port in self._final if self._last]
+        return pack([*counters, *held], [self._state.snapshot(), *waiting, *last])
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of the same model, pulse and backend. Raises InputError, and then nothing changed."""
+        numbers, (state, *chunks) = unpack(snapshot)
+        inputs, outputs = list(self._inputs.values()), self._final
+        held = numbers[1 + len(inputs) + len(self._streaming) :]
+        sizes = [queue.nbytes(frames) for queue, frames in zip(inputs, held)]
+        finals = [int(np.prod(port.shape)) * port.dtype.itemsize for port in outputs]
+        found = [len(chunk) for chunk in chunks]
+        if len(held) != len(inputs) or found not in (sizes, sizes + finals):
+            raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
+        self._state.restore(state)
+        self._flushed = bool(numbers[0])
+        self._received = dict(zip(self._received, numbers[1:]))
+        self._sent = dict(zip(self._sent, numbers[1 + len(inputs) :]))
+        for queue, chunk, frames in zip(inputs, chunks, held):
+            queue.load(chunk, frames)
+        self._last = {
+            port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
+            for port, chunk in zip(outputs, chunks[len(inputs) :])
+        }
+
+    def _ready(self, outputs: "_Outputs") -> dict[str, Array]:
+        """What the pulses gave, without the frames after the end of the stream."""
+        ready: dict[str, Array] = {}
+        for port in self._streaming:
+            array = outputs.arrays[port.name]
+            if self._flushed:
+                array = frames_at(array, port.axis or 0, 0, self._total(port) - self._sent[port.name])
+            self._sent[port.name] += array.shape[port.axis or 0]
+            ready[port.name] = array
+        return ready
+
+    def _total(self, port: Port) -> int:
+        end = self._state.clock.end
+        assert end is not None
+        return max(0, port.length.eval({self.program.model.symbol: end}))
+
+    def _whole(self, port: Port) -> Array:
+        """An output that does not stream: all of it, or its last frames where it has an axis of time."""
+        value = self._last[port.name].copy()
+        if port.axis is None:
+            return value
+        return frames_at(value, port.axis, port.frames - self._total(port), port.frames)
+
+    def _checked(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        self._check_open("push")
+        blocks = self._named(x)
+        for name, block in blocks.items():
+            queue = self._inputs.get(name)
+            if queue is None:
+                raise InputError(f"{name} is no streaming input; push {self._wanted()}")
+            port, axis = queue.port, queue.axis
+            if block.ndim != len(port.shape) or block.shape != queue.shape(block.shape[axis]):
+                raise InputError(f"{name}: expected {_form(port)}, got shape {list(block.shape)}")
+            if block.dtype != port.dtype:
+                raise InputError(
+                    f"{name}: expected {_form(port)}, got {dtype_name(block.dtype)}; convert it with "
+                    f".astype(np.{port.dtype.name})"
+                )
+            if self.check_finite and np.issubdtype(block.dtype, np.floating):
+                self._refuse_nan(name, block)
+        return blocks
+
+    def _refuse_nan(self, name: str, block: Array) -> None:
+        bad = np.isnan(block)
+        if bad.any():
+            axis = self._inputs[name].axis
+            frame = self._received[name] + int(np.argmax(bad.any(tuple(a for a in range(bad.ndim) if a != axis))))
+            raise InputError(
+                f"{name}: NaN at frame {frame}; replace it, or let it pass with Session(…, check_finite=False)"
+            )
+
+    def _named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        if isinstance(x, Mapping):
+            return {name: np.asarray(array) for name, array in x.items()}
+        if len(self._inputs) != 1:
+            raise InputError(f"{len(self._inputs)} inputs stream: push them by name, {self._wanted()}")
+        return {next(iter(self._inputs)): np.asarray(x)}
+
+    def _wanted(self) -> str:
+        return "; ".join(f"{queue.port.name}: {_form(queue.port)}" for queue in self._inputs.values())
+
+    def _check_open(self, call: str) -> None:
+        if self._flushed:
+            raise InputError(f"{call} after flush: the stream has ended; begin a new one with reset()")
+
+    def _check_ends(self) -> None:
+        ends = {name: count / self._inputs[name].port.rate for name, count in self._received.items()}
+        if len(set(ends.values())) > 1:
+            counts = ", ".join(f"{name} {count} frames" for name, count in self._received.items())
+            raise InputError(f"the inputs end at different moments: {counts}; push the rest of the shorter one first")
+        for name, end in ends.items():
+            if end.denominator != 1:
+                rate = self._inputs[name].port.rate
+                raise InputError(f"{name}: {self._received[name]} frames are no multiple of {rate.numerator}; push more")
+
+
+class _Outputs:
+    """Where the frames of some pulses are gathered, without those of the delay."""
+
+    def __init__(self, streaming: list[Port], final: list[Port], done: int, pulses: int) -> None:
+        self._final = [port.name for port in final]
+        self._places: list[tuple[Port, int]] = []
+        self.arrays: dict[str, Array] = {}
+        self.last: dict[str, Array] = {}
+        self._number = 0
+        for port in streaming:
+            drop = min(max(0, port.delay - done * port.frames), pulses * port.frames)
+            shape: list[Any] = list(port.shape)
+            shape[port.axis or 0] = pulses * port.frames - drop
+            self.arrays[port.name] = np.empty(shape, port.dtype)
+            self._places.append((port, drop))
+
+    def add(self, result: Mapping[str, Array]) -> None:
+        """The outputs of the next pulse."""
+        for port, drop in self._places:
+            axis = port.axis or 0
+            start = self._number * port.frames - drop
+            skipped = min(port.frames, max(0, -start))
+            valid = frames_at(result[port.name], axis, skipped, port.frames)
+            frames_at(self.arrays[port.name], axis, start + skipped, start + port.frames)[...] = valid
+        if self._final:
+            self.last = {name: result[name] for name in self._final}
+        self._number += 1
+
+
+def _form(port: Port) -> str:
+    """A block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
+    dims = ["any" if axis == port.axis else str(size) for axis, size in enumerate(port.shape)]
+    return f"[{', '.join(dims)}] {dtype_name(port.dtype)}"

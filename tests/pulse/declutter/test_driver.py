@@ -1,0 +1,84 @@
+"""The list of rules, and the ways to run it."""
+
+import pytest
+
+from pulse.declutter import DECLUTTER, Rule, declutter, decluttered
+from pulse.errors import PulseError
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
+from pulse.patch import Patch
+from pulse.typed import TypedGraph, TypedModel
+from tests.pulse.declutter.small import Small, ops
+
+
+def ten_ones() -> TypedModel:
+    small = Small()
+    outlet = small.x
+    for number in range(10):
+        outlet = small.add(f"n{number}", Elementwise("mul"), outlet, 1.0)
+    return small.model(outlet)
+
+
+def test_every_rule_has_a_name_of_its_own_and_a_law() -> None:
+    assert len({rule.name for rule in DECLUTTER}) == len(DECLUTTER)
+    assert all(rule.law and "\n" not in rule.law for rule in DECLUTTER)
+
+
+def test_the_given_model_is_not_changed() -> None:
+    model = ten_ones()
+    assert ops(declutter(model)) == []
+    assert ops(model) == ["mul"] * 10
+
+
+def test_it_can_stop_after_some_patches() -> None:
+    model = ten_ones()
+    rules = [rule for rule in DECLUTTER if rule.name == "neutral_operand"]
+    for patches in range(12):
+        result, fired = decluttered(model, rules, stop_after=patches)
+        assert fired.total() == min(patches, 10)
+        assert ops(result) == ["mul"] * (10 - min(patches, 10))
+
+
+def test_unused_inputs_stay() -> None:
+    small = Small()
+    small.source("unused", "3,f32")
+    assert list(declutter(small.model(small.x)).inputs) == ["x", "unused"]
+
+
+def test_a_rule_that_would_change_a_shape_is_refused() -> None:
+    def wrong(graph: TypedGraph, node) -> Patch | None:
+        if node.op != Elementwise("neg"):
+            return None
+        patch = Patch(graph)
+        other = graph.find("other")
+        patch.shunt(OutletId(node.id), patch.tap(other))
+        return patch
+
+    small = Small()
+    small.source("other", "2,f32")
+    model = small.model(small.add("y", Elementwise("neg"), small.x))
+    with pytest.raises(PulseError, match=r"2,f32 in place of y: 1,4,T,f32"):
+        declutter(model, [Rule("wrong", "none", wrong)])
+
+
+def test_an_op_that_changes_its_facts_is_caught() -> None:
+    class Fickle(Elementwise):
+        calls = 0
+
+        def facts(self, inputs):
+            Fickle.calls += 1
+            if Fickle.calls > 1:
+                return [type(inputs[0])(inputs[0].dtype, inputs[0].shape[1:])]
+            return super().facts(inputs)
+
+    def swap(graph: TypedGraph, node) -> Patch | None:
+        if node.op.name != "neg" or isinstance(node.op, Fickle):
+            return None
+        patch = Patch(graph)
+        patch.shunt(OutletId(node.id), patch.wire("y", Fickle("neg"), [patch.tap(node.inputs[0])])[0])
+        return patch
+
+    small = Small()
+    model = small.model(small.add("y", Elementwise("neg"), small.x))
+    with pytest.raises(PulseError, match=r"after swap, y \(neg\) is 4,T,f32, not 1,4,T,f32"):
+        declutter(model, [Rule("swap", "none", swap)])

@@ -1,0 +1,114 @@
+"""Elements that move twice move once, or not at all."""
+
+import pytest
+
+from pulse.dim import TDim
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import Op
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
+from tests.pulse.declutter.small import Small, lean, ops
+
+ONE, FOUR, FREE = TDim.of(1), TDim.of(4), TDim.of(-1)
+
+
+def chain(small: Small, *steps: Op) -> list[str]:
+    outlet = small.x
+    for number, op in enumerate(steps):
+        outlet = small.add(f"step{number}", op, outlet)
+    result, _ = lean(small.model(outlet))
+    assert result.graph.output_names == [f"step{len(steps) - 1}"]
+    return ops(result)
+
+
+def test_transposes() -> None:
+    assert chain(Small(), Transpose((2, 0, 1)), Transpose((1, 2, 0))) == []
+    assert chain(Small(), Transpose((2, 0, 1)), Transpose((2, 0, 1))) == ["Transpose"]
+    assert chain(Small(), *[Transpose((2, 0, 1))] * 4) == ["Transpose"]
+
+
+def test_a_transpose_with_another_reader_stays() -> None:
+    small = Small()
+    first = small.add("first", Transpose((0, 2, 1)), small.x)
+    second = small.add("second", Transpose((0, 2, 1)), first)
+    result, fired = lean(small.model(first, small.add("y", Elementwise("neg"), second)))
+    assert fired == {"two_transposes": 1}
+    assert sorted(ops(result)) == ["Transpose", "neg"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (AddAxis(1), RemoveAxis(1)),
+        (AddAxis(0), RemoveAxis(1)),
+        (AddAxis(3), AddAxis(0), RemoveAxis(4), RemoveAxis(0)),
+        (RemoveAxis(0), AddAxis(0)),
+        (Reshape((FOUR, FREE)), AddAxis(0)),
+        (AddAxis(2), Reshape((ONE, FOUR, FREE))),
+        (Reshape((TDim.of(2), TDim.of(2), FREE)), Reshape((ONE, FOUR, FREE))),
+    ],
+)
+def test_there_and_back(steps: tuple[Op, ...]) -> None:
+    assert chain(Small(), *steps) == []
+
+
+def test_reshapes() -> None:
+    small = Small()
+    halves = (ONE, TDim.of(2), TDim.of(2), FREE)
+    assert chain(small, Reshape((FOUR, FREE)), Reshape(halves)) == ["Reshape"]
+    assert chain(Small(), AddAxis(0), Reshape((FOUR, FREE))) == ["Reshape"]
+    assert chain(Small(), Reshape((FOUR, FREE)), AddAxis(1)) == ["Reshape", "AddAxis"]
+
+
+def test_a_reshape_of_what_was_moved_stays() -> None:
+    assert chain(Small(), Transpose((0, 2, 1)), Reshape((ONE, FOUR, FREE))) == ["Transpose", "Reshape"]
+
+
+def cut(start: str, end: str, step: int = 1, axis: int = 2) -> Op:
+    small = Small()
+    return Slice(axis, small.dim(start), small.dim(end), step)
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "expected"),
+    [
+        (("1", "T"), ("1", "T-1", 1), "axis 2 2:T"),
+        (("1", "T-1"), ("0", "T-3", 1), "axis 2 1:T-2"),
+        (("2", "T"), ("1", "T-2", 3), "axis 2 3:T:3"),
+        (("1", "T"), ("T-3", "T-1", 1), "axis 2 T-2:T"),
+        (("0", "6", 2), ("1", "3", 1), "axis 2 2:5:2"),
+        (("1", "6", 2), ("0", "3", 2), "axis 2 1:6:4"),
+    ],
+)
+def test_slices(inner: tuple[str, str], outer: tuple[str, str, int], expected: str) -> None:
+    small = Small()
+    first_step = inner[2] if len(inner) > 2 else 1
+    first = small.add("a", Slice(2, small.dim(inner[0]), small.dim(inner[1]), first_step), small.x)
+    second = small.add("b", Slice(2, small.dim(outer[0]), small.dim(outer[1]), outer[2]), first)
+    result, fired = lean(small.model(second))
+    assert fired == {"two_slices": 1}
+    assert result.graph.node(result.graph.outputs[0]).op.detail() == expected
+
+
+def test_slices_of_two_axes_or_backwards_stay() -> None:
+    small = Small()
+    first = small.add("a", Slice(1, TDim.of(1), FOUR), small.x)
+    other = small.add("b", Slice(2, ONE, small.dim("T")), first)
+    back = small.add("c", Slice(2, small.dim("T-2"), TDim.of(-1), -1), other)
+    assert ops(lean(small.model(back))[0]) == ["Slice"] * 3
+
+
+def test_an_expand_that_the_next_op_does_itself_is_gone() -> None:
+    small = Small()
+    row = small.source("row", "1,4,1,f32")
+    wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
+    y = small.add("y", Elementwise("add"), small.x, wide)
+    assert ops(lean(small.model(y))[0]) == ["add"]
+
+
+def test_an_expand_that_gives_the_size_stays() -> None:
+    small = Small()
+    row = small.source("row", "1,4,1,f32")
+    wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
+    y = small.add("y", Elementwise("add"), wide, row)
+    assert ops(lean(small.model(small.x, y))[0]) == ["Expand", "add"]

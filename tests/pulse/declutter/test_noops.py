@@ -1,0 +1,126 @@
+"""Each node that does nothing goes; its neighbours that do something stay."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import TDim
+from pulse.ops.concat import Concat
+from pulse.ops.conv import no_pads
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.pad import Pad
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import Expand, Reshape, Tile, Transpose
+from pulse.ops.slice import Slice
+from tests.pulse.declutter.small import Case, Small, lean, ops
+
+ONE, FOUR = TDim.of(1), TDim.of(4)
+NOTHING = np.zeros((1, 4, 0), np.float32)
+WIDE = np.ones((1, 4, 1), np.float32)
+
+
+def el(kind: str) -> Elementwise:
+    return Elementwise(kind)
+
+
+GONE: list[tuple[str, Case]] = [
+    ("same_shape", lambda s: s.add("y", Reshape((ONE, FOUR, TDim.of(-1))), s.x)),
+    ("same_shape", lambda s: s.add("y", Expand((ONE, FOUR, ONE)), s.x)),
+    ("still_transpose", lambda s: s.add("y", Transpose((0, 1, 2)), s.x)),
+    ("same_cast", lambda s: s.add("y", Cast(np.dtype(np.float32)), s.x)),
+    ("full_slice", lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T")), s.x)),
+    ("empty_pad", lambda s: s.add("y", Pad(no_pads(3), "edge"), s.x)),
+    ("concat_of_one", lambda s: s.add("y", Concat(1), s.x)),
+    ("concat_of_one", lambda s: s.add("y", Concat(2), NOTHING, s.x, NOTHING)),
+    ("tile_once", lambda s: s.add("y", Tile((ONE, ONE, ONE)), s.x)),
+    ("neutral_operand", lambda s: s.add("y", el("mul"), s.x, 1.0)),
+    ("neutral_operand", lambda s: s.add("y", el("mul"), WIDE, s.x)),
+    ("neutral_operand", lambda s: s.add("y", el("div"), s.x, 1.0)),
+    ("neutral_operand", lambda s: s.add("y", el("add"), 0.0, s.x)),
+    ("neutral_operand", lambda s: s.add("y", el("sub"), s.x, 0.0)),
+    ("neutral_operand", lambda s: s.add("y", el("pow"), s.x, 1.0)),
+    ("one_operand", lambda s: s.add("y", el("mean"), s.x)),
+    ("one_operand", lambda s: s.add("y", el("max"), s.x)),
+    ("reduce_of_ones", lambda s: s.add("y", Reduce("mean", (0,), True), s.x)),
+    ("reduce_of_ones", lambda s: s.add("y", Reduce("max", (), True), s.x)),
+    ("decided_where", lambda s: s.add("y", el("where"), np.ones((4, 1), np.bool_), s.x, 0.0)),
+    ("decided_where", lambda s: s.add("y", el("where"), np.array(False), 0.0, s.x)),
+]
+
+
+@pytest.mark.parametrize(("rule", "case"), GONE)
+def test_gone(rule: str, case: Case) -> None:
+    small = Small()
+    result, fired = lean(small.model(case(small)))
+    assert fired == {rule: 1}
+    assert ops(result) == []
+    assert result.graph.output_names == ["y"]
+
+
+STAYS: list[Case] = [
+    lambda s: s.add("y", Expand((TDim.of(2), FOUR, ONE)), s.x),
+    lambda s: s.add("y", Transpose((0, 2, 1)), s.x),
+    lambda s: s.add("y", Cast(np.dtype(np.float64)), s.x),
+    lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T-1")), s.x),
+    lambda s: s.add("y", Slice(2, s.dim("T-1"), TDim.of(-1), -1), s.x),
+    lambda s: s.add("y", Concat(1), s.x, s.x),
+    lambda s: s.add("y", Tile((ONE, TDim.of(2), ONE)), s.x),
+    lambda s: s.add("y", el("mul"), s.x, np.ones((2, 1, 1), np.float32)),
+    lambda s: s.add("y", el("sub"), 0.0, s.x),
+    lambda s: s.add("y", el("div"), 1.0, s.x),
+    lambda s: s.add("y", el("add"), s.x, np.float32([[0], [0], [0], [1]])),
+    lambda s: s.add("y", Reduce("sum", (0,), False), s.x),
+    lambda s: s.add("y", Reduce("l2", (0,), True), s.x),
+    lambda s: s.add("y", el("where"), np.array([[True], [False], [True], [True]]), s.x, 0.0),
+    lambda s: s.add("y", el("where"), np.ones((2, 4, 1), np.bool_), s.x, 0.0),
+]
+
+
+@pytest.mark.parametrize("case", STAYS)
+def test_stays(case: Case) -> None:
+    small = Small()
+    result, fired = lean(small.model(case(small)))
+    assert not fired
+    assert len(ops(result)) == 1
+
+
+def test_a_transpose_of_axes_of_size_one_is_gone_only_if_the_shape_is_the_same() -> None:
+    small = Small("1,1,T,f32")
+    y = small.add("y", Transpose((1, 0, 2)), small.x)
+    z = small.add("z", Transpose((1, 2, 0)), small.x)
+    result, fired = lean(small.model(y, z))
+    assert fired == {"still_transpose": 1}
+    assert ops(result) == ["Transpose"]
+
+
+def test_empty_parts_of_a_concat_are_gone() -> None:
+    small = Small()
+    y = small.add("y", Concat(2), NOTHING, small.x, WIDE)
+    result, fired = lean(small.model(y))
+    assert fired == {"concat_of_one": 1}
+    assert len(result.graph.node(result.graph.outputs[0]).inputs) == 2
+
+
+@pytest.mark.parametrize("kind", ["relu", "abs", "floor", "ceil", "round", "sign"])
+def test_twice(kind: str) -> None:
+    small = Small()
+    y = small.add("y", el(kind), small.add("once", el(kind), small.x))
+    result, fired = lean(small.model(y))
+    assert fired == {"twice": 1}
+    assert [node.name for node in result.graph.nodes] == ["x", "once"]
+
+
+def test_neg_twice_stays() -> None:
+    small = Small()
+    y = small.add("y", el("neg"), small.add("once", el("neg"), small.x))
+    assert ops(lean(small.model(y))[0]) == ["neg", "neg"]
+
+
+def test_what_becomes_known_is_folded() -> None:
+    small = Small("1,4,f32")
+    picked = small.add("picked", el("where"), np.array(True), np.ones((1, 4), np.float32), small.x)
+    y = small.add("y", el("exp"), picked)
+    result, fired = lean(small.model(y))
+    assert fired == {"decided_where": 1, "fold": 1}
+    assert ops(result) == []
+    assert list(result.inputs) == ["x"]
+    assert result.graph.node(result.graph.outputs[0]).name == "y"

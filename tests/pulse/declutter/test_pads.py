@@ -1,0 +1,75 @@
+"""Pads that the next op takes over, and those that it must not."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import TDim
+from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
+from pulse.ops.pool import Pool
+from pulse.ops.relation import PadMode
+from tests.pulse.declutter.small import Small, lean, ops
+
+W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
+ZERO = TDim.of(0)
+
+
+def pads(*pairs: tuple[int, int]) -> Pads:
+    return tuple((TDim.of(before), TDim.of(after)) for before, after in pairs)
+
+
+TIME = pads((0, 0), (0, 0), (2, 1))
+
+
+def test_into_a_convolution() -> None:
+    small = Small()
+    padded = small.add("pad", Pad(TIME), small.x)
+    y = small.add("conv", Conv((1,), (1,), pads((1, 0))), padded, W)
+    result, fired = lean(small.model(y))
+    assert fired == {"pad_into_conv": 1}
+    assert [node.name for node in result.graph.nodes] == ["x", "c", "conv"]
+    assert "pads 3:1" in result.graph.node(result.graph.outputs[0]).op.detail()
+
+
+@pytest.mark.parametrize(("amounts", "mode", "fill"), [
+    (TIME, "constant", 1.0),
+    (TIME, "edge", 0.0),
+    (TIME, "reflect", 0.0),
+    (pads((0, 0), (1, 1), (2, 0)), "constant", 0.0),
+    (pads((1, 0), (0, 0), (2, 0)), "constant", 0.0),
+])  # fmt: skip
+def test_not_into_a_convolution(amounts: Pads, mode: PadMode, fill: float) -> None:
+    small = Small()
+    padded = small.add("pad", Pad(amounts, mode, fill), small.x)
+    channels = 4 + sum(map(int, amounts[1]))
+    w = np.ones((2, channels, 3), np.float32)
+    result, fired = lean(small.model(small.add("conv", Conv((1,), (1,), no_pads(1)), padded, w)))
+    assert not fired
+    assert ops(result) == ["Pad", "Conv"]
+
+
+def test_not_if_the_pad_has_another_reader_or_feeds_a_deconvolution() -> None:
+    small = Small()
+    padded = small.add("pad", Pad(TIME), small.x)
+    y = small.add("conv", Conv((1,), (1,), no_pads(1)), padded, W)
+    assert ops(lean(small.model(y, padded))[0]) == ["Pad", "Conv"]
+    z = small.add("deconv", ConvTranspose((1,), (1,), no_pads(1), (0,)), padded, W)
+    assert ops(lean(small.model(z))[0]) == ["Pad", "ConvTranspose"]
+
+
+@pytest.mark.parametrize(("kind", "fill", "folds"), [
+    ("max", -np.inf, True),
+    ("max", 0.0, False),
+    ("average", 0.0, False),
+    ("average", -np.inf, False),
+    ("sum", 0.0, False),
+])  # fmt: skip
+def test_into_a_pool(kind: str, fill: float, folds: bool) -> None:
+    small = Small()
+    small.x = small.add("bounded", Elementwise("tanh"), small.x)
+    padded = small.add("pad", Pad(TIME, fill=fill), small.x)
+    y = small.add("pool", Pool(kind, (4,), (2,), (1,), no_pads(1)), padded)
+    result, fired = lean(small.model(y))
+    assert fired == ({"pad_into_max_pool": 1} if folds else {})
+    assert ops(result) == (["tanh", "Pool"] if folds else ["tanh", "Pad", "Pool"])

@@ -1,0 +1,292 @@
+"""What is read from a file, what the caller may say about it, and errors."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+from pulse.errors import FactError, InputError, LoadError, PulseError
+from pulse.model import load
+from tests.pulse.cases.build import floats, model, node
+
+
+def conv_model(dims: list[object], opset: int = 17) -> ModelProto:
+    made = model([node("Conv", "x w", "h"), node("Relu", "h")], {}, {"w": floats("w", 2, 3, 3)}, opset)
+    made.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
+    return made
+
+
+def test_path_bytes_and_proto_agree(tmp_path: Path) -> None:
+    proto = conv_model([1, 3, "T"])
+    path = tmp_path / "net.onnx"
+    onnx.save(proto, path)
+    x = floats("x", 1, 3, 9)
+    results = [load(source).analyse().run(x)["y"] for source in (path, str(path), path.read_bytes(), proto)]
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+    assert load(path).title == "net"
+
+
+def test_wires_keep_the_names_of_the_file() -> None:
+    typed = load(conv_model([1, 3, "T"])).analyse()
+    assert list(typed.inputs) == ["x"]
+    assert list(typed.outputs) == ["y"]
+    assert str(typed.outputs["y"]) == "1,2,T-2,f32"
+    assert [typed.graph.nodes[node_id].name for node_id in typed.graph.order()] == ["x", "w", "h", "y"]
+    assert typed.run(floats("x", 1, 3, 9), ["h"])["h"].shape == (1, 2, 7)
+
+
+def test_lines() -> None:
+    assert load(conv_model([1, 3, "T"])).lines() == [
+        "model case",
+        "input x 1,3,T,f32",
+        "w = Constant 2,3,3,f32",
+        "h = Conv(x, w)",
+        "y = Relu(h)",
+        "output y y",
+    ]
+
+
+def test_an_initializer_is_wired_once() -> None:
+    proto = model([node("Add", "x w", "h"), node("Mul", "h w")], {"x": floats("x", 3)}, {"w": floats("w", 3)})
+    typed = load(proto).analyse()
+    assert sum(made.name.startswith("w") for made in typed.graph.nodes) == 1
+
+
+def test_metadata() -> None:
+    proto = conv_model([1, 3, "T"])
+    helper.set_model_props(proto, {"rate": "16000"})
+    assert load(proto).analyse().metadata == {"rate": "16000"}
+
+
+def test_functions_of_the_file_are_inlined() -> None:
+    domain = "local"
+    body = helper.make_function(
+        domain,
+        "Twice",
+        ["a"],
+        ["b"],
+        [helper.make_node("Add", ["a", "a"], ["b"])],
+        [helper.make_opsetid("", 17)],
+    )
+    proto = model([helper.make_node("Twice", ["x"], ["y"], domain=domain)], {"x": floats("x", 4)})
+    proto.functions.append(body)
+    proto.opset_import.append(helper.make_opsetid(domain, 1))
+    x = floats("x", 4)
+    np.testing.assert_array_equal(load(proto).analyse().run(x)["y"], x + x)
+
+
+class TestInputs:
+    """``inputs=`` of load."""
+
+    def test_shape_of_the_caller(self) -> None:
+        typed = load(conv_model([None, 3, None]), {"x": "1,3,T,f32"}).analyse()
+        assert str(typed.inputs["x"]) == "1,3,T,f32"
+        assert [str(assumption) for assumption in typed.scope.assumptions] == ["(T>=0)"]
+
+    def test_type_may_be_left_out(self) -> None:
+        proto = model([node("Neg", "x")], {"x": np.arange(4)})
+        assert str(load(proto, {"x": "4"}).analyse().inputs["x"]) == "4,i64"
+
+    def test_a_batch_symbol_is_fixed_everywhere(self) -> None:
+        proto = model([node("Add", "x z")], {})
+        for name in "xz":
+            proto.graph.input.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", "T"]))
+        typed = load(proto, {"x": "1,T"}).analyse()
+        assert [str(fact) for fact in typed.inputs.values()] == ["1,T,f32", "1,T,f32"]
+
+    def test_odd_names_become_symbols(self) -> None:
+        typed = load(conv_model([1, 3, "audio length"])).analyse()
+        assert str(typed.inputs["x"]) == "1,3,audio_length,f32"
+
+    def test_unknown_dims(self) -> None:
+        with pytest.raises(LoadError, match=r'input x .*axis 0, 2.*inputs=\{"x": "T,3,A"\}'):
+            load(conv_model([None, 3, None])).analyse()
+
+    def test_no_shape_at_all(self) -> None:
+        proto = model([node("Relu", "x")], {})
+        proto.graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, None))
+        with pytest.raises(LoadError, match="input x: the file gives no shape"):
+            load(proto).analyse()
+        assert str(load(proto, {"x": "2,T"}).analyse().outputs["y"]) == "2,T,f32"
+
+    @pytest.mark.parametrize(
+        ("inputs", "message"),
+        [
+            ({"z": "1,3,T"}, "no input is called z; the inputs are x"),
+            ({"x": "1,4,T"}, "axis 1 as 4, the file fixes it to 3"),
+            ({"x": "1,3"}, "has 2 dims, the file has 3"),
+            ({"x": "1,3,T,i64"}, "asks for i64, the file has f32"),
+            ({"x": "1,3,T T"}, "is not a shape such as"),
+            ({"x": "1,,T"}, "is not a shape such as"),
+            ({"x": "1,3,-1"}, "negative dim"),
+        ],
+    )
+    def test_wrong_inputs(self, inputs: dict[str, str], message: str) -> None:
+        with pytest.raises(LoadError, match=message):
+            load(conv_model([1, 3, "T"]), inputs)
+
+
+class TestFiles:
+    """Files that are not what they should be."""
+
+    def test_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(LoadError, match="no such file"):
+            load(tmp_path / "none.onnx")
+
+    def test_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(LoadError, match="is a folder"):
+            load(tmp_path)
+
+    @pytest.mark.parametrize("data", [b"", b"RIFF1234WAVEfmt ", b"\x08\x07", b"<html></html>"])
+    def test_not_onnx(self, data: bytes) -> None:
+        with pytest.raises(LoadError, match="not an ONNX model"):
+            load(data)
+
+    def test_truncated(self, tmp_path: Path) -> None:
+        data = conv_model([1, 3, "T"]).SerializeToString()
+        for size in range(0, len(data), 7):
+            path = tmp_path / "cut.onnx"
+            path.write_bytes(data[:size])
+            with pytest.raises(PulseError) as caught:
+                load(path).analyse()
+            assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("opset", [6, 1000])
+    def test_opset(self, opset: int) -> None:
+        with pytest.raises(LoadError, match=f"opset {opset} is not covered"):
+            load(conv_model([1, 3, "T"], opset))
+
+    def test_broken_tensor(self) -> None:
+        proto = conv_model([1, 3, "T"])
+        proto.graph.initializer[0].raw_data = b"1234"
+        with pytest.raises(LoadError, match="initializer w: its data cannot be read"):
+            load(proto)
+
+    def test_a_value_that_nothing_makes(self) -> None:
+        with pytest.raises(LoadError, match="Relu_y reads 'z', which nothing before it makes"):
+            load(model([node("Relu", "z")], {}))
+
+
+class TestExternalData:
+    """Weights beside the model."""
+
+    def save(self, folder: Path, location: str) -> Path:
+        proto = conv_model([1, 3, "T"])
+        path = folder / "net.onnx"
+        onnx.save(proto, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+        stored = onnx.load(path, load_external_data=False)
+        for entry in stored.graph.initializer[0].external_data:
+            if entry.key == "location":
+                entry.value = location
+        path.write_bytes(stored.SerializeToString())
+        return path
+
+    def test_beside_the_model(self, tmp_path: Path) -> None:
+        x = floats("x", 1, 3, 9)
+        got = load(self.save(tmp_path, "w.bin")).analyse().run(x)["y"]
+        np.testing.assert_array_equal(got, load(conv_model([1, 3, "T"])).analyse().run(x)["y"])
+
+    @pytest.mark.parametrize("location", ["../w.bin", "/etc/hostname"])
+    def test_outside_of_the_folder(self, tmp_path: Path, location: str) -> None:
+        inner = tmp_path / "inner"
+        inner.mkdir()
+        with pytest.raises(LoadError, match="outside of the model's folder"):
+            load(self.save(inner, location))
+
+    def test_missing(self, tmp_path: Path) -> None:
+        with pytest.raises(LoadError, match=r"'gone\.bin' is missing"):
+            load(self.save(tmp_path, "gone.bin"))
+
+    def test_bytes_have_no_folder(self, tmp_path: Path) -> None:
+        with pytest.raises(LoadError, match="load the model from its path"):
+            load(self.save(tmp_path, "w.bin").read_bytes())
+
+
+class TestCoverage:
+    """Operators, outputs and attributes that are not covered."""
+
+    def test_all_missing_operators_at_once(self) -> None:
+        nodes = [
+            node("NonZero", "x", "a"),
+            node("NonZero", "x", "b"),
+            node("Det", "x", "c"),
+            helper.make_node("Fused", ["x"], ["d"], domain="com.example"),
+        ]
+        proto = model(nodes, {"x": floats("x", 3, 3)}, outputs="a b c d")
+        proto.opset_import.append(helper.make_opsetid("com.example", 1))
+        with pytest.raises(LoadError) as caught:
+            load(proto).analyse()
+        assert str(caught.value) == (
+            "case: operators that are not covered: Det (1 node, first c); NonZero (2 nodes, first a); "
+            "com.example.Fused (1 node, first d)"
+        )
+
+    def test_operators_that_no_output_needs_do_not_matter(self) -> None:
+        proto = model([node("NonZero", "x", "a"), node("Relu", "x")], {"x": floats("x", 3)})
+        assert list(load(proto).analyse().outputs) == ["y"]
+
+    def test_extra_outputs(self) -> None:
+        proto = model(
+            [node("MaxPool", "x", "y i", kernel_shape=[2])], {"x": floats("x", 1, 1, 4)}, outputs="y i"
+        )
+        with pytest.raises(LoadError, match=r"y \(MaxPool\): its outputs i are not covered"):
+            load(proto).analyse()
+
+    def test_wrong_attribute_types(self) -> None:
+        proto = model([node("Concat", "x x", axis=1.5)], {"x": floats("x", 2, 2)})
+        with pytest.raises(LoadError, match="attribute axis has the wrong type"):
+            load(proto).analyse()
+
+    def test_missing_attribute(self) -> None:
+        proto = model([node("Concat", "x x")], {"x": floats("x", 2, 2)})
+        with pytest.raises(LoadError, match="attribute axis is missing"):
+            load(proto).analyse()
+
+    def test_a_range_of_unknown_length(self) -> None:
+        nodes = [
+            node("Shape", "x", "s", start=0, end=1),
+            node("Cast", "s", "f", to=TensorProto.FLOAT),
+            node("Squeeze", "f", "n"),
+            node("Range", "zero n one"),
+        ]
+        ends = {"zero": np.float32(0), "one": np.float32(1)}
+        proto = model(nodes, {"x": floats("x", 4)}, ends, stream={"x": 0})
+        with pytest.raises(LoadError, match=r"y \(Range\): its length is computed while running"):
+            load(proto).analyse()
+
+    def test_a_shape_from_data(self) -> None:
+        proto = model([node("Reshape", "x s")], {"x": floats("x", 4), "s": np.array([2, 2])})
+        with pytest.raises(LoadError, match=r"y \(Reshape\): its shape is computed while running"):
+            load(proto).analyse()
+
+    def test_facts_that_do_not_fit_name_the_node(self) -> None:
+        proto = model([node("MatMul", "x w")], {"x": floats("x", 2, 3)}, {"w": floats("w", 4, 2)})
+        with pytest.raises(FactError, match=r"y \(MatMul\).*reads x: 2,3,f32; w: 4,2,f32"):
+            load(proto).analyse()
+
+
+def test_a_bound_of_unclear_sign_is_assumed_to_be_positive() -> None:
+    nodes = [node("Shape", "x", "s"), node("Sub", "s two", "e"), node("Slice", "x zero e")]
+    ends = {"two": np.array([2]), "zero": np.array([0])}
+    typed = load(model(nodes, {"x": floats("x", 5)}, ends, stream={"x": 0})).analyse()
+    assert str(typed.outputs["y"]) == "T-2,f32"
+    assert typed.run(floats("x", 5))["y"].shape == (3,)
+    with pytest.raises(InputError, match="the model needs"):
+        typed.run(floats("x", 1))
+
+
+def test_value_info_is_not_trusted() -> None:
+    proto = model([node("Relu", "x")], {"x": floats("x", 4)})
+    del proto.graph.output[:]
+    proto.graph.output.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, [99]))
+    assert str(load(proto).analyse().outputs["y"]) == "4,f32"
+
+
+def test_constants_that_are_inputs_too() -> None:
+    proto = model([node("Add", "x w")], {"x": floats("x", 4)})
+    proto.graph.initializer.append(numpy_helper.from_array(floats("w", 4), "w"))
+    proto.graph.input.append(helper.make_tensor_value_info("w", TensorProto.FLOAT, [4]))
+    assert list(load(proto).analyse().inputs) == ["x"]
