@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["load", "stream", "verify"]
 
 
-
 def stream(
     source: "str | PathLike[str] | bytes | ModelProto",
     pulse: int | None = None,

@@ -196,9 +196,7 @@ class Graph(Generic[F, O]):
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""
-        told = sorted(
-            (outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors
-        )
+        told = sorted((outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors)
         true = sorted(
             (outlet, InletId(node.id, slot)) for node in self.nodes for slot, outlet in enumerate(node.inputs)
         )

@@ -150,7 +150,10 @@ class TypedModel:
         if fetches is None:
             wanted = dict(zip(graph.output_names, graph.outputs))
         else:
-            pairs = [(item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item) for item in fetches]
+            pairs = [
+                (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
+                for item in fetches
+            ]
             wanted = dict(pairs)
         fed = {outlet.node for outlet in values}
         for node_id in graph.order(list(wanted.values())):
@@ -162,7 +165,9 @@ class TypedModel:
             try:
                 results = node.op.eval([values[outlet] for outlet in node.inputs], env)
             except (ValueError, IndexError) as error:
-                raise InputError(f"{node.name} ({node.op.name}) cannot run on these lengths: {error}") from error
+                raise InputError(
+                    f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
+                ) from error
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
         return {name: values[outlet] for name, outlet in wanted.items()}
@@ -187,7 +192,9 @@ class TypedModel:
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
                     'such as inputs={"x": "1,80,T,f32"}'
                 )
-            raise PulseError(f"inputs have {len(symbols)} symbols ({names}); say which one is the stream: symbol=")
+            raise PulseError(
+                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream: symbol="
+            )
         for found in symbols:
             if symbol in (found, found.name):
                 return found

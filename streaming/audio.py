@@ -1,7 +1,6 @@
 """Sound files in blocks."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +11,7 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.channels import Samples
+from streaming.replacing import part_of, publish
 
 BLOCK_S = 0.5
 ENCODINGS = {
@@ -94,7 +94,9 @@ class AudioReader:
     def __enter__(self) -> "AudioReader":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -107,26 +109,20 @@ class AudioWriter:
     Raises    InputError: the format, or a folder that cannot be written to
     """
 
-    def __init__(self, path: str | os.PathLike[str], rate_hz: int, channels: int, encoding: str | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], rate_hz: int, channels: int, encoding: str | None = None
+    ) -> None:
         self.path = Path(path)
         self.clipped = 0
         self.samples = 0
         form, encodings = sound_format(self.path)
         self.encoding = encoding if encoding in encodings else encodings[0]
-        self._part = self._temporary()
+        self._part = part_of(self.path)
         try:
             self._file = soundfile.SoundFile(self._part, "w", rate_hz, channels, self.encoding, format=form)
         except (soundfile.LibsndfileError, OSError) as error:
             self._part.unlink(missing_ok=True)
             raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
-
-    def _temporary(self) -> Path:
-        try:
-            handle, name = tempfile.mkstemp(self.path.suffix, f".{self.path.stem}-", self.path.parent)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from error
-        os.close(handle)
-        return Path(name)
 
     def write(self, block: Samples) -> None:
         """Append [samples, channels]. Raises InputError: the disk is full, for one."""
@@ -141,15 +137,14 @@ class AudioWriter:
     def __enter__(self) -> "AudioWriter":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._file.close()
         if kind is not None:
             self._part.unlink(missing_ok=True)
             return
-        mask = os.umask(0)
-        os.umask(mask)
-        self._part.chmod(0o666 & ~mask)
-        self._part.replace(self.path)
+        publish(self._part, self.path)
 
 
 def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:

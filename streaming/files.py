@@ -108,7 +108,9 @@ def stream_sound(
     if port is None:
         raise InputError(f"{program.model.title}: takes no sound; give a .npy or .npz file")
     if not is_sound(target) and streams > 1:
-        raise InputError(f"{target}: holds one stream; give --channel mix or a number, or a sound file to write")
+        raise InputError(
+            f"{target}: holds one stream; give --channel mix or a number, or a sound file to write"
+        )
     started = time.perf_counter()
     latency = Latency(deadline_s)
     sessions = [_Timed(Session(program), latency) for _ in range(streams)]
@@ -166,11 +168,11 @@ def stream_arrays(
     missing = ports.keys() - arrays.keys()
     if missing:
         raise InputError(f"no array for input {', '.join(sorted(missing))}; the file has {', '.join(arrays)}")
-    constants = {name: arrays[name] for name, port in ports.items() if not port.streams}
-    streaming = {name: arrays[name] for name, port in ports.items() if port.streams}
+    constants = {name: _as(port, arrays[name]) for name, port in ports.items() if not port.streams}
+    streaming = {name: _as(port, arrays[name]) for name, port in ports.items() if port.streams}
     latency = Latency(deadline_s)
     timed = _Timed(Session(program, constants), latency)
-    timed.session.check({name: array for name, array in streaming.items()})
+    timed.session.check(streaming)
     with ExitStack() as stack:
         files = {
             port.name: stack.enter_context(
@@ -184,7 +186,9 @@ def stream_arrays(
             if port.name in targets
         }
         done = 0
-        total = max(int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming)
+        total = max(
+            int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
+        )
         for ready in timed.push(streaming):
             for name, file in files.items():
                 if name in ready:
@@ -196,3 +200,9 @@ def stream_arrays(
         for name, file in files.items():
             file.write(rest[name])
     return FileRun(timed.session.frames_in, 1, 0, latency, time.perf_counter() - started)
+
+
+def _as(port: Port, array: Array) -> Array:
+    """The array in the port's type, where both are floating."""
+    floating = np.issubdtype(array.dtype, np.floating) and np.issubdtype(port.dtype, np.floating)
+    return array.astype(port.dtype) if floating else array

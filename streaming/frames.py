@@ -1,8 +1,6 @@
 """Arrays of frames in files: .npy and .npz to read, .npy and .csv to write."""
 
 import csv
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from types import TracebackType
@@ -11,6 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from streaming.replacing import part_of, publish
 
 READABLE = (".npy", ".npz")
 WRITABLE = (".npy", ".csv")
@@ -30,7 +29,9 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
     if isinstance(arrays, dict):
         return arrays
     if len(names) != 1:
-        raise InputError(f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}")
+        raise InputError(
+            f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
+        )
     return {names[0]: arrays}
 
 
@@ -45,7 +46,9 @@ class FramesFile:
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:
-            raise InputError(f"{path}: frames are written as {' or '.join(WRITABLE)}, not {path.suffix or 'this'}")
+            raise InputError(
+                f"{path}: frames are written as {' or '.join(WRITABLE)}, not {path.suffix or 'this'}"
+            )
         self.path = path
         self._axis = axis
         self._rate_hz = rate_hz
@@ -60,26 +63,31 @@ class FramesFile:
     def __enter__(self) -> "FramesFile":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self._save(self._pieces[-1] if self._axis is None else np.concatenate(self._pieces, self._axis))
 
     def _save(self, array: Array) -> None:
+        part = part_of(self.path)
         try:
-            handle, name = tempfile.mkstemp(self.path.suffix, f".{self.path.stem}-", self.path.parent)
-        except OSError as error:
-            raise InputError(f"{self.path}: cannot be written ({error.strerror}); check the folder") from error
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                if self.path.suffix.lower() == ".npy":
+            if self.path.suffix.lower() == ".npy":
+                with part.open("wb") as file:
                     np.save(file, array, allow_pickle=False)
-                else:
-                    file.write(self._table(array).encode())
+            else:
+                self._save_table(part, array)
         except OSError as error:
             part.unlink(missing_ok=True)
             raise InputError(f"{self.path}: cannot be written ({error.strerror})") from error
-        mask = os.umask(0)
-        os.umask(mask)
-        part.chmod(0o666 & ~mask)
-        part.replace(self.path)
+        publish(part, self.path)
+
+    def _save_table(self, part: Path, array: Array) -> None:
+        rows = array.reshape(1, -1) if self._axis is None else np.moveaxis(array, self._axis, 0)
+        rows = rows.reshape(len(rows), -1)
+        values = ["value"] if rows.shape[1] == 1 else [f"value_{column}" for column in range(rows.shape[1])]
+        with part.open("w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["frame" if self._rate_hz is None else "time_s", *values])
+            for number, row in enumerate(rows.tolist()):
+                table.writerow([number if self._rate_hz is None else f"{number / self._rate_hz:.6f}", *row])

@@ -122,7 +122,9 @@ class Latency:
         for place in used:
             row = int(np.searchsorted(edges, _lower_ns(place) + 1, "right")) - 1
             counts[min(max(row, 0), rows - 1)] += self._counts[place]
-        return [(float(low) / 1e9, float(high) / 1e9, count) for low, high, count in zip(edges, edges[1:], counts)]
+        return [
+            (float(low) / 1e9, float(high) / 1e9, count) for low, high, count in zip(edges, edges[1:], counts)
+        ]
 
 
 def _lower_ns(place: int) -> int:

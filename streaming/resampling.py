@@ -23,11 +23,15 @@ class Resampler:
     that it adds. Any split into blocks gives the same samples.
     """
 
-    def __init__(self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best") -> None:
+    def __init__(
+        self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"
+    ) -> None:
         if min(rate_in_hz, rate_out_hz) < 1:
             raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
         if max(rate_in_hz, rate_out_hz) > LARGEST_RATIO * min(rate_in_hz, rate_out_hz):
-            raise InputError(f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {LARGEST_RATIO} times apart")
+            raise InputError(
+                f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {LARGEST_RATIO} times apart"
+            )
         if quality not in QUALITIES:
             raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
         self.rate_in_hz = rate_in_hz

@@ -91,6 +91,10 @@ class Session:
         self._last = outputs.last or self._last
         return self._ready(outputs)
 
+    def check(self, x: Array | Mapping[str, Array]) -> None:
+        """Raise the InputError that ``push`` would raise."""
+        self._checked(x)
+
     def flush(self, fill: float = 0.0) -> dict[str, Array]:
         """End the stream: the frames that are still to come, and the outputs that are known only now.
 
@@ -199,7 +203,9 @@ class Session:
         bad = np.isnan(block)
         if bad.any():
             axis = self._inputs[name].axis
-            frame = self._received[name] + int(np.argmax(bad.any(tuple(a for a in range(bad.ndim) if a != axis))))
+            frame = self._received[name] + int(
+                np.argmax(bad.any(tuple(a for a in range(bad.ndim) if a != axis)))
+            )
             raise InputError(
                 f"{name}: NaN at frame {frame}; replace it, or let it pass with Session(…, check_finite=False)"
             )
@@ -222,11 +228,15 @@ class Session:
         ends = {name: count / self._inputs[name].port.rate for name, count in self._received.items()}
         if len(set(ends.values())) > 1:
             counts = ", ".join(f"{name} {count} frames" for name, count in self._received.items())
-            raise InputError(f"the inputs end at different moments: {counts}; push the rest of the shorter one first")
+            raise InputError(
+                f"the inputs end at different moments: {counts}; push the rest of the shorter one first"
+            )
         for name, end in ends.items():
             if end.denominator != 1:
                 rate = self._inputs[name].port.rate
-                raise InputError(f"{name}: {self._received[name]} frames are no multiple of {rate.numerator}; push more")
+                raise InputError(
+                    f"{name}: {self._received[name]} frames are no multiple of {rate.numerator}; push more"
+                )
 
 
 class _Outputs:

@@ -11,7 +11,6 @@ from pulse.errors import LoadError
 from pulse.facts import Array, Shape, TypedFact, is_symbolic, symbolic_text
 from pulse.graph import OutletId
 from pulse.ops.op import Op, normal_axis
-from pulse.ops.source import Const
 from pulse.typed import TypedGraph, constant, wire
 
 T = TypeVar("T")
@@ -157,20 +156,7 @@ class NodeContext:
     def wire(self, op: Op, inputs: Sequence[OutletId], suffix: str = "") -> OutletId:
         """Add an op with one output; the last op of a node has no suffix. Raises FactError."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
-        (outlet,) = wire(self.graph, name, op, inputs)
-        self._settle(outlet)
-        return outlet
-
-    def _settle(self, outlet: OutletId) -> None:
-        """Turn a constant of dims that are all numbers into numbers."""
-        value = self.graph.fact(outlet).value
-        if value is None or not is_symbolic(value):
-            return
-        dims = [TDim.of(dim) for dim in value.ravel().tolist()]
-        if all(dim.is_const for dim in dims):
-            numbers = np.array([int(dim) for dim in dims], dtype=np.int64).reshape(value.shape)
-            self.graph.node(outlet).op = Const(numbers)
-            self.graph.outlet(outlet).fact = TypedFact.of(numbers)
+        return wire(self.graph, name, op, inputs)[0]
 
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""

@@ -1,6 +1,6 @@
 """Pools over windows, and over whole spatial axes."""
 
-from pulse.dim import TDim, ceil_div, dim_max, dim_min
+from pulse.dim import TDim, ceil_div, dim_max, dim_min, ge
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.conv import spatial_list, window_pads
@@ -19,6 +19,14 @@ def _ceil_extra(size: TDim, before: TDim, after: TDim, span: int, stride: int) -
     total = before + size + after
     last = dim_min(ceil_div(total - span, stride), (size + before - 1) // stride)
     return dim_max(0, last * stride + span - total)
+
+
+def _shortfall(total: TDim, span: int, stride: int) -> TDim:
+    """Frames missing to one window, where less than a stride is missing.
+
+    There onnxruntime still gives one frame, because it divides towards zero; the specification divides down.
+    """
+    return (1 - ge(total, span)) * dim_max(0, ge(total, span - stride + 1) * (span - total))
 
 
 @onnx_op(*KINDS)
@@ -40,6 +48,11 @@ def pool(node: NodeContext) -> OutletId:
             for size, (before, after), span, stride in zip(sizes, pads, spans, strides)
         )
         pads = tuple((before, after + more) for (before, after), more in zip(pads, extra))
+    elif node.op_type == "MaxPool":
+        pads = tuple(
+            (before, after + _shortfall(before + size + after, span, stride))
+            for size, (before, after), span, stride in zip(sizes, pads, spans, strides)
+        )
     op = Pool(
         KINDS[node.op_type],
         kernel,

@@ -59,14 +59,23 @@ def _bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> 
     return at_least(at_most(_from_front(node, bound, size), high), TDim.of(low))
 
 
+def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
+    """A bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
+    if bound.is_const and int(bound) >= FAR:
+        return size
+    if bound.is_const and int(bound) <= -FAR:
+        return TDim.of(0)
+    return at_least(_from_front(node, bound, size), TDim.of(0))
+
+
 def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
     """The slice of one axis as ONNX means it; None where it takes everything. Raises LoadError."""
     if step == 0:
         raise node.error("a step of 0")
     if step > 0:
-        first = _bound(node, start, size, 0, size)
-        last = at_least(_bound(node, end, size, 0, size), first)
-        return None if step == 1 and first == 0 and last == size else Slice(axis, first, last, step)
+        first, last = _forward(node, start, size), _forward(node, end, size)
+        everything = step == 1 and first == 0 and last.prove_ge(size).yes
+        return None if everything else Slice(axis, first, last, step)
     first = _bound(node, start, size, 0, size - 1)
     last = at_most(_bound(node, end, size, -1, size - 1), first)
     return Slice(axis, first, last, step)

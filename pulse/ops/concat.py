@@ -33,7 +33,9 @@ class Concat(Op):
             if fact.rank != first.rank or fact.dtype != first.dtype:
                 raise FactError(f"{first} and {fact} differ in rank or type")
             for axis, dim in enumerate(fact.shape):
-                shape[axis] = shape[axis] + dim if axis == self.axis else unify(shape[axis], dim, f"axis {axis}")
+                shape[axis] = (
+                    shape[axis] + dim if axis == self.axis else unify(shape[axis], dim, f"axis {axis}")
+                )
         return [TypedFact(first.dtype, tuple(shape))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
@@ -49,7 +51,9 @@ class Concat(Op):
             return Whole("streams meet on different axes", "transpose one of them")
         if axis != self.axis:
             if len(streams) < len(inputs):
-                return Whole("a tensor without a stream axis is joined to a stream", "expand it over time first")
+                return Whole(
+                    "a tensor without a stream axis is joined to a stream", "expand it over time first"
+                )
             return Pointwise((axis,))
         if len(streams) > 1:
             return Whole(

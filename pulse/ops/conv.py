@@ -27,8 +27,12 @@ def pads_text(pads: Pads) -> str:
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
-    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view. Raises ValueError if too short."""
+    """Every window over the last axes: ``[..., out axes, kernel axes]``, a view; none where x is too short."""
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
+    if any(size < span for size, span in zip(x.shape[x.ndim - len(kernel) :], spans)):
+        sizes = x.shape[x.ndim - len(kernel) :]
+        counts = [max(0, (n - span) // stride + 1) for n, span, stride in zip(sizes, spans, strides)]
+        return np.zeros((*x.shape[: x.ndim - len(kernel)], *counts, *kernel), x.dtype)
     axes = tuple(range(x.ndim - len(kernel), x.ndim))
     view = np.lib.stride_tricks.sliding_window_view(x, spans, axes)
     lead = (slice(None),) * (x.ndim - len(kernel))
@@ -78,7 +82,8 @@ class Conv(Op):
         if len(inputs) > 2:
             unify(inputs[2].shape[0], w.shape[0], "bias")
         spatial = [
-            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis, w)) // self.strides[axis] + 1
+            (x.shape[axis + 2] + sum(self.pads[axis], TDim.of(0)) - self.span(axis, w)) // self.strides[axis]
+            + 1
             for axis in range(rank)
         ]
         return [TypedFact(x.dtype, (x.shape[0], w.shape[0], *spatial))]
@@ -99,7 +104,9 @@ class Conv(Op):
         rows = view.reshape(batch, self.group, per_group, *out, *kernel)
         spatial, taps = list(range(3, 3 + len(out))), list(range(3 + len(out), 3 + 2 * len(out)))
         rows = rows.transpose(1, 0, *spatial, 2, *taps).reshape(self.group, batch * math.prod(out), -1)
-        matrix = w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
+        matrix = (
+            w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
+        )
         y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
@@ -113,7 +120,9 @@ class Conv(Op):
         if axis == 0:
             return Pointwise((0,))
         if axis == 1:
-            return Whole("a convolution mixes all channels, and time is its channel axis", "convolve over time")
+            return Whole(
+                "a convolution mixes all channels, and time is its channel axis", "convolve over time"
+            )
         spatial = axis - 2
         before, after = self.pads[spatial]
         return Window(
@@ -191,7 +200,9 @@ class ConvTranspose(Op):
         matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
         columns = np.einsum("ngci,gco->ngoi", grouped, matrix, optimize=True)
         columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
-        y = np.zeros((x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide)
+        y = np.zeros(
+            (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide
+        )
         for tap in itertools.product(*(range(k) for k in kernel)):
             target = tuple(
                 slice(t * d, t * d + (size - 1) * stride + 1, stride) if size else slice(0, 0)
@@ -213,13 +224,17 @@ class ConvTranspose(Op):
         if axis == 0:
             return Pointwise((0,))
         if axis == 1:
-            return Whole("a convolution mixes all channels, and time is its channel axis", "convolve over time")
+            return Whole(
+                "a convolution mixes all channels, and time is its channel axis", "convolve over time"
+            )
         spatial = axis - 2
         span, stride = self.span(spatial, inputs[1]), self.strides[spatial]
         reach = max(0, -(-(span - stride) // stride))
         before = self.pads[spatial][0]
         if not before.is_const:
-            return Whole(f"its padding {before} depends on the length of the stream", "use a constant padding")
+            return Whole(
+                f"its padding {before} depends on the length of the stream", "use a constant padding"
+            )
         inner = (TDim.of(reach * stride), TDim.of(max(0, span - stride)))
         pads = tuple(inner if i == spatial else pad for i, pad in enumerate(self.pads))
         extra = tuple(

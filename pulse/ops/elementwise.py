@@ -136,7 +136,9 @@ ELEMENTWISE: dict[str, Row] = {
     "leaky_relu": Row(1, lambda x, alpha: np.where(x < 0, x * alpha, x), params=1),
     "thresholded_relu": Row(1, lambda x, alpha: np.where(x > alpha, x, 0), params=1),
     "elu": Row(1, lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x), params=1),
-    "celu": Row(1, lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)), params=1),
+    "celu": Row(
+        1, lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)), params=1
+    ),
     "selu": Row(
         1, lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), params=2
     ),
@@ -252,7 +254,7 @@ class Cast(Op):
 
     @property
     def symbolic(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return np.issubdtype(self.dtype, np.integer)
+        return self.dtype == np.int64
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(self.dtype, inputs[0].shape)]

@@ -96,4 +96,11 @@ def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
     if any(is_symbolic(value) for value in known) and not op.symbolic:
         return None
     with np.errstate(all="ignore"):
-        return [np.asarray(value) for value in op.eval(known, {})]
+        return [settled(np.asarray(value)) for value in op.eval(known, {})]
+
+
+def settled(value: Array) -> Array:
+    """A tensor of dims as numbers, if all of them are."""
+    if not is_symbolic(value) or not all(TDim.of(dim).is_const for dim in value.ravel().tolist()):
+        return value
+    return np.array([int(dim) for dim in value.ravel().tolist()], np.int64).reshape(value.shape)

@@ -61,7 +61,11 @@ class Pool(Op):
     def counts_position(self) -> bool:
         """Whether the divisor of an average depends on how much padding a window holds."""
         padded = any(before != 0 or after != 0 for before, after in self.pads)
-        return self.kind == "average" and padded and (not self.count_include_pad or any(e != 0 for e in self.extra))
+        return (
+            self.kind == "average"
+            and padded
+            and (not self.count_include_pad or any(e != 0 for e in self.extra))
+        )
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
@@ -119,4 +123,6 @@ class Pool(Op):
         )
 
     def detail(self) -> str:
-        return f"{self.kind} kernel {list(self.kernel)} strides {list(self.strides)} pads {pads_text(self.pads)}"
+        return (
+            f"{self.kind} kernel {list(self.kernel)} strides {list(self.strides)} pads {pads_text(self.pads)}"
+        )

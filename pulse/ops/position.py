@@ -34,7 +34,9 @@ class Range(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Positional(
-            0, lambda offset, frames: Positions(self.start, self.step, self.dtype, offset, frames)
+            0,
+            self.length,
+            lambda offset, frames: Positions(self.start, self.step, self.dtype, offset, frames),
         )
 
     def detail(self) -> str:
@@ -86,7 +88,9 @@ class TableRows(Stateful):
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (table,) = inputs
-        rows = self.start + (clock.pulse * self.frames - self.offset + np.arange(self.frames)) * self.step_size
+        rows = (
+            self.start + (clock.pulse * self.frames - self.offset + np.arange(self.frames)) * self.step_size
+        )
         inside = (rows >= 0) & (rows < table.shape[self.axis])
         y = np.take(table, np.where(inside, rows, 0), self.axis)
         y[(slice(None),) * self.axis + (~inside,)] = 0

@@ -78,9 +78,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Positional:
-    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames."""
+    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
+
+    ``wanted`` is how many frames are asked for, which may be more than there are (of a table).
+    """
 
     axis: int
+    wanted: TDim
     at: "Callable[[int, int], Op]"
 
 

@@ -270,7 +270,9 @@ class Expand(Op):
             place = axis + len(target) - inputs[0].rank
             return Pointwise((place,), lambda frames: Expand(with_dim(target, place, frames)))
         place = first_symbolic(target)
-        return Positional(place, lambda offset, frames: Expand(with_dim(target, place, frames)))
+        return Positional(
+            place, target[place], lambda offset, frames: Expand(with_dim(target, place, frames))
+        )
 
     def detail(self) -> str:
         return shape_text(self.shape)
@@ -319,7 +321,9 @@ class Tile(Op):
         if x.shape[place] != 1:
             return Whole(f"{x.shape[place]} frames are repeated along the stream", "repeat a single frame")
         return Positional(
-            place, lambda offset, frames: replace(self, repeats=with_dim(self.repeats, place, frames))
+            place,
+            self.repeats[place],
+            lambda offset, frames: replace(self, repeats=with_dim(self.repeats, place, frames)),
         )
 
     def detail(self) -> str:

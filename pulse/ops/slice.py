@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pulse.dim import TDim, ceil_div
+from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
 from pulse.ops.position import TableRows
@@ -16,9 +16,9 @@ from pulse.ops.relation import Pointwise, Positional, Relation, Tail, Whole, Win
 class Slice(Op):
     """Frames ``start, start + step, …`` of one axis, before ``end``.
 
-    Input    x [..., X, ...] with 0 <= start <= end <= X for a positive step; for a negative one
+    Input    x [..., X, ...]; for a positive step bounds beyond X mean X; for a negative one
              -1 <= end <= start < X, where end -1 means up to the first frame
-    Output   y [..., ceil((end - start) / step), ...]
+    Output   y [..., ceil((end - start) / step), ...], nothing where that is negative
     Stream   window(1, step) that starts at ``start``; the last frames, if start moves with the end;
              a table of constant length sliced by the stream's length is a positional source
     Source   ONNX Slice-13
@@ -32,7 +32,10 @@ class Slice(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
-        extent = self.end - self.start if self.step > 0 else self.start - self.end
+        size = x.shape[self.axis]
+        extent = self.start - self.end
+        if self.step > 0:
+            extent = dim_max(0, dim_min(self.end, size) - self.start)
         shape = list(x.shape)
         shape[self.axis] = ceil_div(extent, abs(self.step))
         return [TypedFact(x.dtype, tuple(shape))]
@@ -57,11 +60,9 @@ class Slice(Op):
             op = None if self.step == 1 else Decimate(axis, first, self.step)
             return Window(axis, span=first + 1, stride=self.step, skip=skip, op=op)
         length = inputs[0].shape[axis]
-        kept = self.end - self.start
-        if self.step == 1 and self.end == length:
-            lowest, highest = kept.bounds()
-            if highest is not None and lowest is not None:
-                return Tail(axis, highest)
+        most = (length - self.start).bounds()[1]
+        if self.step == 1 and self.end.prove_ge(length).yes and most is not None:
+            return Tail(axis, most)
         return Whole(
             f"its start {self.start} depends on the length of the stream", "slice from a constant start"
         )
@@ -73,7 +74,10 @@ class Slice(Op):
                 "slice the table forwards from a constant start",
             )
         start, step = int(self.start), self.step
-        return Positional(self.axis, lambda offset, frames: TableRows(self.axis, start, step, offset, frames))
+        wanted = ceil_div(self.end - start, step)
+        return Positional(
+            self.axis, wanted, lambda offset, frames: TableRows(self.axis, start, step, offset, frames)
+        )
 
     def detail(self) -> str:
         step = f":{self.step}" if self.step != 1 else ""

@@ -172,7 +172,11 @@ class Lowering:
         axes = self.stream_first(outlet) if order is None else list(order)
         for inlet in self.model.graph.outlet(outlet).successors:
             op = self.model.graph.nodes[inlet.node].op
-            if isinstance(op, Delay) and inlet.node not in self._memories and _outermost(fact.sizes, axes, op.axis):
+            if (
+                isinstance(op, Delay)
+                and inlet.node not in self._memories
+                and _outermost(fact.sizes, axes, op.axis)
+            ):
                 memory, history = self.memory(inlet.node, op, fact.sizes, axes, fact.dtype)
                 return memory.part(op.axis, history, history + fact.sizes[op.axis])
         return self.temporary(fact.sizes, fact.dtype, axes)

@@ -55,7 +55,10 @@ class Value:
     def order(self) -> tuple[int, ...]:
         """The axes from the outermost in memory to the innermost; those of size one first."""
         return tuple(
-            sorted(range(len(self.shape)), key=lambda axis: (self.shape[axis] != 1, -abs(self.strides[axis]), axis))
+            sorted(
+                range(len(self.shape)),
+                key=lambda axis: (self.shape[axis] != 1, -abs(self.strides[axis]), axis),
+            )
         )
 
     def dense(self, order: Sequence[int]) -> bool:
@@ -86,7 +89,9 @@ class Value:
 
     def reshape(self, shape: Sequence[int]) -> "Value | None":
         """The same elements in the same logical order, as a view; None where that needs a copy."""
-        base = np.lib.stride_tricks.as_strided(np.empty(1, np.int8), self.shape, self.strides, writeable=False)
+        base = np.lib.stride_tricks.as_strided(
+            np.empty(1, np.int8), self.shape, self.strides, writeable=False
+        )
         if self.size == 0:
             return self.view(shape, dense_strides(shape, range(len(shape))))
         try:

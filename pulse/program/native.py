@@ -79,7 +79,11 @@ class NativeProgram(Program):
         self.weights[: image.size] = image
         self.weights.flags.writeable = False
         self.initial = lowering.state.image()
-        self.instructions = (*lowering.instructions, *lowering.endings, Instruction("tick", (lowering.clock,), "", "clock"))
+        self.instructions = (
+            *lowering.instructions,
+            *lowering.endings,
+            Instruction("tick", (lowering.clock,), "", "clock"),
+        )
         self.ends: tuple[tuple[TDim, int], ...] = tuple(
             (length, value.buffer.offset) for length, value in lowering.ends.items() if not length.is_const
         )
@@ -184,7 +188,9 @@ class NativeState(State):
 
     def _load(self, memory: bytes) -> None:
         if len(memory) != self._memory.size:
-            raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed")
+            raise InputError(
+                f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
+            )
         self._memory[:] = np.frombuffer(memory, np.uint8)
 
     def profile(self, steps: int = 1000) -> list[ProfileRow]:

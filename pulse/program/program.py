@@ -28,7 +28,9 @@ class Program(ABC):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
-        described = repr([model.pulse, *map(str, model.inputs), *map(str, model.outputs), len(model.graph.nodes)])
+        described = repr(
+            [model.pulse, *map(str, model.inputs), *map(str, model.outputs), len(model.graph.nodes)]
+        )
         self.fingerprint = hashlib.blake2b(described.encode(), digest_size=16).digest()
         """Tells snapshots of another model or pulse apart."""
 
@@ -187,7 +189,10 @@ class State(ABC):
         for port in self._streaming:
             array, axis = named[port.name], port.axis or 0
             fits = array.ndim == len(port.shape) and array.dtype == port.dtype
-            if not fits or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]:
+            if (
+                not fits
+                or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
+            ):
                 raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
             if array.shape[axis] >= port.frames and port.frames:
                 raise InputError(f"{port.name}: {array.shape[axis]} frames are a whole pulse; use step")

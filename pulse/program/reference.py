@@ -41,7 +41,9 @@ class ReferenceState(State):
     def _clear(self) -> None:
         nodes = self._program.model.graph.nodes
         self._memory = {
-            node_id: op.begin() for node_id in self._program.order if isinstance(op := nodes[node_id].op, Stateful)
+            node_id: op.begin()
+            for node_id in self._program.order
+            if isinstance(op := nodes[node_id].op, Stateful)
         }
 
     def _run(self, feed: Feed) -> dict[str, Array]:
@@ -62,7 +64,8 @@ class ReferenceState(State):
                 values[OutletId(node_id, slot)] = result
         self.fetched = [values[outlet] for outlet in self._program.fetches]
         return {
-            name: np.array(values[outlet]) for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
+            name: np.array(values[outlet])
+            for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
 
     def _save(self) -> bytes:

@@ -11,7 +11,9 @@ from pulse.program.program import State
 from pulse.pulsify.model import Port
 
 
-def run_whole(state: State, feeds: Mapping[str, Array], fill: float = 0.0) -> tuple[dict[str, Array], list[list[Array]]]:
+def run_whole(
+    state: State, feeds: Mapping[str, Array], fill: float = 0.0
+) -> tuple[dict[str, Array], list[list[Array]]]:
     """Stream whole inputs through a fresh state and flush it.
 
     returns  output name -> its valid frames; and for each pulse the wires that the program was asked to fetch

@@ -11,7 +11,7 @@ from pulse.pulsify.model import Placed, Port, PulsedModel
 from pulse.pulsify.place import Placer, Wire
 from pulse.pulsify.prepare import prepared
 from pulse.pulsify.relate import relate
-from pulse.pulsify.wiring import Free, Stream, Wiring, lag
+from pulse.pulsify.wiring import Free, Stream, Wiring
 from pulse.typed import TypedModel
 
 
@@ -75,7 +75,9 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [
-            wiring.delayed(wire, -int(-latest * wire.fact.rate // 1), name) if wire in moving and isinstance(wire, Stream) else wire
+            wiring.delayed(wire, -int(-latest * wire.fact.rate // 1), name)
+            if wire in moving and isinstance(wire, Stream)
+            else wire
             for name, wire in zip(graph.output_names, streams)
         ]
     outlets = [wire.outlet if isinstance(wire, Stream) else wire for wire in streams]
@@ -87,8 +89,5 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
 
 
 def _sent(wiring: Wiring, wire: Stream, name: str) -> Stream:
-    """An output: no lead, and no frame is sent before it is sure that it exists."""
-    if wire.fact.rate == 0:
-        return wire
-    sure = lag(wire.fact.length, wire.fact.rate, wiring.symbol, wiring.pulse)
-    return wiring.delayed(wire, max(0, wire.fact.offset, sure), name)
+    """An output has no lead."""
+    return wire if wire.fact.rate == 0 else wiring.delayed(wire, max(0, wire.fact.offset), name)

@@ -23,7 +23,7 @@ from pulse.ops.delay import LastFrames
 from pulse.ops.ends import FillEnds, mirrored
 from pulse.ops.op import Op
 from pulse.ops.relation import Ends, Pointwise, Positional, Relation, Tail, Whole, Window
-from pulse.ops.source import Const, Source
+from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.wiring import Free, Stream, Wiring, lag
@@ -53,7 +53,10 @@ class Placer:
             relation = self.related.relations.get(node_id)
             if relation is None:
                 facts = [outlet.fact for outlet in node.outputs]
-                self._keep(node, self.wiring.add_all(node.name, node.op, [_still(w) for w in inputs], [None] * len(facts)))
+                self._keep(
+                    node,
+                    self.wiring.add_all(node.name, node.op, [_still(w) for w in inputs], [None] * len(facts)),
+                )
                 continue
             results = self._place(node, relation, inputs)
             self._keep(node, results)
@@ -232,7 +235,9 @@ class Placer:
         start = stream.fact.offset - group_offset * window.stride
         outlet = self.wiring.window(stream, max(0, -start), name)
         if start > 0:
-            outlet = self.wiring.cropped(outlet, stream.fact.axis, start, self.wiring.frames(stream.fact.rate), name)
+            outlet = self.wiring.cropped(
+                outlet, stream.fact.axis, start, self.wiring.frames(stream.fact.rate), name
+            )
         offset = group_offset * window.up + window.skip
         prefix = self._window_prefix(window, stream, values, -offset) if offset < 0 else None
         fact = StreamFact(window.axis, length, rate, offset, prefix)
@@ -243,7 +248,9 @@ class Placer:
         self, window: Window, stream: Stream, values: list[Array | None], frames: int
     ) -> Array:
         assert stream.fact.prefix is not None and window.op is not None
-        operands = [stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)]
+        operands = [
+            stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)
+        ]
         (result,) = window.op.eval([value for value in operands if value is not None], {})
         return frames_at(result, window.axis, window.skip, window.skip + frames)
 
@@ -271,11 +278,22 @@ class Placer:
         if ends.after != 0 or (before > 0 and fact.offset > 0):
             dtype = self.wiring.graph.fact(outlet).dtype
             op = FillEnds(
-                fact.axis, 0, fact.offset, fact.offset, fact.length, "constant", ends.fill,
-                _cast(ends.head, dtype), _cast(ends.tail, dtype),
+                fact.axis,
+                0,
+                fact.offset,
+                fact.offset,
+                fact.length,
+                "constant",
+                ends.fill,
+                _cast(ends.head, dtype),
+                _cast(ends.tail, dtype),
             )
             outlet = self.wiring.add(f"{name}.ends", op, [outlet], fact)
-        prefix = frames_at(self._padded_prefix(ends, stream, before), fact.axis, 0, -offset) if offset < 0 else None
+        prefix = (
+            frames_at(self._padded_prefix(ends, stream, before), fact.axis, 0, -offset)
+            if offset < 0
+            else None
+        )
         return Stream(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
 
     def _padded_prefix(self, ends: Ends, stream: Stream, before: int) -> Array:
@@ -331,13 +349,17 @@ class Placer:
                 op = relation.at(offset, self.wiring.frames(flow.rate))
                 prefix = first(-offset) if offset < 0 else None
                 fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
-                made[offset] = self.wiring.expect(Stream(self.wiring.add(node.name, op, reads, fact), fact), node.name)
+                made[offset] = self.wiring.expect(
+                    Stream(self.wiring.add(node.name, op, reads, fact), fact), node.name
+                )
             return made[offset]
 
         return Free(relation.axis, length, flow.rate, at, first)
 
     def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> Stream:
-        stream = wire if isinstance(wire, Stream) else self._fixed(wire, Ends(tail.axis, TDim.of(0), TDim.of(1)))
+        stream = (
+            wire if isinstance(wire, Stream) else self._fixed(wire, Ends(tail.axis, TDim.of(0), TDim.of(1)))
+        )
         if stream.fact.offset < 0:
             stream = self.wiring.delayed(stream, 0, node.name)
         stream = self._surely_ended(stream, node.name)
@@ -368,4 +390,3 @@ def _after_skip(stream: Stream, skip: int) -> Array | None:
 def _source_of(ends: Ends, frame: int) -> int:
     """The frame that fills one before the first."""
     return 0 if ends.mode == "edge" else mirrored(frame, 0)
-

@@ -28,7 +28,7 @@ def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
 
 
 def _average_as_quotient(model: TypedModel, node_id: int, op: Pool) -> None:
-    """mean = sum of x / count of frames, the count being the same sum over ones."""
+    """Mean = sum of x / count of frames, the count being the same sum over ones."""
     node = model.graph.nodes[node_id]
     patch = Patch(model.graph)
     x = patch.tap(node.inputs[0])

@@ -94,7 +94,9 @@ def relate(model: TypedModel, symbol: Symbol) -> Related:
     return Related(symbol, order, flows, relations)
 
 
-def _refusal(node: TypedNode, axis: int | None, relation: Relation | str, reason: str, advice: str) -> Refusal:
+def _refusal(
+    node: TypedNode, axis: int | None, relation: Relation | str, reason: str, advice: str
+) -> Refusal:
     name = relation if isinstance(relation, str) else relation_name(relation)
     return Refusal(node.name, node.op.name, axis, name, reason, advice)
 
@@ -117,9 +119,16 @@ def _relate_node(
     if isinstance(node.op, Source):
         return _relate_source(node, symbol) if bearing else None
     if isinstance(node.op, Const):
-        return None if _constant_of(node.op, symbol) else _refusal(
-            node, None, "whole", "its value depends on the length of the stream",
-            "compute lengths from constants only",
+        return (
+            None
+            if _constant_of(node.op, symbol)
+            else _refusal(
+                node,
+                None,
+                "whole",
+                "its value depends on the length of the stream",
+                "compute lengths from constants only",
+            )
         )
     streaming = [flow for flow in incoming if flow is not None]
     if not streaming and not bearing:
@@ -149,12 +158,19 @@ def _relate_source(node: TypedNode, symbol: Symbol) -> tuple[Relation, list[Flow
     axes = fact.symbolic_axes(symbol)
     if len(axes) > 1:
         return _refusal(
-            node, axes[0], "source", f"{symbol.name} is on several of its axes: {axes}", "stream over one axis"
+            node,
+            axes[0],
+            "source",
+            f"{symbol.name} is on several of its axes: {axes}",
+            "stream over one axis",
         )
     rate = fact.shape[axes[0]].slope(symbol)
     if rate <= 0:
         return _refusal(
-            node, axes[0], "source", f"its length {fact.shape[axes[0]]} does not grow with {symbol.name}",
+            node,
+            axes[0],
+            "source",
+            f"its length {fact.shape[axes[0]]} does not grow with {symbol.name}",
             "choose another symbol",
         )
     return Pointwise((axes[0],)), [Flow(axes[0], rate)]
@@ -166,27 +182,39 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
         return _refusal(node, axis, relation, relation.reason, relation.help)
     if not streaming and not isinstance(relation, Positional):
         return _refusal(
-            node, None, relation, "its output has the stream's length, but none of its inputs streams",
+            node,
+            None,
+            relation,
+            "its output has the stream's length, but none of its inputs streams",
             "make the length a constant",
         )
     if any(flow.final for flow in streaming) and not (
         isinstance(relation, Pointwise) and all(flow.final for flow in streaming)
     ):
         return _refusal(
-            node, axis, relation, "it needs frames that are known only when the stream has ended",
+            node,
+            axis,
+            relation,
+            "it needs frames that are known only when the stream has ended",
             "use them as an output of the model only",
         )
     if isinstance(relation, Pointwise):
         rates = sorted({flow.rate for flow in streaming})
         if len(rates) > 1:
             return _refusal(
-                node, axis, relation, f"its inputs stream at different rates {', '.join(map(str, rates))}",
+                node,
+                axis,
+                relation,
+                f"its inputs stream at different rates {', '.join(map(str, rates))}",
                 "resample one of them",
             )
     ends = relation.ends if isinstance(relation, Window) else relation if isinstance(relation, Ends) else None
     if ends is not None and not ends.before.is_const:
         return _refusal(
-            node, axis, relation, f"the padding before the first frame, {ends.before}, depends on the length",
+            node,
+            axis,
+            relation,
+            f"the padding before the first frame, {ends.before}, depends on the length",
             "pad the front by a constant",
         )
     axes = _axes(relation)
@@ -194,7 +222,10 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
         extra = [found for found in outlet.fact.symbolic_axes(symbol) if found != out_axis]
         if extra:
             return _refusal(
-                node, axis, relation, f"its output {outlet.fact} has {symbol.name} on several axes",
+                node,
+                axis,
+                relation,
+                f"its output {outlet.fact} has {symbol.name} on several axes",
                 "limit the reach over time by a window",
             )
     return None
@@ -211,7 +242,7 @@ def _outgoing(
     relation: Relation, streaming: list[Flow], facts: list[TypedFact], symbol: Symbol
 ) -> list[Flow]:
     if isinstance(relation, Positional):
-        return [Flow(relation.axis, facts[0].shape[relation.axis].slope(symbol))]
+        return [Flow(relation.axis, relation.wanted.slope(symbol))]
     if isinstance(relation, Tail):
         return [Flow(relation.axis, Fraction(0))]
     rate = streaming[0].rate

@@ -99,7 +99,9 @@ def verify(
                 found = _first_divergence(program, feeds, offline, length)
                 return Report(model, backends, tuple(ran), tuple(skipped), worst, found)
     if not ran:
-        raise PulsifyError(f"the offline model runs at none of the lengths {skipped}; give lengths that it takes")
+        raise PulsifyError(
+            f"the offline model runs at none of the lengths {skipped}; give lengths that it takes"
+        )
     return Report(model, backends, tuple(ran), tuple(skipped), worst, None)
 
 
@@ -108,7 +110,9 @@ def default_lengths(model: PulsedModel) -> list[int]:
     pulse = model.pulse
     shortest = _shortest(model)
     steps = {1, pulse // 2, pulse - 1, pulse, pulse + 1, 2 * pulse, 3 * pulse + pulse // 2, 8 * pulse + 1}
-    found = sorted({shortest, *(shortest + step for step in steps), *(step for step in steps if step >= shortest)})
+    found = sorted(
+        {shortest, *(shortest + step for step in steps), *(step for step in steps if step >= shortest)}
+    )
     if model.typed.scope.assumptions:
         return sorted({length + more for length in found for more in (0, 1)})
     return found
@@ -123,11 +127,15 @@ def _shortest(model: PulsedModel) -> int:
     return 1
 
 
-def random_feeds(typed: TypedModel, model: PulsedModel, length: int, rng: np.random.Generator) -> dict[str, Array]:
+def random_feeds(
+    typed: TypedModel, model: PulsedModel, length: int, rng: np.random.Generator
+) -> dict[str, Array]:
     """Random inputs for a stream of ``length`` frames: normal floats, integers 0 and 1."""
     feeds: dict[str, Array] = {}
     for name, fact in typed.inputs.items():
-        shape = [dim.eval({model.symbol: length}) if dim.symbols <= {model.symbol} else 1 for dim in fact.shape]
+        shape = [
+            dim.eval({model.symbol: length}) if dim.symbols <= {model.symbol} else 1 for dim in fact.shape
+        ]
         if np.issubdtype(fact.dtype, np.floating):
             feeds[name] = rng.standard_normal(shape).astype(fact.dtype)
         else:
@@ -139,7 +147,9 @@ def _constants(program: Program, feeds: dict[str, Array]) -> dict[str, Array]:
     return {port.name: feeds[port.name] for port in program.inputs if not port.streams}
 
 
-def _compare_outputs(program: Program, feeds: dict[str, Array], offline: dict[str, Array]) -> tuple[float, bool]:
+def _compare_outputs(
+    program: Program, feeds: dict[str, Array], offline: dict[str, Array]
+) -> tuple[float, bool]:
     streamed, _ = run_whole(program.spawn(_constants(program, feeds)), feeds, np.nan)
     worst, agrees = 0.0, True
     for name, expected in offline.items():
@@ -181,8 +191,15 @@ def _first_divergence(
     for name, wanted in offline.items():
         got = run_whole(program.spawn(_constants(program, feeds)), feeds, np.nan)[0][name]
         if got.shape != wanted.shape:
-            return Divergence(f"{name} (shape {got.shape}, offline {wanted.shape})", "output", length,
-                              program.backend, 0, float(wanted.size), float(got.size))
+            return Divergence(
+                f"{name} (shape {got.shape}, offline {wanted.shape})",
+                "output",
+                length,
+                program.backend,
+                0,
+                float(wanted.size),
+                float(got.size),
+            )
         if not close(got, wanted):
             port = model.port(name)
             return _divergence(name, "output", length, program.backend, port.axis, got, wanted, 0)
@@ -197,7 +214,11 @@ def _aligned(where: Placed, pulses: list[Array], offline: Array) -> tuple[Array,
     axis = stream.axis
     length = offline.shape[axis]
     if stream.rate == 0:
-        return frames_at(pulses[-1], axis, pulses[-1].shape[axis] - length, pulses[-1].shape[axis]), offline, 0
+        return (
+            frames_at(pulses[-1], axis, pulses[-1].shape[axis] - length, pulses[-1].shape[axis]),
+            offline,
+            0,
+        )
     sent = np.concatenate(pulses, axis)
     first = stream.lead
     last = min(length, sent.shape[axis] - stream.offset)
@@ -209,11 +230,20 @@ def _aligned(where: Placed, pulses: list[Array], offline: Array) -> tuple[Array,
 
 
 def _divergence(
-    name: str, op: str, length: int, backend: str, where: "PulsedFact | int | None", got: Array, wanted: Array, first: int
+    name: str,
+    op: str,
+    length: int,
+    backend: str,
+    where: "PulsedFact | int | None",
+    got: Array,
+    wanted: Array,
+    first: int,
 ) -> Divergence:
     axis = where if where is None or isinstance(where, int) else where.stream.axis if where.stream else None
     if got.shape != wanted.shape:
-        return Divergence(f"{name} (shape {got.shape}, offline {wanted.shape})", op, length, backend, first, 0, 0)
+        return Divergence(
+            f"{name} (shape {got.shape}, offline {wanted.shape})", op, length, backend, first, 0, 0
+        )
     difference: Any = _difference(got, wanted) - ATOL - RTOL * np.abs(wanted.astype(np.float64))
     at = np.unravel_index(_first_along(difference > 0, axis), wanted.shape)
     frame = first + (int(at[axis]) if axis is not None else 0)
@@ -226,4 +256,3 @@ def _first_along(wrong: Array, axis: int | None) -> int:
         return int(np.argmax(wrong))
     moved = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
     return int(moved[np.moveaxis(wrong, axis, 0)][0])
-

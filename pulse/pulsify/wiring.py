@@ -87,7 +87,9 @@ class Wiring:
         found = int(self.graph.fact(stream.outlet).shape[stream.fact.axis])
         wanted = self.frames(stream.fact.rate)
         if found != wanted:
-            raise PulsifyError(f"{name}: pulses of {found} frames where rate {stream.fact.rate} says {wanted}")
+            raise PulsifyError(
+                f"{name}: pulses of {found} frames where rate {stream.fact.rate} says {wanted}"
+            )
         return stream
 
     def delayed(self, stream: Stream, offset: int, name: str) -> Stream:
@@ -112,7 +114,9 @@ class Wiring:
         initial = self._initial(stream, overlap)
         parent = self._parents.get(stream.outlet)
         if parent is None:
-            return self._buffer(stream.outlet, Delay(axis, 0, overlap, initial), f"{name}.window", stream.fact)
+            return self._buffer(
+                stream.outlet, Delay(axis, 0, overlap, initial), f"{name}.window", stream.fact
+            )
         outlet, later = parent
         op = Delay(axis, later.shape[axis], overlap, np.concatenate([initial, later], axis))
         return self._buffer(outlet, op, f"{name}.window", stream.fact)

@@ -1,12 +1,13 @@
 """Random typed models: small graphs over wires [1, C, L] with L a function of the length T of the input.
 
-``random_model(rng, depth, steps)`` is a function of the generator's seed. ``STEPS`` names what it may add; leave
-names out to get models that suit a test. Constants are often 0 or 1, and many steps change nothing: what is
+``random_model(rng, depth, steps)`` is a function of the generator's seed. ``STEPS`` names what it may add;
+leave names out to get models that suit a test. Constants are often 0 or 1, and many steps change nothing: what is
 random here is meant to be simplified.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -28,6 +29,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, constant, wire
 
+Thing = TypeVar("Thing")
+
 MOST_CHANNELS = 6
 ZERO, ONE = TDim.of(0), TDim.of(1)
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
@@ -47,7 +50,7 @@ class Builder:
     def chance(self, probability: float = 0.5) -> bool:
         return bool(self.rng.random() < probability)
 
-    def one_of(self, things: Sequence):
+    def one_of(self, things: Sequence[Thing]) -> Thing:
         return things[int(self.rng.integers(len(things)))]
 
     def small(self, low: int, high: int) -> int:
@@ -345,8 +348,9 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     step.__name__: step
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
-        conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends, transposes,
-        transposed_ones, axis_and_back, reshapes, expand, repeat, reduce, softmax, product, left_product, again,
+        conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
+        transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, reduce, softmax, product,
+        left_product, again,
     )
 }  # fmt: skip
 """What ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

@@ -27,10 +27,11 @@ A kernel is a plain Python function that numba compiles, once per machine::
 - A helper is a function marked ``@device``: inlined when compiled, itself in plain Python.
   ``@named_kernel(name)`` makes families in a loop, each closing over its own numbers or device functions.
 - No allocation, no arrays, no exceptions, no prints. ``math`` functions are calls of libm: slow in a loop.
-- Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning.
+- Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and
+  a division is a division: divide once and multiply where that is all that is needed.
 
 Test it twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
 numpy regions, where leaving a region is an IndexError. Compiled: ``machine.run(linked.ctypes.data, rows,
-bases.ctypes.data)`` with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions. Tables are
-made by ``table.TableBuilder``.
+bases.ctypes.data)`` with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions.
+``TableBuilder`` makes tables.
 """

@@ -1,4 +1,4 @@
-# pyright: reportUnknownVariableType=false, reportPrivateUsage=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportPrivateUsage=false
 """Where compiled kernels are kept, and how one is found again.
 
 One file holds one compiled function, and its name says everything that its content depends on: the folder is
@@ -17,6 +17,8 @@ import shutil
 import sys
 import tempfile
 import types
+import uuid
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +136,8 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
     elif isinstance(value, types.ModuleType):
         _update(digest, value.__name__)
     elif isinstance(value, np.ndarray):
-        _update(digest, value.dtype, value.shape, value.tobytes())
+        array = cast("np.ndarray[Any, Any]", value)
+        _update(digest, array.dtype, array.shape, array.tobytes())
     elif isinstance(value, tuple):
         for part in cast("tuple[Any, ...]", value):
             _absorb(digest, part, seen)
@@ -161,8 +164,9 @@ class FunctionCache:
     def path(self, target_context: Any) -> Path:
         """The file of this function for this processor."""
         import numba
-        from numba.core import config
+        from numba.core import config as numba_config
 
+        config: Any = numba_config
         processor = target_context.codegen().magic_tuple()
         options = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE)
         digest = hashlib.sha256()
@@ -180,19 +184,24 @@ class FunctionCache:
         except (OSError, EOFError, pickle.UnpicklingError):
             return None
         self.hit = True
-        return CompileResult._rebuild(target_context, *payload)
+        rebuild: Any = CompileResult._rebuild
+        return rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, compiled: Any) -> None:
-        """Keep the compiled function, unless the disk refuses: then it lasts as long as the process."""
+        """Keep the compiled function; warns when the disk refuses: it then lasts as long as the process."""
         from numba.core.serialize import dumps
 
         del sig
         path = self.path(compiled.target_context)
         data = dumps(compiled._reduce())
+        unfinished = path.with_suffix(f".{uuid.uuid4().hex}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-                file.write(data)
-            os.replace(file.name, path)
-        except OSError:
-            return
+            unfinished.write_bytes(data)
+            os.replace(unfinished, path)
+        except OSError as error:
+            unfinished.unlink(missing_ok=True)
+            if not path.exists():  # on Windows, a file that another process reads cannot be replaced
+                warnings.warn(
+                    f"kernel {self.name} is not kept for next time: {error}", RuntimeWarning, stacklevel=2
+                )

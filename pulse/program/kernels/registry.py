@@ -19,7 +19,7 @@ from pulse.program.kernels.pointer_lowering import WORDS
 KernelFunction = Callable[[Row, Bases], None]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 SIGNATURE = types.void(WORDS, WORDS)
 

@@ -27,7 +27,9 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
     """A constant f32 operand. Raises CompileError."""
     value = cx.known(node.inputs[slot])
     if value is None or value.dtype != np.float32:
-        raise CompileError(f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'")
+        raise CompileError(
+            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'"
+        )
     return value
 
 
@@ -109,15 +111,28 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     y = cx.new(outlet, order)
     kernel = weights.shape[2:]
     steps = x.strides[2:]
-    rows_x = _positions([x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y.shape[2:]])
+    rows_x = _positions(
+        [x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y.shape[2:]]
+    )
     rows_y = y.offsets([0, *range(2, rank + 2)])
     taps = _positions([d * n for d, n in zip(op.dilations, steps)], kernel)
     per_in, per_out = weights.shape[1], weights.shape[0] // op.group
     if per_in == 1 and per_out == 1 and op.group > 1:
         table = weights.reshape(op.group, -1).T
         cx.emit(
-            "depthwise", x, cx.constant(np.ascontiguousarray(table)), cx.constant(bias), y, len(rows_x),
-            cx.table(rows_x), cx.table(rows_y), len(taps), cx.table(taps), op.group, ACTIVATION_NONE, real_bits(0.0),
+            "depthwise",
+            x,
+            cx.constant(np.ascontiguousarray(table)),
+            cx.constant(bias),
+            y,
+            len(rows_x),
+            cx.table(rows_x),
+            cx.table(rows_y),
+            len(taps),
+            cx.table(taps),
+            op.group,
+            ACTIVATION_NONE,
+            real_bits(0.0),
         )
         return [y]
     for group in range(op.group):
@@ -148,7 +163,10 @@ def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> l
     rank = len(op.strides)
     order = last_order(rank + 2, axis)
     y = cx.new(outlet, order)
-    reach = [_reach(op, i, weights.shape[i + 2], cx.fact(node.inputs[0]).sizes[i + 2], y.shape[i + 2]) for i in range(rank)]
+    reach = [
+        _reach(op, i, weights.shape[i + 2], cx.fact(node.inputs[0]).sizes[i + 2], y.shape[i + 2])
+        for i in range(rank)
+    ]
     x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
     x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
     if rank == 1 and _whole_groups(op, weights, y):
@@ -191,10 +209,12 @@ def _one_phase(
         return
     rows_x = _positions([x.strides[0], *x.strides[2:]], [x.shape[0], *counts])
     rows_y = _positions(
-        [y.strides[0], *(step * stride for step, stride in zip(y.strides[2:], op.strides))], [y.shape[0], *counts]
+        [y.strides[0], *(step * stride for step, stride in zip(y.strides[2:], op.strides))],
+        [y.shape[0], *counts],
     ) + sum(phase[i] * y.strides[i + 2] for i in range(rank))
     taps = np.array(
-        [sum(f * step for f, step in zip(first, x.strides[2:])) for first in itertools.product(*firsts)], np.int64
+        [sum(f * step for f, step in zip(first, x.strides[2:])) for first in itertools.product(*firsts)],
+        np.int64,
     )
     per_in, per_out = weights.shape[0] // op.group, weights.shape[1]
     kept = weights[(slice(None), slice(None), *np.ix_(*chosen))]
@@ -204,7 +224,14 @@ def _one_phase(
         inside = x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, group * per_out, (group + 1) * per_out)
         emit_product(
-            cx, inside, rows_x, taps, matrix.astype(np.float32), bias[group * per_out :][:per_out], outside, rows_y
+            cx,
+            inside,
+            rows_x,
+            taps,
+            matrix.astype(np.float32),
+            bias[group * per_out :][:per_out],
+            outside,
+            rows_y,
         )
 
 
@@ -212,7 +239,13 @@ def _whole_groups(op: ConvTranspose, weights: Array, y: Value) -> bool:
     """Whether the outputs are whole groups of ``stride`` frames that lie together in memory."""
     (stride,), (dilation,) = op.strides, op.dilations
     together = y.strides[2] == y.shape[1] and y.shape[0] == 1 and (y.strides[1] == 1 or y.shape[1] == 1)
-    return together and dilation == 1 and op.group == 1 and int(op.pads[0][0]) % stride == 0 and y.shape[2] % stride == 0
+    return (
+        together
+        and dilation == 1
+        and op.group == 1
+        and int(op.pads[0][0]) % stride == 0
+        and y.shape[2] % stride == 0
+    )
 
 
 def _all_phases_at_once(
@@ -239,7 +272,9 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     outlet = OutletId(node.id)
     left, right = (cx.known(operand) for operand in node.inputs)
     if right is not None and right.ndim == 2 and right.dtype == np.float32 and left is None:
-        x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a matrix product"), -1 + len(cx.fact(node.inputs[0]).sizes))
+        x = cx.innermost(
+            cx.floats(cx.value(node.inputs[0]), "a matrix product"), -1 + len(cx.fact(node.inputs[0]).sizes)
+        )
         return [_rows_product(cx, outlet, x, right)]
     if left is not None and left.ndim == 2 and left.dtype == np.float32 and right is None:
         fact = cx.fact(node.inputs[1])
@@ -269,7 +304,14 @@ def _columns_product(cx: Lowering, outlet: OutletId, x: Value, matrix: Array) ->
     rows = [*range(rank - 2), rank - 1]
     zeros = np.zeros(matrix.shape[0], np.float32)
     emit_product(
-        cx, x, x.offsets(rows), np.zeros(1, np.int64), np.ascontiguousarray(matrix.T), zeros, y, y.offsets(rows)
+        cx,
+        x,
+        x.offsets(rows),
+        np.zeros(1, np.int64),
+        np.ascontiguousarray(matrix.T),
+        zeros,
+        y,
+        y.offsets(rows),
     )
     return y
 
@@ -289,8 +331,18 @@ def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
         y = y.view((*y.shape, 1), (*y.strides, 0))
     tables = [_batch_offsets(value, batch) for value in (a, b, y)]
     cx.emit(
-        "matmul", a, b, y, math.prod(batch), *(cx.table(table) for table in tables), m, k, n,
-        *a.strides[-2:], *b.strides[-2:], *y.strides[-2:],
+        "matmul",
+        a,
+        b,
+        y,
+        math.prod(batch),
+        *(cx.table(table) for table in tables),
+        m,
+        k,
+        n,
+        *a.strides[-2:],
+        *b.strides[-2:],
+        *y.strides[-2:],
     )
     return target
 

@@ -70,10 +70,14 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
     sizes, target_strides, *strides = collapsed(shape, [target.strides, *(v.strides for v in inputs)], order)
     if len(sizes) > 4:
         whole = [cx.ordered(value, order) for value in inputs]
-        sizes, target_strides, *strides = collapsed(shape, [target.strides, *(v.strides for v in whole)], order)
+        sizes, target_strides, *strides = collapsed(
+            shape, [target.strides, *(v.strides for v in whole)], order
+        )
         inputs = whole
     if len(sizes) > 4:
-        raise CompileError(f"{cx.node} ({cx.op}): elementwise over {len(sizes)} separate axes is not supported")
+        raise CompileError(
+            f"{cx.node} ({cx.op}): elementwise over {len(sizes)} separate axes is not supported"
+        )
     missing = 4 - len(sizes)
     row: list[Operand] = [*[1] * missing, *sizes, len(inputs), chain.count]
     for value, steps in zip((*inputs, target), (*strides, target_strides)):
@@ -100,7 +104,11 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
     """The axes as the largest input has them, so that loops run through memory in order."""
     sizes = cx.fact(outlet).sizes
     for value in inputs:
-        if value.shape == sizes and value.size > 1 and all(value.strides[a] for a, n in enumerate(sizes) if n > 1):
+        if (
+            value.shape == sizes
+            and value.size > 1
+            and all(value.strides[a] for a, n in enumerate(sizes) if n > 1)
+        ):
             return list(value.order)
     return cx.stream_first(outlet)
 

@@ -131,7 +131,10 @@ def _grown(cx: Lowering, whole: Value, ready: Value, axis: int, before: int, aft
     size, step = ready.shape[axis], whole.strides[axis]
     if before or after:
         for distance in range(1, before + 1):
-            cx.copy(ready.part(axis, 0 if edge else distance, (0 if edge else distance) + 1), _shifted(ready, axis, -distance, step))
+            cx.copy(
+                ready.part(axis, 0 if edge else distance, (0 if edge else distance) + 1),
+                _shifted(ready, axis, -distance, step),
+            )
         for distance in range(1, after + 1):
             source = size - 1 if edge else size - 1 - distance
             cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, size - 1 + distance, step))
@@ -189,8 +192,20 @@ def _looked_up(
     source_step = x.strides[inner[-1]] if inner else 0
     count = indices.size
     cx.emit(
-        "gather", x, indices, target, x.dtype.itemsize, indices.dtype.itemsize, outer, count, run,
-        source_step, x.strides[axis], count * run, run, x.shape[axis],
+        "gather",
+        x,
+        indices,
+        target,
+        x.dtype.itemsize,
+        indices.dtype.itemsize,
+        outer,
+        count,
+        run,
+        source_step,
+        x.strides[axis],
+        count * run,
+        run,
+        x.shape[axis],
     )
     return target
 
@@ -208,5 +223,6 @@ def _suits(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> boo
         step *= x.shape[other]
     lead_axes = [a for a in _by_stride(x, lead) if x.shape[a] != 1]
     return all(
-        x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in zip(lead_axes, lead_axes[1:])
+        x.strides[outer] == x.strides[inner] * x.shape[inner]
+        for outer, inner in zip(lead_axes, lead_axes[1:])
     )

@@ -19,8 +19,14 @@ def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
     y = cx.new(OutletId(node.id), order)
     rows = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        "softmax_rows", x, y, y.size // max(1, x.shape[op.axis]), cx.table(x.offsets(rows)),
-        cx.table(y.offsets(rows)), x.shape[op.axis], int(op.log),
+        "softmax_rows",
+        x,
+        y,
+        y.size // max(1, x.shape[op.axis]),
+        cx.table(x.offsets(rows)),
+        cx.table(y.offsets(rows)),
+        x.shape[op.axis],
+        int(op.log),
     )
     return [y]
 
@@ -41,8 +47,15 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     ]
     size = int(np.prod(shape, dtype=np.int64))
     cx.emit(
-        "layernorm_rows", x, *operands, y, y.size // max(1, size), cx.table(x.offsets(lead)),
-        cx.table(y.offsets(lead)), size, real_bits(op.epsilon),
+        "layernorm_rows",
+        x,
+        *operands,
+        y,
+        y.size // max(1, size),
+        cx.table(x.offsets(lead)),
+        cx.table(y.offsets(lead)),
+        size,
+        real_bits(op.epsilon),
     )
     return [y]
 

@@ -37,7 +37,9 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
         x = chained(cx, x, ("abs", 0.0), ("powc", float(op.p)))
     order = list(x.order)
     y = cx.new(outlet, order)
-    run_axis = next((axis for axis in (0, 1) if x.strides[axis] == 1 and y.strides[axis] == 1 and x.shape[axis] > 1), None)
+    run_axis = next(
+        (axis for axis in (0, 1) if x.strides[axis] == 1 and y.strides[axis] == 1 and x.shape[axis] > 1), None
+    )
     outer = [axis for axis in (0, 1) if axis != run_axis]
     rows_in = x.view(
         [*(x.shape[a] for a in outer), *y.shape[2:]],
@@ -47,10 +49,17 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     rows = list(range(len(outer) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
     cx.emit(
-        "pool", x, y, int(np.prod(rows_in.shape)), cx.table(rows_in.offsets(rows)),
-        cx.table(y.offsets([*outer, *range(2, 2 + rank)])), int(np.prod(op.kernel)),
-        cx.table(taps.offsets(range(rank))), 1 if run_axis is None else x.shape[run_axis],
-        MAX if op.kind == "max" else SUM, real_bits(scale),
+        "pool",
+        x,
+        y,
+        int(np.prod(rows_in.shape)),
+        cx.table(rows_in.offsets(rows)),
+        cx.table(y.offsets([*outer, *range(2, 2 + rank)])),
+        int(np.prod(op.kernel)),
+        cx.table(taps.offsets(range(rank))),
+        1 if run_axis is None else x.shape[run_axis],
+        MAX if op.kind == "max" else SUM,
+        real_bits(scale),
     )
     return [_finished(cx, op, y, x)]
 
@@ -158,21 +167,40 @@ def _reduced(
         full = [*(a for a in x.order if a in kept), *axes] if keepdims else order
         result = cx.new(outlet, full)
         y = result.view(shape, [result.strides[a] for a in kept]) if keepdims else result
-    inner = [axis for axis in kept if x.strides[axis] == 1 and y.strides[kept.index(axis)] == 1 and x.shape[axis] > 1]
+    inner = [
+        axis
+        for axis in kept
+        if x.strides[axis] == 1 and y.strides[kept.index(axis)] == 1 and x.shape[axis] > 1
+    ]
     if inner:
         run = inner[0]
         rows = [axis for axis in kept if axis != run]
         cx.emit(
-            "pool", x, y, int(np.prod([x.shape[a] for a in rows], dtype=np.int64)), cx.table(x.offsets(rows)),
+            "pool",
+            x,
+            y,
+            int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
+            cx.table(x.offsets(rows)),
             cx.table(y.offsets([kept.index(a) for a in rows])),
-            int(np.prod([x.shape[a] for a in axes], dtype=np.int64)), cx.table(x.offsets(axes)), x.shape[run],
-            kind, real_bits(scale),
+            int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
+            cx.table(x.offsets(axes)),
+            x.shape[run],
+            kind,
+            real_bits(scale),
         )
         return result
     source, step, count = _one_axis(cx, x, axes)
     cx.emit(
-        "reduce_rows", source, y, y.size, cx.table(source.offsets(kept)), cx.table(y.offsets(range(len(kept)))),
-        count, step, kind, real_bits(scale),
+        "reduce_rows",
+        source,
+        y,
+        y.size,
+        cx.table(source.offsets(kept)),
+        cx.table(y.offsets(range(len(kept)))),
+        count,
+        step,
+        kind,
+        real_bits(scale),
     )
     return result
 
@@ -182,7 +210,9 @@ def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
     one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in zip(long, long[1:]))
     if not one:
-        x = cx.ordered(x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)])
+        x = cx.ordered(
+            x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
+        )
         return _one_axis(cx, x, axes)
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
     return x, x.strides[long[-1]] if long else 1, count
@@ -198,7 +228,15 @@ def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Valu
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     cx.emit(
-        "arg_rows", x, y, y.size, cx.table(x.offsets(kept)), cx.table(y.offsets(axes)), x.shape[op.axis],
-        x.strides[op.axis], MAX if op.kind == "max" else MIN, int(op.select_last),
+        "arg_rows",
+        x,
+        y,
+        y.size,
+        cx.table(x.offsets(kept)),
+        cx.table(y.offsets(axes)),
+        x.shape[op.axis],
+        x.strides[op.axis],
+        MAX if op.kind == "max" else MIN,
+        int(op.select_last),
     )
     return [y]

@@ -58,9 +58,25 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
     y = x if _may_overwrite(cx, node, op, x) else cx.new(outlet, order)
     head, tail = (_frames(cx, table, op.axis, order) for table in (op.head, op.tail))
     cx.emit(
-        "fill_ends", x, y, cx.clock, cx.end(op.length), pulse, op.overlap, op.offset, op.shift,
-        ("constant", "edge", "reflect").index(op.mode), x.dtype.itemsize, run, _frame_step(x, op.axis, run),
-        _frame_step(y, op.axis, run), _bits(op.fill, x), head[0], head[1], tail[0], tail[1],
+        "fill_ends",
+        x,
+        y,
+        cx.clock,
+        cx.end(op.length),
+        pulse,
+        op.overlap,
+        op.offset,
+        op.shift,
+        ("constant", "edge", "reflect").index(op.mode),
+        x.dtype.itemsize,
+        run,
+        _frame_step(x, op.axis, run),
+        _frame_step(y, op.axis, run),
+        _bits(op.fill, x),
+        head[0],
+        head[1],
+        tail[0],
+        tail[1],
     )
     return [y]
 
@@ -85,8 +101,13 @@ def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bo
     (outlet,) = node.inputs
     kept = outlet in cx.kept or outlet in graph.outputs or outlet in graph.inputs
     alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
-    return op.mode == "constant" and op.overlap == 0 and alone and not kept and x.buffer.region is Region.ARENA and (
-        cx.owns(outlet, x)
+    return (
+        op.mode == "constant"
+        and op.overlap == 0
+        and alone
+        and not kept
+        and x.buffer.region is Region.ARENA
+        and (cx.owns(outlet, x))
     )
 
 
@@ -100,8 +121,17 @@ def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Va
     memory = cx.remembered(np.zeros(shape, x.dtype), order)
     run = x.size // max(1, x.shape[op.axis])
     cx.emit(
-        "last_frames", x, memory, cx.clock, cx.end(op.length), x.shape[op.axis], op.offset, op.frames,
-        x.dtype.itemsize, run, _frame_step(x, op.axis, run),
+        "last_frames",
+        x,
+        memory,
+        cx.clock,
+        cx.end(op.length),
+        x.shape[op.axis],
+        op.offset,
+        op.frames,
+        x.dtype.itemsize,
+        run,
+        _frame_step(x, op.axis, run),
     )
     return [memory]
 
@@ -112,8 +142,16 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
     y = cx.new(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
     cx.emit(
-        "positions", y, cx.clock, op.frames, op.offset, code_of(cx, op.dtype), real_bits(float(op.start)),
-        real_bits(float(op.step_size)), int(op.start) if integer else 0, int(op.step_size) if integer else 0,
+        "positions",
+        y,
+        cx.clock,
+        op.frames,
+        op.offset,
+        code_of(cx, op.dtype),
+        real_bits(float(op.start)),
+        real_bits(float(op.step_size)),
+        int(op.start) if integer else 0,
+        int(op.step_size) if integer else 0,
     )
     return [y]
 
@@ -128,7 +166,16 @@ def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Valu
     y = cx.new(OutletId(node.id), order)
     run = table.size // max(1, table.shape[op.axis])
     cx.emit(
-        "table_rows", cx.constant(table, order), y, cx.clock, op.frames, op.offset, op.start, op.step_size,
-        table.shape[op.axis], table.dtype.itemsize, run,
+        "table_rows",
+        cx.constant(table, order),
+        y,
+        cx.clock,
+        op.frames,
+        op.offset,
+        op.start,
+        op.step_size,
+        table.shape[op.axis],
+        table.dtype.itemsize,
+        run,
     )
     return [y]

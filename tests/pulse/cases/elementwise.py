@@ -51,6 +51,8 @@ def unary() -> Iterator[Case]:
         yield from cases(op, [node(op, "x")], {"x": x}, opsets=(opset,), stream={"x": 2})
     for op in ALPHA:
         yield from cases(f"{op}_alpha", [node(op, "x", alpha=0.37)], {"x": x}, stream={"x": 2})
+    for name, attributes in (("Swish", {}), ("Swish_alpha", {"alpha": 0.5})):
+        yield from cases(name, [node("Swish", "x", **attributes)], {"x": x}, opsets=(24,), stream={"x": 2})
     bounded = rng("bounded").uniform(0.1, 0.9, (2, 5)).astype(np.float32)
     for op in ("Log", "Sqrt", "Asin", "Acos", "Atanh"):
         yield from cases(op, [node(op, "x")], {"x": bounded}, stream={"x": 1})

@@ -12,7 +12,8 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import constant as add_constant
 
 
 class Small:
@@ -33,12 +34,14 @@ class Small:
         return self.scope.parse(text)
 
     def add(self, name: str, op: Op, *inputs: OutletId | Array | float) -> OutletId:
-        return wire(self.graph, name, op, [self._outlet(value) for value in inputs])[0]
+        return wire(self.graph, name, op, [self.constant(value) for value in inputs])[0]
 
-    def _outlet(self, value: OutletId | Array | float) -> OutletId:
+    def constant(self, value: OutletId | Array | float) -> OutletId:
         if isinstance(value, OutletId):
             return value
-        return constant(self.graph, "c", np.asarray(value, None if isinstance(value, np.ndarray) else np.float32))
+        return add_constant(
+            self.graph, "c", np.asarray(value, None if isinstance(value, np.ndarray) else np.float32)
+        )
 
     def model(self, *outputs: OutletId) -> TypedModel:
         self.graph.set_outputs(outputs)
@@ -56,7 +59,7 @@ def lean(model: TypedModel, tolerance: float = 2e-6) -> tuple[TypedModel, Counte
     result, fired = decluttered(model)
     rng = default_rng(0)
     for length in (6, 7, 19):
-        env = {symbol: length for symbol in model.symbols}
+        env = dict.fromkeys(model.symbols, length)
         feeds = {
             name: rng.standard_normal([dim.eval(env) for dim in fact.shape]).astype(fact.dtype)
             for name, fact in model.inputs.items()

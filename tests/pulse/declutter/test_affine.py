@@ -14,7 +14,15 @@ from pulse.typed import known
 from tests.pulse.declutter.small import Small, lean, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
-FORMS = [("add", False), ("add", True), ("sub", False), ("sub", True), ("mul", False), ("mul", True), ("div", False)]
+FORMS = [
+    ("add", False),
+    ("add", True),
+    ("sub", False),
+    ("sub", True),
+    ("mul", False),
+    ("mul", True),
+    ("div", False),
+]
 
 
 def draw(*shape: int) -> Array:
@@ -64,7 +72,9 @@ def test_before_a_convolution(group, with_bias, kind, constant_first) -> None:
     assert result.graph.node(result.graph.outputs[0]).name == "conv"
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("mul", ["Conv"]), ("div", ["Conv"]), ("add", ["add", "Conv"])])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("mul", ["Conv"]), ("div", ["Conv"]), ("add", ["add", "Conv"])]
+)
 def test_only_scales_pass_a_pad(kind: str, expected: list[str]) -> None:
     op, w = conv_of(1)
     small = Small()

@@ -40,17 +40,17 @@ def test_constants_are_told_apart_by_type_shape_and_bytes() -> None:
         np.float32([0.0]), np.float32([-0.0]), np.float32([np.nan]), np.float32([[0.0]]), np.int32([0]),
         np.float32([0.0]), np.float32([np.nan]),
     ]  # fmt: skip
-    outlets = [small._outlet(value) for value in values]
+    outlets = [small.constant(value) for value in values]
     result, fired = decluttered(small.model(small.x, *outlets))
     assert fired == {"common": 2}
-    assert len({outlet for outlet in result.graph.outputs}) == 6
+    assert len(set(result.graph.outputs)) == 6
     assert len(result.graph.output_names) == 8
 
 
 def test_constants_that_depend_on_a_length_are_compared_as_dims() -> None:
     small = Small()
     values = [np.array([small.dim(text)], dtype=object) for text in ("T+1", "1+T", "T")]
-    outlets = [small._outlet(value) for value in values]
+    outlets = [small.constant(value) for value in values]
     result, fired = decluttered(small.model(small.x, *outlets))
     assert fired == {"common": 1}
     assert sum(isinstance(node.op, Const) for node in result.graph.nodes) == 2
@@ -59,7 +59,9 @@ def test_constants_that_depend_on_a_length_are_compared_as_dims() -> None:
 def test_equal_nodes_made_by_rewrites_become_one() -> None:
     small = Small()
     end = small.dim("T")
-    deep = small.add("deep", Slice(2, TDim.of(1), end - 1), small.add("first", Slice(2, TDim.of(1), end), small.x))
+    deep = small.add(
+        "deep", Slice(2, TDim.of(1), end - 1), small.add("first", Slice(2, TDim.of(1), end), small.x)
+    )
     flat = small.add("flat", Slice(2, TDim.of(2), end), small.x)
     result, fired = lean(small.model(small.add("y", Elementwise("add"), deep, flat)))
     assert fired == {"two_slices": 1, "common": 1}

@@ -25,6 +25,7 @@ def test_transposes() -> None:
     assert chain(Small(), Transpose((2, 0, 1)), Transpose((1, 2, 0))) == []
     assert chain(Small(), Transpose((2, 0, 1)), Transpose((2, 0, 1))) == ["Transpose"]
     assert chain(Small(), *[Transpose((2, 0, 1))] * 4) == ["Transpose"]
+    assert chain(Small("2,2,2,2,f32"), Transpose((1, 2, 3, 0)), Transpose((1, 0, 2, 3))) == ["Transpose"]
 
 
 def test_a_transpose_with_another_reader_stays() -> None:

@@ -30,7 +30,7 @@ GONE: list[tuple[str, Case]] = [
     ("full_slice", lambda s: s.add("y", Slice(2, TDim.of(0), s.dim("T")), s.x)),
     ("empty_pad", lambda s: s.add("y", Pad(no_pads(3), "edge"), s.x)),
     ("concat_of_one", lambda s: s.add("y", Concat(1), s.x)),
-    ("concat_of_one", lambda s: s.add("y", Concat(2), NOTHING, s.x, NOTHING)),
+    ("concat_of_one", lambda s: s.add("y", Concat(2), NOTHING, s.x)),
     ("tile_once", lambda s: s.add("y", Tile((ONE, ONE, ONE)), s.x)),
     ("neutral_operand", lambda s: s.add("y", el("mul"), s.x, 1.0)),
     ("neutral_operand", lambda s: s.add("y", el("mul"), WIDE, s.x)),
@@ -90,6 +90,11 @@ def test_a_transpose_of_axes_of_size_one_is_gone_only_if_the_shape_is_the_same()
     result, fired = lean(small.model(y, z))
     assert fired == {"still_transpose": 1}
     assert ops(result) == ["Transpose"]
+
+
+def test_a_transpose_of_a_square_stays() -> None:
+    small = Small("4,4,1,f32")
+    assert ops(lean(small.model(small.add("y", Transpose((1, 0, 2)), small.x)))[0]) == ["Transpose"]
 
 
 def test_empty_parts_of_a_concat_are_gone() -> None:

@@ -1,0 +1,111 @@
+"""Elements from one place to another, as they are."""
+
+from pulse.program.kernels.pointer import Bases, Pointer, Row, number, u8
+from pulse.program.kernels.raw import as_i16, as_i32, as_i64, fill_bytes, move_bytes
+from pulse.program.kernels.registry import device, kernel
+
+LONG_RUN = 16  # bytes from which a run is moved by a call
+
+
+@device
+def fill_elements(dst: Pointer, count: int, value: int) -> None:
+    """``dst[:count] = value``."""
+    for i in range(count):
+        dst[i] = value
+
+
+@device
+def fill_run(dst: Pointer, size: int, count: int, bits: int) -> None:
+    """Write the low bytes of ``bits`` into ``count`` contiguous elements of ``size`` bytes; dst is u8."""
+    if bits == 0 or size == 1:
+        fill_bytes(dst, bits, count * size)
+    elif size == 4:
+        fill_elements(as_i32(dst), count, bits)
+    elif size == 8:
+        fill_elements(as_i64(dst), count, bits)
+    else:
+        fill_elements(as_i16(dst), count, bits)
+
+
+@device
+def copy_elements(
+    src: Pointer, dst: Pointer, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
+) -> None:
+    """``dst[i*b0 + j*b1] = src[i*a0 + j*a1]``."""
+    for i in range(rows):
+        source, target = src + i * a0, dst + i * b0
+        for j in range(columns):
+            target[j * b1] = source[j * a1]
+
+
+@device
+def copy_plane(
+    src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
+) -> None:
+    """``copy_elements`` of u8 pointers to elements of ``size`` bytes, by the quickest way."""
+    if a1 == 1 and b1 == 1 and columns * size >= LONG_RUN:
+        for i in range(rows):
+            move_bytes(dst + i * b0 * size, src + i * a0 * size, columns * size)
+    elif size == 4:
+        copy_elements(as_i32(src), as_i32(dst), rows, columns, a0, a1, b0, b1)
+    elif size == 8:
+        copy_elements(as_i64(src), as_i64(dst), rows, columns, a0, a1, b0, b1)
+    elif size == 1:
+        copy_elements(src, dst, rows, columns, a0, a1, b0, b1)
+    else:
+        copy_elements(as_i16(src), as_i16(dst), rows, columns, a0, a1, b0, b1)
+
+
+@kernel
+def copy(row: Row, bases: Bases) -> None:
+    """``dst[sum_k i_k*b_k] = src[sum_k i_k*a_k]`` for all i_k < n_k of 6 loops, outermost first.
+
+    Arguments: src, dst (operands), bytes of an element (1, 2, 4, 8), n0..n5, a0..a5, b0..b5 (in elements).
+    """
+    src, dst, size = u8(row, bases, 0), u8(row, bases, 1), number(row, 2)
+    n0, n1, n2, n3, n4, n5 = (
+        number(row, 3),
+        number(row, 4),
+        number(row, 5),
+        number(row, 6),
+        number(row, 7),
+        number(row, 8),
+    )
+    a4, a5, b4, b5 = number(row, 13), number(row, 14), number(row, 19), number(row, 20)
+    if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1:
+        copy_plane(src, dst, size, n4, n5, a4, a5, b4, b5)
+        return
+    a0, a1, a2, a3 = (
+        number(row, 9) * size,
+        number(row, 10) * size,
+        number(row, 11) * size,
+        number(row, 12) * size,
+    )
+    b0, b1, b2, b3 = (
+        number(row, 15) * size,
+        number(row, 16) * size,
+        number(row, 17) * size,
+        number(row, 18) * size,
+    )
+    for i0 in range(n0):
+        for i1 in range(n1):
+            for i2 in range(n2):
+                source = src + (i0 * a0 + i1 * a1 + i2 * a2)
+                target = dst + (i0 * b0 + i1 * b1 + i2 * b2)
+                for i3 in range(n3):
+                    copy_plane(source + i3 * a3, target + i3 * b3, size, n4, n5, a4, a5, b4, b5)
+
+
+@kernel
+def fill(row: Row, bases: Bases) -> None:
+    """``dst[:count] = value``.
+
+    Arguments: dst (operand), bytes of an element (1, 2, 4, 8), count, the value's bits (its low bytes).
+    """
+    fill_run(u8(row, bases, 0), number(row, 1), number(row, 2), number(row, 3))
+
+
+@kernel
+def move(row: Row, bases: Bases) -> None:
+    """``dst[:bytes] = src[:bytes]``; the two may overlap.  Arguments: dst, src (operands), bytes."""
+    move_bytes(u8(row, bases, 0), u8(row, bases, 1), number(row, 2))

@@ -1,0 +1,113 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""Memory without a type: runs of bytes, and pointers seen as elements of 1, 2, 4 or 8 bytes."""
+
+from collections.abc import Callable
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import lower_builtin
+from numba.core.typing.templates import signature
+
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.pointer_lowering import PointerType, at_pointer, typed
+
+
+def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
+    size, start = np.dtype(dtype).itemsize, p.start * p.elements.itemsize
+    if start % size:
+        raise ValueError(f"byte {start} is not aligned to {size}")
+    region = p.elements.view(np.uint8)
+    return Pointer(region[: len(region) // size * size].view(dtype), start // size)
+
+
+def as_u8(p: Pointer) -> Pointer:
+    """The same place, in elements of 1 byte."""
+    return _seen_as(p, np.uint8)
+
+
+def as_i16(p: Pointer) -> Pointer:
+    """The same place, in elements of 2 bytes."""
+    return _seen_as(p, np.int16)
+
+
+def as_i32(p: Pointer) -> Pointer:
+    """The same place, in elements of 4 bytes."""
+    return _seen_as(p, np.int32)
+
+
+def as_i64(p: Pointer) -> Pointer:
+    """The same place, in elements of 8 bytes."""
+    return _seen_as(p, np.int64)
+
+
+def move_bytes(dst: Pointer, src: Pointer, count: int) -> None:
+    """``dst[:count] = src[:count]`` of two u8 pointers; the two may overlap."""
+    dst.elements[dst.span(0, count)] = src.elements[src.span(0, count)].copy()
+
+
+def fill_bytes(dst: Pointer, value: int, count: int) -> None:
+    """``dst[:count] = value`` of a u8 pointer; the low byte of the value."""
+    dst.elements[dst.span(0, count)] = value & 255
+
+
+BYTES = PointerType(types.uint8)
+
+
+def _lower_view(function: Callable, element: types.Type) -> None:
+    result = PointerType(element)
+    typed(function, lambda args: signature(result, args[0]) if len(args) == 1 and at_pointer(args) else None)
+
+    @lower_builtin(function, PointerType)
+    def _view(context, builder, sig, args):
+        return builder.bitcast(args[0], context.get_value_type(sig.return_type))
+
+
+for _function, _element in (
+    (as_u8, types.uint8),
+    (as_i16, types.int16),
+    (as_i32, types.int32),
+    (as_i64, types.int64),
+):
+    _lower_view(_function, _element)
+
+
+def _memory_call(builder, name, *args):
+    full = f"llvm.{name}.p0{'.p0' if name == 'memmove' else ''}.i64"
+    function = builder.module.globals.get(full)
+    if function is None:
+        function = ir.Function(
+            builder.module, ir.FunctionType(ir.VoidType(), [arg.type for arg in args]), full
+        )
+    builder.call(function, args)
+
+
+typed(
+    move_bytes,
+    lambda args: (
+        signature(types.none, BYTES, BYTES, types.int64)
+        if len(args) == 3 and args[:2] == (BYTES, BYTES) and isinstance(args[2], types.Integer)
+        else None
+    ),
+)
+typed(
+    fill_bytes,
+    lambda args: (
+        signature(types.none, BYTES, types.int64, types.int64)
+        if len(args) == 3 and at_pointer(args, 1, 2) and args[0] == BYTES
+        else None
+    ),
+)
+
+
+@lower_builtin(move_bytes, BYTES, BYTES, types.int64)
+def _move_bytes(context, builder, sig, args):
+    _memory_call(builder, "memmove", *args, ir.IntType(1)(0))
+    return context.get_dummy_value()
+
+
+@lower_builtin(fill_bytes, BYTES, types.int64, types.int64)
+def _fill_bytes(context, builder, sig, args):
+    dst, value, count = args
+    _memory_call(builder, "memset", dst, builder.trunc(value, ir.IntType(8)), count, ir.IntType(1)(0))
+    return context.get_dummy_value()

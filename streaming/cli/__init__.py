@@ -1,0 +1,79 @@
+"""The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from streaming.cli.bench import bench
+from streaming.cli.check import check
+from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, print_error
+from streaming.cli.convert import convert
+from streaming.cli.dump import dump
+from streaming.cli.run import run
+
+if TYPE_CHECKING:
+    from click import Context
+
+
+class Commands(TyperGroup):
+    """Turns what a user can cause into one line on stderr and an exit code."""
+
+    def invoke(self, ctx: "Context") -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print_error("interrupted; no half-written file is left")
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            from pulse.errors import DivergenceError, PulseError
+
+            if not isinstance(error, PulseError):
+                raise
+            print_error(str(error))
+            raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from pulse.version import __version__
+
+        typer.echo(f"pulse {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def pulse(
+    version: Annotated[
+        bool,
+        typer.Option("--version", "-v", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
+
+    [bold]Try it:[/bold] [cyan]pulse run[/cyan] denoises a built-in sound with a built-in model into denoised.wav.
+
+    [bold]With your own model:[/bold]
+
+      [cyan]pulse convert model.onnx --pulse 160[/cyan]      what it becomes: delay, buffers, nodes
+
+      [cyan]pulse check model.onnx --pulse 160[/cyan]        proof that the stream equals the offline model
+
+      [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
+
+      [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
+
+    Exit codes: 0 well, 1 a check failed, 2 bad use or input.
+    """
+
+
+for command in (run, convert, check, bench, dump):
+    app.command()(command)
+
+
+def main() -> None:
+    """The entry point of ``pulse``."""
+    app()

@@ -1,0 +1,176 @@
+"""pulse bench: how long a step takes, and where the time goes."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.console import duration, print_json, print_pairs, print_table, progress, size, stdout
+
+if TYPE_CHECKING:
+    from pulse.facts import Array
+    from pulse.program.program import Program
+    from pulse.pulsify.model import Port
+    from streaming.latency import Latency
+
+WARM_UP_STEPS = 50
+PROFILE_STEPS = 200
+BAR = 40
+
+
+def bench(
+    model: options.ModelPath = None,
+    pulse: options.Pulse = None,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps in each round.")] = 1000,
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds; each starts a new stream.")] = 3,
+    symbol: options.SymbolName = None,
+    rate: options.Rate = None,
+    inputs: options.Inputs = None,
+    backend: options.Backend = "numba",
+    json: options.AsJson = False,
+) -> None:
+    """Measure the latency of every step on noise: percentiles, a histogram, and the cost of each instruction.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse bench[/cyan]                                         the built-in model
+
+      [cyan]pulse bench model.onnx --pulse 160 --rate 48000[/cyan]     with the deadline that this rate sets
+    """
+    from streaming.cli.model import compile_model, open_model
+    from streaming.latency import Latency
+
+    opened = open_model(model, symbol, inputs, rate)
+    program = compile_model(opened.pulsed(pulse), backend)
+    deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
+    each = [Latency(deadline_s) for _ in range(rounds)]
+    with progress(f"{rounds} rounds of {steps} steps") as advance:
+        for number, latency in enumerate(each):
+            _measure(program, steps, latency)
+            advance(number + 1, rounds)
+    latency = Latency(deadline_s)
+    for part in each:
+        latency.merge(part)
+    profile = _profile(program)
+    if json:
+        report: dict[str, Any] = {
+            "model": opened.title,
+            "backend": program.backend,
+            "pulse_frames": program.pulse,
+            "pulse_ms": opened.milliseconds(program.pulse),
+            "rate_hz": opened.rate_hz,
+            "rate_from": opened.rate_from,
+            "steps": steps,
+            "rounds": [part.as_dict() for part in each],
+            "latency": latency.as_dict(),
+            "histogram": [
+                {"from_s": low, "to_s": high, "count": count} for low, high, count in latency.histogram()
+            ],
+            "profile": profile,
+        }
+        print_json(report)
+        return
+    pairs = [("model", f"{opened.title}, {program.backend}"), ("rate", opened.rate_text())]
+    pairs.append(("pulse", opened.pulse_text(program.pulse)))
+    if deadline_s is not None:
+        share = latency.percentile_s(99) / deadline_s
+        pairs.append(
+            (
+                "deadline",
+                f"{duration(deadline_s)}, missed by {latency.missed} of {latency.count}; p99 is {share:.1%} of it",
+            )
+        )
+    print_pairs(pairs)
+    _print_rounds(each, latency)
+    _print_histogram(latency)
+    _print_profile(profile, program.backend)
+
+
+def _measure(program: "Program", steps: int, latency: "Latency") -> None:
+    import time
+
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    state = program.spawn({port.name: _noise(port, rng) for port in program.inputs if not port.streams})
+    feeds = [{port.name: _noise(port, rng) for port in program.inputs if port.streams} for _ in range(8)]
+    for number in range(WARM_UP_STEPS):
+        state.step(feeds[number % len(feeds)])
+    for number in range(steps):
+        feed = feeds[number % len(feeds)]
+        started = time.perf_counter_ns()
+        state.step(feed)
+        latency.record_ns(time.perf_counter_ns() - started)
+
+
+def _noise(port: "Port", rng: Any) -> "Array":
+    import numpy as np
+
+    if np.issubdtype(port.dtype, np.floating):
+        return (0.1 * rng.standard_normal(port.shape)).astype(port.dtype)
+    return rng.integers(0, 2, port.shape).astype(port.dtype)
+
+
+def _profile(program: "Program") -> list[dict[str, Any]] | None:
+    """The instructions, dearest first; None where the backend has none."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    state: Any = program.spawn({port.name: _noise(port, rng) for port in program.inputs if not port.streams})
+    if not hasattr(state, "profile"):
+        return None
+    rows = sorted(state.profile(PROFILE_STEPS), key=lambda row: -row.seconds_per_step)
+    return [
+        {
+            "node": row.node,
+            "op": row.op,
+            "kernel": row.kernel,
+            "us_per_step": row.seconds_per_step * 1e6,
+            "share": row.share,
+            "bytes": row.bytes,
+        }
+        for row in rows
+    ]
+
+
+def _print_rounds(each: "list[Latency]", total: "Latency") -> None:
+    columns = ("", "p50", "p90", "p99", "p99.9", "max", "mean")
+    rows: list[list[str]] = []
+    for name, latency in (
+        *((f"round {number + 1}", part) for number, part in enumerate(each)),
+        ("all", total),
+    ):
+        found = latency.summary()
+        times = found.p50_us, found.p90_us, found.p99_us, found.p999_us, found.max_us, found.mean_us
+        rows.append([name, *(duration(time_us / 1e6) for time_us in times)])
+    print_table("\nlatency of a step", columns, rows, right=range(1, 7))
+
+
+def _print_histogram(latency: "Latency") -> None:
+    rows = latency.histogram()
+    most = max((count for _, _, count in rows), default=1)
+    out = stdout()
+    out.print("\nhistogram", style="bold")
+    for low, high, count in rows:
+        bar = "█" * -(-count * BAR // most)
+        out.print(f"{duration(low):>10} .. {duration(high):>10}  {count:>8}  {bar}")
+
+
+def _print_profile(profile: list[dict[str, Any]] | None, backend: str) -> None:
+    if profile is None:
+        stdout().print(
+            f"\nno profile: the {backend} backend has no instructions; use --backend numba", style="dim"
+        )
+        return
+    rows = [
+        [
+            row["node"],
+            row["op"],
+            row["kernel"],
+            duration(row["us_per_step"] / 1e6),
+            f"{row['share']:.1%}",
+            size(row["bytes"]),
+        ]
+        for row in profile
+    ]
+    print_table("\ninstructions", ("node", "op", "kernel", "a step", "share", "bytes"), rows, right=(3, 4, 5))

@@ -1,0 +1,99 @@
+"""pulse check: the proof that a stream equals the offline model."""
+
+from typing import Annotated
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.console import CHECK_FAILED, print_error, print_json, print_pairs, size, stdout
+
+
+def check(
+    model: options.ModelPath = None,
+    pulse: options.Pulse = None,
+    length: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--length",
+            min=0,
+            help="Frames to try. May be repeated; well chosen by default.",
+            show_default=False,
+        ),
+    ] = None,
+    symbol: options.SymbolName = None,
+    rate: options.Rate = None,
+    inputs: options.Inputs = None,
+    backend: options.Backend = "numba",
+    json: options.AsJson = False,
+) -> None:
+    """Prove on random input that every streamed frame equals the offline one, or name the first wire that differs.
+
+    Tries streams shorter than a pulse, of whole pulses, of other lengths and long ones; the padding of the last pulse is
+    NaN, so that nothing can lean on it. Exit code 1 if any frame differs.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse check model.onnx --pulse 160[/cyan]
+
+      [cyan]pulse check model.onnx --pulse 160 --length 1 --length 48000[/cyan]
+    """
+    from pulse.pulsify.verify import ATOL, RTOL, verify
+    from streaming.cli.model import open_model
+
+    opened = open_model(model, symbol, inputs, rate)
+    chosen = opened.pulsed(pulse).pulse
+    report = verify(opened.typed, chosen, opened.symbol, length or None, backend)
+    pulsed = report.model
+    outputs = [port for port in pulsed.outputs if port.streams]
+    state_bytes = sum(count for _, _, count in pulsed.buffers())
+    if json:
+        found = report.divergence
+        print_json(
+            {
+                "model": opened.title,
+                "equal": report.equal,
+                "backends": list(report.backends),
+                "pulse_frames": pulsed.pulse,
+                "pulse_ms": opened.milliseconds(pulsed.pulse),
+                "lengths": list(report.lengths),
+                "skipped": list(report.skipped),
+                "error": _finite(report.error),
+                "rtol": RTOL,
+                "atol": ATOL,
+                "delays": [opened.delay(port, pulsed.pulse) for port in outputs],
+                "state_bytes": state_bytes,
+                "divergence": None
+                if found is None
+                else {
+                    "wire": found.wire,
+                    "op": found.op,
+                    "length": found.length,
+                    "backend": found.backend,
+                    "frame": found.frame,
+                    "offline": _finite(found.offline),
+                    "streamed": _finite(found.streamed),
+                },
+            }
+        )
+    else:
+        pairs = [("model", f"{opened.title}, {' and '.join(report.backends)}"), ("rate", opened.rate_text())]
+        pairs.append(("pulse", opened.pulse_text(pulsed.pulse)))
+        pairs.append(("lengths", ", ".join(map(str, report.lengths))))
+        if report.skipped:
+            pairs.append(
+                ("skipped", f"{', '.join(map(str, report.skipped))}: refused by the offline model too")
+            )
+        pairs += [(f"delay of {port.name}", opened.delay_text(port, pulsed.pulse)) for port in outputs]
+        pairs.append(("state", size(state_bytes)))
+        pairs.append(("error", f"{report.error:.3g} at most (allowed {ATOL:g} + {RTOL:g} of the value)"))
+        print_pairs(pairs)
+    if report.divergence is not None:
+        print_error(str(report.divergence))
+        raise typer.Exit(CHECK_FAILED)
+    if not json:
+        stdout().print("equal: every frame of every stream", style="bold green")
+
+
+def _finite(value: float) -> float | str:
+    """A number that JSON has, else its name."""
+    return value if abs(value) < float("inf") else str(value)

@@ -1,0 +1,101 @@
+"""What the commands print: reports on stdout, progress and errors on stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+CHECK_FAILED = 1
+BAD_USE = 2
+INTERRUPTED = 130
+
+
+def stdout() -> "Console":
+    """Where reports go."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, soft_wrap=True)
+
+
+def stderr() -> "Console":
+    """Where errors and progress go."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_error(message: str) -> None:
+    """``error: …``, its first line in red."""
+    first, _, rest = message.partition("\n")
+    console = stderr()
+    console.print(f"error: {first}", style="bold red")
+    if rest:
+        console.print(rest)
+
+
+def print_json(report: dict[str, Any]) -> None:
+    """A report as JSON, nothing else on stdout."""
+    sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
+    """Names and values, the values in one column."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in pairs:
+        table.add_row(Text(name, "dim"), Text(value))
+    stdout().print(table)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
+) -> None:
+    """A table; ``right`` names the columns of numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=None, title=Text(title, "bold"), title_justify="left", padding=(0, 2, 0, 0), header_style="dim"
+    )
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    stdout().print(table)
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr, shown only there where someone can see it; call it with how much is done and how much there is."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    console = stderr()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def duration(seconds: float) -> str:
+    """A time with the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def size(count: int) -> str:
+    """Bytes with the unit that suits them."""
+    if count < 1 << 10:
+        return f"{count} B"
+    return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"

@@ -1,0 +1,154 @@
+"""The model that a command is about: opened, its pulse chosen, compiled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pulse as pulse_package
+from pulse.dim import TDim
+from pulse.errors import InputError
+from pulse.program.program import Program
+from pulse.pulsify.model import Port, PulsedModel
+from pulse.typed import TypedModel
+from streaming.builtin import model_path
+from streaming.cli.console import progress
+
+DEFAULT_RATE_HZ = 16_000
+PULSE_S = 0.01
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model and what is known of its time.
+
+    rate_hz    frames of the symbol a second; None where nobody says it
+    rate_from  ``model`` (its metadata), ``option`` or ``default``
+    """
+
+    typed: TypedModel
+    symbol: str
+    rate_hz: int | None
+    rate_from: str | None
+
+    @property
+    def title(self) -> str:
+        """The model's name."""
+        return self.typed.title
+
+    def pulsed(self, pulse: int | None) -> PulsedModel:
+        """In pulses of the given size; about 10 ms where none is given and the rate is known. Raises PulsifyError."""
+        if pulse is not None or self.rate_hz is None:
+            return self.typed.pulsify(self.symbol, pulse)
+        smallest = self.typed.pulsify(self.symbol).pulse
+        wanted = -(-int(self.rate_hz * PULSE_S) // smallest) * smallest
+        return self.typed.pulsify(self.symbol, wanted)
+
+    def milliseconds(self, frames: int | float) -> float | None:
+        """How long frames of the symbol last."""
+        return None if self.rate_hz is None else frames / self.rate_hz * 1e3
+
+    def delay(self, port: Port, pulse: int) -> dict[str, Any]:
+        """The algorithmic delay of an output, in frames of the symbol: its own, and waiting for a pulse to fill."""
+        own = float(port.delay / port.rate)
+        total = own + pulse - 1
+        return {
+            "output": port.name,
+            "model_frames": own,
+            "reblocking_frames": pulse - 1,
+            "total_frames": total,
+            "total_ms": self.milliseconds(total),
+        }
+
+    def delay_text(self, port: Port, pulse: int) -> str:
+        """The same, in words."""
+        delay = self.delay(port, pulse)
+        parts = f"{delay['model_frames']:g} of the model + up to {pulse - 1} to fill a pulse"
+        return f"{delay['total_frames']:g} frames{self._ms(delay['total_frames'])}: {parts}"
+
+    def pulse_text(self, pulse: int) -> str:
+        """The pulse, and how long it lasts."""
+        return f"{pulse} frame{'s' if pulse > 1 else ''}{self._ms(pulse)}"
+
+    def rate_text(self) -> str:
+        """The rate, and who says it."""
+        if self.rate_hz is None:
+            return "not known; --rate gives it"
+        told = {
+            "model": "from the model's metadata",
+            "option": "as given",
+            "default": "assumed; --rate gives another",
+        }
+        return f"{self.rate_hz} Hz, {told[self.rate_from or 'default']}"
+
+    def _ms(self, frames: float) -> str:
+        milliseconds = self.milliseconds(frames)
+        return "" if milliseconds is None else f" = {milliseconds:.2f} ms"
+
+
+def open_model(
+    path: Path | None,
+    symbol: str | None = None,
+    inputs: Sequence[str] | None = None,
+    rate_hz: int | None = None,
+) -> Opened:
+    """Load, analyse and declutter. Raises PulseError."""
+    model = pulse_package.load(path or model_path(), parse_inputs(inputs or ()))
+    typed = model.analyse()
+    stream = typed.find_symbol(symbol).name
+    lean = typed.declutter()
+    rate, told = _rate(lean, stream, rate_hz)
+    return Opened(lean, stream, rate, told)
+
+
+def parse_inputs(texts: Sequence[str]) -> dict[str, str]:
+    """``["x=1,80,T,f32"]`` as a mapping. Raises InputError."""
+    pairs = [text.partition("=") for text in texts]
+    for text, (name, equals, shape) in zip(texts, pairs):
+        if not (name.strip() and equals and shape.strip()):
+            raise InputError(f"--input {text!r}: give a name and a shape, such as x=1,80,T,f32")
+    return {name.strip(): shape.strip() for name, _, shape in pairs}
+
+
+def _rate(typed: TypedModel, symbol: str, given: int | None) -> tuple[int | None, str | None]:
+    if given is not None:
+        return given, "option"
+    text = typed.metadata.get("sample_rate")
+    if text is not None:
+        if not (text.isascii() and text.isdigit() and int(text) > 0):
+            raise InputError(
+                f"{typed.title}: its metadata says sample_rate {text!r}, no whole number; give --rate"
+            )
+        return int(text), "model"
+    return (DEFAULT_RATE_HZ, "default") if hears_sound(typed, symbol) else (None, None)
+
+
+def hears_sound(typed: TypedModel, symbol: str) -> bool:
+    """Whether the model has one input, f32, of one value for each frame of the symbol."""
+    facts = list(typed.inputs.values())
+    if len(facts) != 1 or facts[0].dtype != np.float32:
+        return False
+    stream = TDim.of(typed.find_symbol(symbol))
+    dims = list(facts[0].shape)
+    if dims.count(stream) != 1:
+        return False
+    dims.remove(stream)
+    return all(dim == 1 for dim in dims)
+
+
+def compile_model(model: PulsedModel, backend: str) -> Program:
+    """A program, with a bar while kernels are compiled for the first time. Raises CompileError."""
+    with progress("compiling kernels, once on this machine") as advance:
+        return model.compile(backend, lambda kernel, done, total: advance(done, total))
+
+
+def port_row(port: Port) -> list[str]:
+    """A port for a table: name, shape, type, axis, delay, rate, length."""
+    form = str(port).partition(": ")[2].split(", ")[0]
+    if port.axis is None:
+        return [port.name, form, "no stream", "", "", ""]
+    if not port.streams:
+        return [port.name, form, str(port.axis), "at the end", "0", str(port.length)]
+    return [port.name, form, str(port.axis), str(port.delay), str(port.rate), str(port.length)]

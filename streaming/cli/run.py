@@ -1,0 +1,270 @@
+"""pulse run: a file through a model."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.console import duration, print_json, print_pairs, progress, stderr
+
+if TYPE_CHECKING:
+    from pulse.program.program import Program
+    from streaming.cli.model import Opened
+    from streaming.files import FileRun
+
+SOUNDS = (".wav", ".flac", ".ogg")
+
+
+def run(
+    model: options.ModelPath = None,
+    source: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(
+            metavar="[IN]",
+            help="Sound, or .npy/.npz; the built-in noisy sound by default.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Argument(
+            metavar="[OUT]",
+            help="Sound, or .npy/.csv for other frames; beside you by default.",
+            show_default=False,
+        ),
+    ] = None,
+    pulse: options.Pulse = None,
+    symbol: options.SymbolName = None,
+    rate: options.Rate = None,
+    channel: Annotated[
+        str,
+        typer.Option(
+            "--channel", help="mix: the mean; a number: that one; each: one stream for every channel."
+        ),
+    ] = "mix",
+    output: Annotated[
+        str | None,
+        typer.Option("--output", help="The output to write, where there are several.", show_default=False),
+    ] = None,
+    inputs: options.Inputs = None,
+    backend: options.Backend = "numba",
+    json: options.AsJson = False,
+) -> None:
+    """Run a file through a model in pulses, as a live stream would be, and measure every chunk.
+
+    Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay is cut
+    off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse run[/cyan]                                       the built-in model on the built-in sound
+
+      [cyan]pulse run noisy.wav quiet.wav[/cyan]                   the built-in model on your sound
+
+      [cyan]pulse run model.onnx in.flac out.wav --channel each[/cyan]
+
+      [cyan]pulse run vad.onnx in.wav speech.csv[/cyan]            probabilities with their times
+
+      [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are no sound
+    """
+    from pulse.errors import InputError
+    from streaming.builtin import noisy_path
+    from streaming.cli.model import compile_model, open_model
+
+    if model is not None and model.suffix.lower() in SOUNDS:
+        if target is not None:
+            raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
+        model, source, target = None, model, source
+    opened = open_model(model, symbol, inputs, rate)
+    source = source or noisy_path()
+    program = compile_model(opened.pulsed(pulse), backend)
+    deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
+    if source.suffix.lower() in (".npy", ".npz"):
+        report = _run_arrays(opened, program, source, target, output, deadline_s)
+    else:
+        report = _run_sound(opened, program, source, target, output, channel, deadline_s, model is None)
+    if json:
+        print_json(report)
+    else:
+        _print(report, opened)
+
+
+def _run_sound(
+    opened: "Opened",
+    program: "Program",
+    source: Path,
+    target: Path | None,
+    output: str | None,
+    channel: str,
+    deadline_s: float | None,
+    builtin: bool,
+) -> dict[str, Any]:
+    from pulse.errors import InputError
+    from streaming.audio import AudioReader, is_sound
+    from streaming.builtin import noisy_path
+    from streaming.channels import Channels
+    from streaming.files import audio_input, audio_output, stream_sound
+
+    choice = Channels.parse(channel)
+    port = audio_input(program)
+    if port is None or opened.rate_hz is None:
+        forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
+        raise InputError(f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz")
+    chosen = _output(program, output, lambda candidate: audio_output(candidate, port))
+    sound = audio_output(chosen, port)
+    target = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
+    if is_sound(target) and not sound:
+        raise InputError(
+            f"{target}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
+        )
+    _refuse_same(source, target)
+    with AudioReader(source) as reader, progress(f"{source.name} -> {target.name}") as advance:
+        result = stream_sound(program, reader, target, opened.rate_hz, chosen, choice, deadline_s, advance)
+        about = {
+            "file_rate_hz": reader.rate_hz,
+            "file_channels": reader.channels,
+            "channel": channel,
+            "duration_s": reader.duration_s,
+        }
+    report = _report(opened, program, source, target, [chosen.name], result) | about
+    if source == noisy_path() and is_sound(target):
+        report |= _snr(target)
+    return report
+
+
+def _run_arrays(
+    opened: "Opened",
+    program: "Program",
+    source: Path,
+    target: Path | None,
+    output: str | None,
+    deadline_s: float | None,
+) -> dict[str, Any]:
+    from streaming.files import stream_arrays
+    from streaming.frames import read_arrays
+
+    arrays = read_arrays(source, [port.name for port in program.inputs])
+    chosen = _output(program, output, lambda candidate: candidate.streams)
+    target = target or Path(f"{opened.title}-out.npy")
+    _refuse_same(source, target)
+    with progress(f"{source.name} -> {target.name}") as advance:
+        result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
+    report = _report(opened, program, source, target, [chosen.name], result)
+    if opened.rate_hz is not None:
+        report["duration_s"] = result.frames / opened.rate_hz
+    return report
+
+
+def _output(program: "Program", name: str | None, suits: Any) -> Any:
+    """The output of that name, else the first that suits, else the first one. Raises InputError."""
+    from pulse.errors import InputError
+
+    if name is None:
+        return next(filter(suits, program.outputs), program.outputs[0])
+    for port in program.outputs:
+        if port.name == name:
+            return port
+    raise InputError(
+        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
+    )
+
+
+def _refuse_same(source: Path, target: Path) -> None:
+    from pulse.errors import InputError
+
+    if target.exists() and source.exists() and target.samefile(source):
+        raise InputError(f"{target}: is the input; write to another file")
+
+
+def _report(
+    opened: "Opened", program: "Program", source: Path, target: Path, outputs: list[str], result: "FileRun"
+) -> dict[str, Any]:
+    computed_s = result.latency.mean_s * result.latency.count
+    sound_s = None if opened.rate_hz is None else result.frames * result.streams / opened.rate_hz
+    return {
+        "model": opened.title,
+        "input": str(source),
+        "output": str(target),
+        "backend": program.backend,
+        "rate_hz": opened.rate_hz,
+        "rate_from": opened.rate_from,
+        "pulse_frames": program.pulse,
+        "pulse_ms": opened.milliseconds(program.pulse),
+        "delays": [opened.delay(program.model.port(name), program.pulse) for name in outputs],
+        "frames": result.frames,
+        "streams": result.streams,
+        "clipped_samples": result.clipped,
+        "elapsed_s": result.elapsed_s,
+        "compute_s": computed_s,
+        "real_time_factor": computed_s / sound_s if sound_s else None,
+        "latency": result.latency.as_dict(),
+    }
+
+
+def _snr(target: Path) -> dict[str, float]:
+    """How near the built-in sound and what became of it are to the clean one."""
+    import numpy as np
+    import soundfile
+
+    from streaming.builtin import clean_path, noisy_path
+
+    clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
+
+    def snr_db(sound: Any) -> float:
+        return float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2)))
+
+    return {"snr_before_db": snr_db(noisy), "snr_after_db": snr_db(after)}
+
+
+def _print(report: dict[str, Any], opened: "Opened") -> None:
+    latency = report["latency"]
+    files = f"{report['input']} -> {report['output']}"
+    if "file_rate_hz" in report:
+        channels = report["file_channels"]
+        heard = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
+        choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
+        files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice})"
+    pairs = [
+        ("model", f"{report['model']}, {report['backend']}"),
+        ("file", files),
+        ("rate", opened.rate_text()),
+    ]
+    pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
+    for delay in report["delays"]:
+        own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
+        ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
+        pairs.append(("delay", f"{total:g} frames{ms}: {own:g} of the model + {fill} until a pulse is full"))
+    pairs.append(("", "(algorithmic: without computing, devices and the resampler; cut off in the file)"))
+    if report["real_time_factor"]:
+        factor = report["real_time_factor"]
+        pairs.append(
+            (
+                "speed",
+                f"real-time factor {factor:.4f}, {1 / factor:.0f} times as fast as the sound, model alone",
+            )
+        )
+    times = ", ".join(
+        f"{name} {duration(latency[key] / 1e6)}"
+        for name, key in (
+            ("p50", "p50_us"),
+            ("p90", "p90_us"),
+            ("p99", "p99_us"),
+            ("p99.9", "p999_us"),
+            ("max", "max_us"),
+        )
+    )
+    pairs.append(("each chunk", times))
+    if latency["deadline_us"] is not None:
+        limit = duration(latency["deadline_us"] / 1e6)
+        pairs.append(("deadline", f"{limit} a chunk, missed by {latency['missed']} of {latency['count']}"))
+    if "snr_before_db" in report:
+        pairs.append(
+            ("SNR", f"{report['snr_before_db']:.1f} dB before, {report['snr_after_db']:.1f} dB after")
+        )
+    print_pairs(pairs)
+    if report["clipped_samples"]:
+        stderr().print(
+            f"warning: {report['clipped_samples']} samples beyond -1..1 were clipped; a float WAV as input keeps them",
+            style="yellow",
+        )
