@@ -66,9 +66,14 @@ class Session:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
         return max(int(queue.held / queue.port.rate) for queue in self._inputs.values())
 
+    @property
+    def pulses(self) -> int:
+        """Pulses run."""
+        return self._state.clock.pulse
+
     def statistics(self) -> Statistics:
         """The counters as they are now."""
-        return Statistics(self.frames_in, self.pending_frames, self._state.clock.pulse, dict(self._sent))
+        return Statistics(self.frames_in, self.pending_frames, self.pulses, dict(self._sent))
 
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Take more of the stream.
@@ -83,7 +88,7 @@ class Session:
             self._inputs[name].feed(block)
             self._received[name] += block.shape[self._inputs[name].axis]
         pulses = min(queue.held // queue.frames for queue in self._inputs.values())
-        outputs = _Outputs(self._streaming, self._final, self._state.clock.pulse, pulses)
+        outputs = _Outputs(self._streaming, self._final, self.pulses, pulses)
         for _ in range(pulses):
             outputs.add(self._state.step({name: queue.take() for name, queue in self._inputs.items()}))
         for name in blocks:
@@ -108,7 +113,7 @@ class Session:
         if self._final and self.program.steps(self.frames_in) == 0:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
-        done = self._state.clock.pulse
+        done = self.pulses
         results = self._state.flush({name: queue.rest() for name, queue in self._inputs.items()}, fill)
         self._flushed = True
         outputs = _Outputs(self._streaming, self._final, done, len(results))

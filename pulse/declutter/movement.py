@@ -81,5 +81,9 @@ MOVEMENT = (
         _there_and_back,
     ),
     Rule("two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes),
-    Rule("two_slices", "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x", _two_slices),
+    Rule(
+        "two_slices",
+        "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x; both must be as long",
+        _two_slices,
+    ),
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, DType, TypedFact
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
 
@@ -48,7 +48,7 @@ def pad_spatial(x: Array, pads: Pads, env: Env, fill: float = 0.0) -> Array:
     return np.pad(x, [(0, 0)] * (x.ndim - len(pads)) + amounts, constant_values=fill)
 
 
-def matrix_type(x: Array) -> np.dtype[np.float64] | np.dtype[np.generic]:
+def matrix_type(x: Array) -> DType:
     """The type in which the oracle sums: wide for floats."""
     return np.dtype(np.float64) if np.issubdtype(x.dtype, np.floating) else x.dtype
 
@@ -198,7 +198,7 @@ class ConvTranspose(Op):
         groups, per_group = self.group, w.shape[1]
         grouped = x.astype(wide, copy=False).reshape(x.shape[0], groups, -1, math.prod(sizes))
         matrix = w.astype(wide, copy=False).reshape(groups, -1, per_group * math.prod(kernel))
-        columns = np.einsum("ngci,gco->ngoi", grouped, matrix, optimize=True)
+        columns = np.matmul(matrix.transpose(0, 2, 1), grouped)
         columns = columns.reshape(x.shape[0], groups * per_group, *kernel, *sizes)
         y = np.zeros(
             (x.shape[0], groups * per_group, *(max(size, span) for size, span in zip(full, spans))), wide

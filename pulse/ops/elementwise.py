@@ -29,7 +29,6 @@ class Row:
     run: Callable[..., Any]
     result: Result = "same"
     symbolic: Callable[..., Any] | None = None
-    params: int = 0
 
 
 def _sigmoid(x: Array) -> Array:
@@ -97,70 +96,97 @@ def _fold(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     return apply
 
 
+Unary = Callable[[Array], Array]
+Binary = Callable[[Array, Array], Array]
+
+
+def one(run: Unary, result: Result = "same", symbolic: Unary | None = None) -> Row:
+    """A function of one tensor."""
+    return Row(1, run, result, symbolic)
+
+
+def one_and_param(run: Callable[[Array, float], Array]) -> Row:
+    """A function of one tensor and a number."""
+    return Row(1, run)
+
+
+def one_and_params(run: Callable[[Array, float, float], Array]) -> Row:
+    """A function of one tensor and two numbers."""
+    return Row(1, run)
+
+
+def two(run: Binary, result: Result = "same", symbolic: Binary | None = None) -> Row:
+    """A function of two tensors."""
+    return Row(2, run, result, symbolic)
+
+
+def several(run: Callable[..., Array], symbolic: Callable[..., Array] | None = None) -> Row:
+    """A function of any number of tensors."""
+    return Row(-1, run, "same", symbolic)
+
+
 ELEMENTWISE: dict[str, Row] = {
-    "add": Row(2, np.add, symbolic=np.add),
-    "sub": Row(2, np.subtract, symbolic=np.subtract),
-    "mul": Row(2, np.multiply, symbolic=np.multiply),
-    "div": Row(2, _divide, symbolic=_symbolic_divide),
-    "pow": Row(2, lambda x, y: np.power(x, y).astype(x.dtype)),
-    "mod": Row(2, np.mod, symbolic=np.mod),
-    "fmod": Row(2, np.fmod),
-    "min": Row(-1, _fold(np.minimum), symbolic=_pairwise(dim_min)),
-    "max": Row(-1, _fold(np.maximum), symbolic=_pairwise(dim_max)),
-    "sum": Row(-1, _fold(np.add), symbolic=_fold(np.add)),
-    "mean": Row(-1, lambda *xs: _fold(np.add)(*xs) / len(xs)),
-    "prelu": Row(2, lambda x, slope: np.where(x < 0, x * slope, x)),
-    "abs": Row(1, np.abs),
-    "neg": Row(1, np.negative, symbolic=np.negative),
-    "exp": Row(1, np.exp),
-    "log": Row(1, np.log),
-    "sqrt": Row(1, np.sqrt),
-    "reciprocal": Row(1, lambda x: 1 / x),
-    "floor": Row(1, np.floor),
-    "ceil": Row(1, np.ceil),
-    "round": Row(1, np.rint),
-    "sign": Row(1, np.sign),
-    "sin": Row(1, np.sin),
-    "cos": Row(1, np.cos),
-    "tan": Row(1, np.tan),
-    "asin": Row(1, np.arcsin),
-    "acos": Row(1, np.arccos),
-    "atan": Row(1, np.arctan),
-    "sinh": Row(1, np.sinh),
-    "cosh": Row(1, np.cosh),
-    "asinh": Row(1, np.arcsinh),
-    "acosh": Row(1, np.arccosh),
-    "atanh": Row(1, np.arctanh),
-    "erf": Row(1, _erf_like),
-    "relu": Row(1, lambda x: np.maximum(x, 0)),
-    "leaky_relu": Row(1, lambda x, alpha: np.where(x < 0, x * alpha, x), params=1),
-    "thresholded_relu": Row(1, lambda x, alpha: np.where(x > alpha, x, 0), params=1),
-    "elu": Row(1, lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x), params=1),
-    "celu": Row(
-        1, lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a)), params=1
+    "add": two(np.add, symbolic=np.add),
+    "sub": two(np.subtract, symbolic=np.subtract),
+    "mul": two(np.multiply, symbolic=np.multiply),
+    "div": two(_divide, symbolic=_symbolic_divide),
+    "pow": two(lambda x, y: np.power(x, y).astype(x.dtype)),
+    "mod": two(np.mod, symbolic=np.mod),
+    "fmod": two(np.fmod),
+    "min": several(_fold(np.minimum), symbolic=_pairwise(dim_min)),
+    "max": several(_fold(np.maximum), symbolic=_pairwise(dim_max)),
+    "sum": several(_fold(np.add), symbolic=_fold(np.add)),
+    "mean": several(lambda *xs: _fold(np.add)(*xs) / len(xs)),
+    "prelu": two(lambda x, slope: np.where(x < 0, x * slope, x)),
+    "abs": one(np.abs),
+    "neg": one(np.negative, symbolic=np.negative),
+    "exp": one(np.exp),
+    "log": one(np.log),
+    "sqrt": one(np.sqrt),
+    "reciprocal": one(lambda x: 1 / x),
+    "floor": one(np.floor),
+    "ceil": one(np.ceil),
+    "round": one(np.rint),
+    "sign": one(np.sign),
+    "sin": one(np.sin),
+    "cos": one(np.cos),
+    "tan": one(np.tan),
+    "asin": one(np.arcsin),
+    "acos": one(np.arccos),
+    "atan": one(np.arctan),
+    "sinh": one(np.sinh),
+    "cosh": one(np.cosh),
+    "asinh": one(np.arcsinh),
+    "acosh": one(np.arccosh),
+    "atanh": one(np.arctanh),
+    "erf": one(_erf_like),
+    "relu": one(lambda x: np.maximum(x, 0)),
+    "leaky_relu": one_and_param(lambda x, alpha: np.where(x < 0, x * alpha, x)),
+    "thresholded_relu": one_and_param(lambda x, alpha: np.where(x > alpha, x, 0)),
+    "elu": one_and_param(lambda x, alpha: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x)),
+    "celu": one_and_param(lambda x, a: np.maximum(x, 0) + np.minimum(0, a * np.expm1(np.minimum(x, 0) / a))),
+    "selu": one_and_params(
+        lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
     ),
-    "selu": Row(
-        1, lambda x, alpha, gamma: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))), params=2
-    ),
-    "gelu": Row(1, _gelu, params=1),
-    "sigmoid": Row(1, _sigmoid),
-    "hard_sigmoid": Row(1, lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1), params=2),
-    "hard_swish": Row(1, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
-    "swish": Row(1, lambda x, alpha: x * _sigmoid(alpha * x), params=1),
-    "tanh": Row(1, np.tanh),
-    "softplus": Row(1, _softplus),
-    "softsign": Row(1, lambda x: x / (1 + np.abs(x))),
-    "mish": Row(1, lambda x: x * np.tanh(_softplus(x))),
-    "and": Row(2, np.logical_and, "bool"),
-    "or": Row(2, np.logical_or, "bool"),
-    "xor": Row(2, np.logical_xor, "bool"),
-    "not": Row(1, np.logical_not, "bool"),
-    "isnan": Row(1, np.isnan, "bool"),
-    "equal": Row(2, np.equal, "bool", _proven("prove_eq")),
-    "greater": Row(2, np.greater, "bool", _proven("prove_gt")),
-    "greater_equal": Row(2, np.greater_equal, "bool", _proven("prove_ge")),
-    "less": Row(2, np.less, "bool", _proven("prove_lt")),
-    "less_equal": Row(2, np.less_equal, "bool", _proven("prove_le")),
+    "gelu": one_and_param(_gelu),
+    "sigmoid": one(_sigmoid),
+    "hard_sigmoid": one_and_params(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1)),
+    "hard_swish": one(lambda x: x * np.clip(x / 6 + 0.5, 0, 1)),
+    "swish": one_and_param(lambda x, alpha: x * _sigmoid(alpha * x)),
+    "tanh": one(np.tanh),
+    "softplus": one(_softplus),
+    "softsign": one(lambda x: x / (1 + np.abs(x))),
+    "mish": one(lambda x: x * np.tanh(_softplus(x))),
+    "and": two(np.logical_and, "bool"),
+    "or": two(np.logical_or, "bool"),
+    "xor": two(np.logical_xor, "bool"),
+    "not": one(np.logical_not, "bool"),
+    "isnan": one(np.isnan, "bool"),
+    "equal": two(np.equal, "bool", _proven("prove_eq")),
+    "greater": two(np.greater, "bool", _proven("prove_gt")),
+    "greater_equal": two(np.greater_equal, "bool", _proven("prove_ge")),
+    "less": two(np.less, "bool", _proven("prove_lt")),
+    "less_equal": two(np.less_equal, "bool", _proven("prove_le")),
     "where": Row(3, np.where, symbolic=_symbolic_where),
 }
 

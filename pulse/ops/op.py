@@ -65,6 +65,15 @@ def unify(left: TDim, right: TDim, what: str) -> TDim:
     return min(left, right, key=lambda dim: len(str(dim)))
 
 
+def require_at_least(dim: TDim, least: TDim, what: str) -> None:
+    """Demand a size; an assumption of the scope where it depends on a length. Raises FactError where it never is."""
+    proof = dim.prove_ge(least)
+    if proof.no:
+        raise FactError(f"{what}: needs at least {least}, got {dim}")
+    if proof.unknown:
+        next(iter(dim.symbols | least.symbols)).scope.assume(f"{dim} >= {least}")
+
+
 def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
     """The shape that numpy broadcasting gives. Raises FactError."""
     rank = max(len(shape) for shape in shapes)

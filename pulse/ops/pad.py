@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pulse.dim import TDim, dim_max
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, pads_text, without_pad
-from pulse.ops.op import Env, Op, dims_value
+from pulse.ops.op import Env, Op, dims_value, require_at_least
 from pulse.ops.relation import Ends, PadMode, Pointwise, Relation, Window
 
 
@@ -20,6 +21,7 @@ class Pad(Op):
     Output   y [before + X + after ...]; new frames are ``fill``, the nearest frame (edge), or the mirrored ones
              (reflect, which does not repeat the frame at the border)
     Stream   ends on the stream axis, pointwise on the others
+    Raises   FactError: too short to be mirrored; where that depends on the length it becomes an assumption
     Source   ONNX Pad-21
     """
 
@@ -31,6 +33,10 @@ class Pad(Op):
         (x,) = inputs
         if len(self.pads) != x.rank:
             raise FactError(f"{len(self.pads)} pairs of pads for rank {x.rank}")
+        for axis, (dim, (before, after)) in enumerate(zip(x.shape, self.pads)):
+            if (before, after) != (0, 0) and self.mode != "constant":
+                least = TDim.of(1) if self.mode == "edge" else dim_max(before, after) + 1
+                require_at_least(dim, least, f"{self.mode} padding {before}:{after} of axis {axis}")
         return [TypedFact(x.dtype, tuple(b + dim + a for dim, (b, a) in zip(x.shape, self.pads)))]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:

@@ -43,7 +43,8 @@ class Slice(Op):
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
         start, end = self.start.eval(env), self.end.eval(env)
-        index = slice(start, end if end >= 0 else None, self.step)
+        stop = max(end, 0) if self.step > 0 else None if end < 0 else end
+        index = slice(start, stop, self.step)
         return [x[(slice(None),) * self.axis + (index,)]]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:

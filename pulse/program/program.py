@@ -33,6 +33,8 @@ class Program(ABC):
         )
         self.fingerprint = hashlib.blake2b(described.encode(), digest_size=16).digest()
         """Tells snapshots of another model or pulse apart."""
+        self.limit = longest(model)
+        """The most frames of the symbol that the model takes, None where there is no limit."""
 
     @property
     @abstractmethod
@@ -77,8 +79,9 @@ class State(ABC):
     def _clear(self) -> None:
         """Back to the state before the first pulse."""
 
+    @abstractmethod
     def _ended(self) -> None:
-        """Take note that the stream's end is known."""
+        """Take note that the clock knows the stream's end."""
 
     @abstractmethod
     def _save(self) -> bytes:
@@ -97,6 +100,7 @@ class State(ABC):
         Raises   InputError: names, shape or dtype differ; the state is then unchanged
         """
         checked = self._checked(feed)
+        self._check_limit()
         result = self._run(checked)
         self.clock.pulse += 1
         return result
@@ -145,6 +149,14 @@ class State(ABC):
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+
+    def _check_limit(self) -> None:
+        limit, frames = self.program.limit, (self.clock.pulse + 1) * self.program.pulse
+        if limit is not None and self.clock.end is None and frames > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
+                f"make it {frames}: flush and reset before it"
+            )
 
     def _check_length(self, end: int) -> None:
         env = {self.program.model.symbol: end}
@@ -213,6 +225,30 @@ class State(ABC):
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
                 raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
         return checked
+
+
+def longest(model: PulsedModel) -> int | None:
+    """The most frames that satisfy what the model assumes of its length, None where there is no limit.
+
+    An assumption may hold for some remainders only, so each length stands for the 64 from it on.
+    """
+    symbol = model.symbol
+    tests = [test for test in model.typed.scope.assumptions if test.symbols <= {symbol}]
+
+    def fits(length: int) -> bool:
+        return all(test.eval({symbol: length}) for test in tests)
+
+    def near(length: int) -> bool:
+        return any(fits(length + more) for more in range(64))
+
+    beyond = 1 << 40
+    if not tests or near(beyond):
+        return None
+    inside = next((length for length in (1 << power for power in range(40)) if near(length)), 0)
+    while beyond - inside > 1:
+        middle = (inside + beyond) // 2
+        inside, beyond = (middle, beyond) if near(middle) else (inside, middle)
+    return max((length for length in range(inside, inside + 64) if fits(length)), default=0)
 
 
 def _as(fill: float, port: Port) -> Any:

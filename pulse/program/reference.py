@@ -68,6 +68,9 @@ class ReferenceState(State):
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
 
+    def _ended(self) -> None:
+        """Every op looks at the clock itself."""
+
     def _save(self) -> bytes:
         return b"".join(array.tobytes() for arrays in self._memory.values() for array in arrays)
 

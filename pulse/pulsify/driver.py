@@ -76,7 +76,7 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
         streams = [
             wiring.delayed(wire, -int(-latest * wire.fact.rate // 1), name)
-            if wire in moving and isinstance(wire, Stream)
+            if isinstance(wire, Stream) and wire.fact.rate > 0
             else wire
             for name, wire in zip(graph.output_names, streams)
         ]

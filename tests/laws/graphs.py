@@ -1,8 +1,8 @@
 """Random typed models: small graphs over wires [1, C, L] with L a function of the length T of the input.
 
 ``random_model(rng, depth, steps)`` is a function of the generator's seed. ``STEPS`` names what it may add;
-leave names out to get models that suit a test. Constants are often 0 or 1, and many steps change nothing: what is
-random here is meant to be simplified.
+leave names out to get models that suit a test. Constants are often 0 or 1, and many steps change nothing:
+what is random here is meant to be simplified.
 """
 
 from collections.abc import Callable, Sequence
@@ -365,6 +365,7 @@ def random_model(
     """
     scope = SymbolScope()
     symbol = TDim.of(scope.symbol("T"))
+    scope.assume("T >= 0")
     graph: TypedGraph = Graph()
     fact = TypedFact(np.dtype(np.float32), (ONE, TDim.of(int(rng.integers(1, 5))), symbol))
     graph.inputs = graph.add("x", Source(fact), (), [fact])
@@ -377,10 +378,11 @@ def random_model(
 
 
 def shortest(model: TypedModel) -> int:
-    """The smallest T at which each wire has a frame."""
+    """The smallest T that the model allows and at which each wire has a frame."""
     (symbol,) = model.symbols
     facts = [model.graph.fact(outlet) for outlet in model.graph.wires()]
     dims = {dim for fact in facts for dim in fact.shape if not dim.is_const}
+    dims |= set(model.scope.assumptions)
     return next(length for length in range(1, 1000) if all(dim.eval({symbol: length}) >= 1 for dim in dims))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import lower_builtin
 from numba.core.typing.templates import signature
+from numba.extending import lower_builtin
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.pointer_lowering import PointerType, at_pointer, typed

@@ -21,6 +21,7 @@ class Small:
 
     def __init__(self, shape: str = "1,4,T,f32") -> None:
         self.scope = SymbolScope()
+        self.scope.assume("T >= 0")
         self.graph: TypedGraph = Graph()
         self.x = self.source("x", shape)
 

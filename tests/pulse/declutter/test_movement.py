@@ -113,3 +113,10 @@ def test_an_expand_that_gives_the_size_stays() -> None:
     wide = small.add("wide", Expand((ONE, FOUR, small.dim("T"))), row)
     y = small.add("y", Elementwise("add"), wide, row)
     assert ops(lean(small.model(small.x, y))[0]) == ["Expand", "add"]
+
+
+def test_a_slice_beyond_the_end_of_the_first_one_stays() -> None:
+    small = Small()
+    first = small.add("a", Slice(2, ONE, TDim.of(3)), small.x)
+    second = small.add("b", Slice(2, ONE, small.dim("T")), first)
+    assert ops(lean(small.model(second))[0]) == ["Slice"] * 2

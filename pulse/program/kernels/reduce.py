@@ -1,0 +1,221 @@
+"""Sums, products and extremes of float32, and where the extremes are."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
+from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.simd import (
+    LANES,
+    vadd,
+    vindex,
+    vload,
+    vload_part,
+    vlt,
+    vmax,
+    vmax_across,
+    vmin,
+    vmin_across,
+    vmul,
+    vselect,
+    vsplat,
+    vstore,
+    vstore_part,
+    vsum,
+)
+
+SUM, MAX, MIN, PROD = range(4)
+INFINITY = np.float32(np.inf)
+Combine = Callable[[Any, Any], Any]
+Reduced = Callable[[Pointer, int, int], Any]
+
+
+@device
+def add(a: Any, b: Any) -> Any:
+    """The sum of two numbers."""
+    return a + b
+
+
+@device
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two numbers, NaN where one is."""
+    return b if b > a or b != b else a
+
+
+@device
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two numbers, NaN where one is."""
+    return b if b < a or b != b else a
+
+
+def pooling(combine: Combine, neutral: Any) -> Callable[..., None]:
+    """The loops of ``pool`` for one kind."""
+    many = 4 * LANES
+
+    @device
+    def loops(
+        x: Pointer,
+        y: Pointer,
+        rows: int,
+        rows_x: Pointer,
+        rows_y: Pointer,
+        taps_count: int,
+        taps: Pointer,
+        channels: int,
+        scale: Any,
+    ) -> None:
+        for m in range(rows):
+            source, target = x + rows_x[m], y + rows_y[m]
+            c = 0
+            while c + many <= channels:
+                r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
+                for t in range(taps_count):
+                    p = source + (taps[t] + c)
+                    r0 = combine(r0, vload(p, 0))
+                    r1 = combine(r1, vload(p, LANES))
+                    r2 = combine(r2, vload(p, 2 * LANES))
+                    r3 = combine(r3, vload(p, 3 * LANES))
+                vstore(target, c, r0 * scale)
+                vstore(target, c + LANES, r1 * scale)
+                vstore(target, c + 2 * LANES, r2 * scale)
+                vstore(target, c + 3 * LANES, r3 * scale)
+                c += many
+            while c < channels:
+                rest = channels - c
+                r = vsplat(neutral)
+                for t in range(taps_count):
+                    r = combine(r, vload_part(source, taps[t] + c, rest))
+                vstore_part(target, c, rest, r * scale)
+                c += LANES
+
+    return loops
+
+
+pool_sum = pooling(vadd, np.float32(0))
+pool_max = pooling(vmax, -INFINITY)
+pool_min = pooling(vmin, INFINITY)
+pool_prod = pooling(vmul, np.float32(1))
+
+
+@kernel
+def pool(row: Row, bases: Bases) -> None:
+    """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
+
+    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), T, taps (operand, int64), C, kind (0 sum,
+    1 max, 2 min, 3 product), scale (real). Of no taps: 0, -inf, inf, 1 (times scale).
+    """
+    x, y, rows = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+    rows_x, rows_y, taps_count, taps = (
+        i64(row, bases, 3),
+        i64(row, bases, 4),
+        number(row, 5),
+        i64(row, bases, 6),
+    )
+    channels, kind, scale = number(row, 7), number(row, 8), real(row, 9)
+    if kind == SUM:
+        pool_sum(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    elif kind == MAX:
+        pool_max(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    elif kind == MIN:
+        pool_min(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+    else:
+        pool_prod(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
+
+
+def reducing(combine: Combine, combine_lanes: Combine, across: Callable[[Any], Any], neutral: Any) -> Reduced:
+    """The reduction of ``count`` elements that are ``stride`` apart, for one kind."""
+    many = 4 * LANES
+
+    @device
+    def contiguous(x: Pointer, count: int) -> Any:
+        r0, r1, r2, r3 = vsplat(neutral), vsplat(neutral), vsplat(neutral), vsplat(neutral)
+        i = 0
+        while i + many <= count:
+            r0 = combine_lanes(r0, vload(x, i))
+            r1 = combine_lanes(r1, vload(x, i + LANES))
+            r2 = combine_lanes(r2, vload(x, i + 2 * LANES))
+            r3 = combine_lanes(r3, vload(x, i + 3 * LANES))
+            i += many
+        while i < count:
+            rest = count - i
+            known = vlt(vindex(), vsplat(rest))
+            r0 = combine_lanes(r0, vselect(known, vload_part(x, i, min(rest, LANES)), vsplat(neutral)))
+            i += LANES
+        return across(combine_lanes(combine_lanes(r0, r1), combine_lanes(r2, r3)))
+
+    @device
+    def reduced(x: Pointer, count: int, stride: int) -> Any:
+        if stride == 1:
+            return float(contiguous(x, count))
+        r = float(neutral)
+        for i in range(count):
+            r = combine(r, x[i * stride])
+        return r
+
+    return reduced
+
+
+reduced_sum = reducing(add, vadd, vsum, np.float32(0))
+reduced_max = reducing(larger, vmax, vmax_across, -INFINITY)
+reduced_min = reducing(smaller, vmin, vmin_across, INFINITY)
+
+
+@device
+def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
+    """The product of ``count`` elements that are ``stride`` apart."""
+    r = 1.0
+    for i in range(count):
+        r *= x[i * stride]
+    return r
+
+
+@kernel
+def reduce_rows(row: Row, bases: Bases) -> None:
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M.
+
+    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (0 sum, 1 max, 2 min,
+    3 product), scale (real). Of no elements: 0, -inf, inf, 1 (times scale).
+    """
+    x, y, rows = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+    rows_x, rows_y, count, stride = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
+    kind, scale = number(row, 7), real(row, 8)
+    for m in range(rows):
+        p = x + rows_x[m]
+        if kind == SUM:
+            result = reduced_sum(p, count, stride)
+        elif kind == MAX:
+            result = reduced_max(p, count, stride)
+        elif kind == MIN:
+            result = reduced_min(p, count, stride)
+        else:
+            result = reduced_prod(p, count, stride)
+        y[rows_y[m]] = result * scale
+
+
+@device
+def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
+    """The first or last index of a value (a NaN matches any NaN); 0 of no elements."""
+    for k in range(count):
+        i = count - 1 - k if last else k
+        v = x[i * stride]
+        if v == value or (v != v and value != value):
+            return i
+    return 0
+
+
+@kernel
+def arg_rows(row: Row, bases: Bases) -> None:
+    """``y[rows_y[m]]`` = the r < R of the largest or smallest ``x[rows_x[m] + r*stride]``, m < M; y is int64.
+
+    Of equal ones the first or the last; NaN goes before all numbers.
+    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (1 max, 2 min), last (0, 1).
+    """
+    x, y, rows = f32(row, bases, 0), i64(row, bases, 1), number(row, 2)
+    rows_x, rows_y, count, stride = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
+    kind, last = number(row, 7), number(row, 8)
+    for m in range(rows):
+        p = x + rows_x[m]
+        best = reduced_max(p, count, stride) if kind == MAX else reduced_min(p, count, stride)
+        y[rows_y[m]] = place_of(p, count, stride, best, last)

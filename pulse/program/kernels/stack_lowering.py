@@ -1,0 +1,53 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""What ``stack`` means to numba: one alloca at the entry of the kernel, aligned to a cache line."""
+
+import operator
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import signature
+from numba.extending import intrinsic, overload
+
+from pulse.program.kernels import stack
+from pulse.program.kernels.pointer_lowering import INT64, PointerType, typed
+
+LINE = 64  # bytes
+POINTERS = PointerType(PointerType(types.float32))
+
+
+def _lower(function: Callable, element: types.Type) -> None:
+    result = PointerType(element)
+
+    @intrinsic(prefer_literal=True)
+    def reserve(typingctx, count):
+        if not isinstance(count, types.IntegerLiteral):
+            return None
+        size = count.literal_value
+
+        def build(context, builder, sig, args):
+            data = context.data_model_manager[element].get_data_type()
+            memory = cgutils.alloca_once(builder, ir.ArrayType(data, size))
+            memory.align = LINE
+            return builder.bitcast(memory, ir.PointerType(data))
+
+        return result(count), build
+
+    @overload(function, inline="always")
+    def _reserve(count):
+        return lambda count: reserve(count)
+
+
+_lower(stack.stack_f32, types.float32)
+_lower(stack.stack_f64, types.float64)
+_lower(stack.stack_i64, types.int64)
+_lower(stack.stack_pointers, PointerType(types.float32))
+
+typed(
+    operator.setitem,
+    lambda args: (
+        signature(types.none, POINTERS, types.int64, POINTERS.dtype)
+        if args[0] == POINTERS and isinstance(args[1], types.Integer) and args[2] == POINTERS.dtype
+        else None
+    ),
+)

@@ -1,0 +1,191 @@
+"""Functions of 16 float32 lanes: polynomials without branches.
+
+The errors are in ulp of the float32 result, the largest found in a dense sweep (tests/…/test_vmath.py checks
+them). NaN gives NaN everywhere; infinities give the limits. Results that are denormal may lose bits or be 0.
+"""
+
+from pulse.program.kernels.registry import device
+from pulse.program.kernels.simd import (
+    Lanes,
+    vabs,
+    vexp2i,
+    vexponent,
+    vfloor,
+    vfma,
+    vgt,
+    vlt,
+    vmantissa,
+    vmax,
+    vmin,
+    vnonzero,
+    vround,
+    vselect,
+    vsplat,
+    vtoint,
+)
+
+INFINITY = float("inf")
+LOG2_E = 1.44269504
+LN2_HIGH, LN2_LOW = 0.6931471824645996, -1.9046542121259336e-09
+LN2 = 0.6931471805599453
+TINY = 1.1754944e-38  # the smallest normal number
+TWO_OVER_PI = 0.636619772
+HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15
+
+
+@device
+def exp_fraction(r: Lanes) -> Lanes:
+    """exp(r) - 1 for |r| <= ln(2)/2."""
+    p = vfma(r, 0.00138825163, 0.00836654714)
+    p = vfma(p, r, 0.0416672007)
+    p = vfma(p, r, 0.166665434)
+    p = vfma(p, r, 0.499999981)
+    return vfma(p * r, r, r)
+
+
+@device
+def vexp(x: Lanes) -> Lanes:
+    """e**x; 2 ulp."""
+    x = vmin(vmax(x, -104.0), 89.0)
+    n = vround(x * LOG2_E)
+    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
+    half = vfloor(n * 0.5)
+    scale = vexp2i(half)
+    return vfma(p, scale, scale) * vexp2i(n - half)
+
+
+@device
+def vexpm1(x: Lanes) -> Lanes:
+    """e**x - 1; 2 ulp."""
+    x = vmin(vmax(x, -30.0), 89.0)
+    n = vround(x * LOG2_E)
+    p = exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, x)))
+    half = vfloor(n * 0.5)
+    rest = n - half
+    scale = vexp2i(half)
+    return vfma(p, scale, scale - vexp2i(-rest)) * vexp2i(rest)
+
+
+@device
+def vlog(x: Lanes) -> Lanes:
+    """The natural logarithm; 2 ulp. 0 gives -inf, less gives NaN."""
+    small = vlt(x, TINY)
+    scaled = vselect(small, x * 8388608.0, x)
+    e = vexponent(scaled) - vselect(small, vsplat(23.0), vsplat(0.0))
+    m = vmantissa(scaled)
+    upper = vgt(m, 1.41421354)
+    f = vselect(upper, m * 0.5, m) - 1.0
+    e = vselect(upper, e + 1.0, e)
+    p = vfma(f, 0.0674772876, -0.116775152)
+    p = vfma(p, f, 0.118886974)
+    p = vfma(p, f, -0.124053402)
+    p = vfma(p, f, 0.14219453)
+    p = vfma(p, f, -0.166680052)
+    p = vfma(p, f, 0.200021235)
+    p = vfma(p, f, -0.250000095)
+    p = vfma(p, f, 0.333333125)
+    square = f * f
+    p = vfma(p * f, square, vfma(square, -0.5, e * LN2_LOW))
+    y = vfma(e, LN2_HIGH, f + p)
+    y = vselect(vlt(x, INFINITY), y, x)  # inf and NaN are their own logarithm
+    return vselect(vgt(x, 0.0), y, vselect(vlt(x, 0.0), vsplat(float("nan")), vsplat(-INFINITY) + x))
+
+
+@device
+def log1p_unit(x: Lanes) -> Lanes:
+    """log(1 + x) for 0 <= x <= 1; 2 ulp."""
+    p = vfma(x, 0.00341728521, 0.238157629)
+    p = vfma(p, x, 1.06621864)
+    q = vfma(x, 0.0752873251, 0.687936476)
+    q = vfma(q, x, 1.56621851)
+    return x * vfma(p, x, 1.0) / vfma(q, x, 1.0)
+
+
+@device
+def vsoftplus(x: Lanes) -> Lanes:
+    """log(1 + e**x); 3 ulp."""
+    return vmax(x, 0.0) + log1p_unit(vexp(-vabs(x)))
+
+
+@device
+def vtanh(x: Lanes) -> Lanes:
+    """The hyperbolic tangent; 3 ulp."""
+    x = vmin(vmax(x, -9.02), 9.02)
+    z = x * x
+    p = vfma(z, -1.22034226e-11, 3.05849699e-08)
+    p = vfma(p, z, 2.80074392e-05)
+    p = vfma(p, z, 0.00386832684)
+    p = vfma(p, z, 0.136799144)
+    q = vfma(z, 1.28736515e-06, 0.000393862946)
+    q = vfma(q, z, 0.0272458355)
+    q = vfma(q, z, 0.470132464)
+    y = vfma(p * z, x, x) / vfma(q, z, 1.0)
+    return vmin(vmax(y, -1.0), 1.0)
+
+
+@device
+def vsigmoid(x: Lanes) -> Lanes:
+    """1 / (1 + e**-x); 3 ulp."""
+    return 1.0 / (vexp(-x) + 1.0)
+
+
+@device
+def vmish(x: Lanes) -> Lanes:
+    """x * tanh(log(1 + e**x)); 5 ulp."""
+    e = vexp(vmin(x, 30.0))
+    n = vfma(e, e, e + e)
+    return x * (n / (n + 2.0))
+
+
+@device
+def verf(x: Lanes) -> Lanes:
+    """The error function; 4 ulp."""
+    x = vmin(vmax(x, -3.93), 3.93)
+    z = x * x
+    p = vfma(z, -1.28579458e-08, 4.62005272e-06)
+    p = vfma(p, z, 0.000377167469)
+    p = vfma(p, z, 0.00384029739)
+    p = vfma(p, z, 0.0542547489)
+    p = vfma(p, z, 0.185147782)
+    p = vfma(p, z, 1.12837917)
+    q = vfma(z, 6.25008155e-05, 0.00130241032)
+    q = vfma(q, z, 0.0154348475)
+    q = vfma(q, z, 0.113886986)
+    q = vfma(q, z, 0.497416357)
+    y = x * (p / vfma(q, z, 1.0))
+    return vmin(vmax(y, -1.0), 1.0)
+
+
+@device
+def quarter_wave(x: Lanes, quarters: int) -> Lanes:
+    """sin(x + quarters * pi/2)."""
+    n = vround(x * TWO_OVER_PI)
+    r = vfma(n, -HALF_PI_3, vfma(n, -HALF_PI_2, vfma(n, -HALF_PI_1, x)))
+    z = r * r
+    s = vfma(z, -0.00019514632, 0.00833215605)
+    s = vfma(s, z, -0.166666545)
+    s = vfma(s * z, r, r)
+    c = vfma(z, 2.44324129e-05, -0.00138873099)
+    c = vfma(c, z, 0.0416666456)
+    c = vfma(c * z, z, vfma(z, -0.5, 1.0))
+    quadrant = vtoint(n) + quarters
+    y = vselect(vnonzero(quadrant & 1), c, s)
+    return vselect(vnonzero(quadrant & 2), -y, y)
+
+
+@device
+def vsin(x: Lanes) -> Lanes:
+    """The sine; up to 1e5 within 1.5e-7, and 2 ulp up to pi. Beyond 1e5 the error grows with x."""
+    return quarter_wave(x, 0)
+
+
+@device
+def vcos(x: Lanes) -> Lanes:
+    """The cosine; errors as of ``vsin``."""
+    return quarter_wave(x, 1)
+
+
+@device
+def vsign(x: Lanes) -> Lanes:
+    """-1, 0 or 1; NaN of NaN."""
+    return vselect(vgt(x, 0.0), vsplat(1.0), vselect(vlt(x, 0.0), vsplat(-1.0), x))

@@ -1,0 +1,137 @@
+"""The shared conformance cases: streamed equals onnxruntime's offline result, or is refused by name."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.errors import LoadError, PulseError
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.whole import run_whole
+from tests.shared import ROOT, shared
+
+LATER = {
+    "CumSum",
+    "DFT",
+    "GRU",
+    "GroupNormalization",
+    "InstanceNormalization",
+    "LSTM",
+    "RNN",
+    "Resize",
+    "STFT",
+    "TopK",
+}
+"""Operators that are not covered yet; a case that needs none of them must pass."""
+
+
+@cache
+def manifest() -> list[dict[str, Any]]:
+    """All cases, none where the shared material is missing."""
+    path = ROOT / "cases" / "manifest.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def chosen(what: str) -> list[Any]:
+    """The cases of one expectation, as parameters."""
+    found = [pytest.param(case, id=case["id"]) for case in manifest() if case["expect"]["do"] == what]
+    return found or [pytest.param(None, id="missing")]
+
+
+def loaded(case: dict[str, Any] | None) -> tuple[Path, pulse.api.Model]:
+    """The model of a case; skips where it needs operators of a later stage."""
+    folder = shared("cases")
+    assert case is not None
+    path = folder / case["file"]
+    operators = {node.op_type for node in onnx.load(path).graph.node}
+    try:
+        return path, pulse.load(path).analyse()
+    except LoadError as error:
+        missing = operators & LATER
+        assert missing, f"refused to load without need: {error}"
+        assert all(name in str(error) for name in missing)
+        pytest.skip(f"operators of a later stage: {', '.join(sorted(missing))}")
+
+
+def offline(path: Path, case: dict[str, Any]) -> Any:
+    """A function from feeds to the reference outputs, by name."""
+    model = onnx.load(path)
+    names = [output.name for output in model.graph.output]
+    if case.get("offline_reference") == "onnx.reference":
+        from onnx.reference import ReferenceEvaluator
+
+        evaluator = ReferenceEvaluator(model)
+        return lambda feeds: dict(zip(names, evaluator.run(None, feeds)))
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), options)
+    return lambda feeds: dict(zip(names, session.run(None, feeds)))
+
+
+def feeds_of(case: dict[str, Any], length: int) -> dict[str, Any]:
+    """Random inputs of one length."""
+    rng = np.random.default_rng(length)
+    feeds = {}
+    for entry in case["inputs"]:
+        shape = [length if isinstance(dim, str) else dim for dim in entry["shape"]]
+        floats = entry.get("dtype", "f32") == "f32"
+        feeds[entry["name"]] = (
+            rng.standard_normal(shape).astype(np.float32) if floats else rng.integers(0, 4, shape)
+        )
+    return feeds
+
+
+@pytest.mark.parametrize("case", chosen("match"))
+def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
+    """Every length, every frame, both backends, the padding of the last pulse NaN."""
+    path, typed = loaded(case)
+    assert case is not None
+    model = typed.declutter().pulsify(pulse=case["pulse"])
+    most = case["expect"].get("delay_at_most")
+    if most is not None:
+        assert model.outputs[0].delay <= most
+    reference = offline(path, case)
+    programs = [compile_model(model, backend) for backend in BACKENDS]
+    for length in case["lengths"]:
+        feeds = feeds_of(case, length)
+        expected = reference(feeds)
+        for program in programs:
+            streamed, _ = run_whole(program.spawn(), feeds, np.nan)
+            for name, wanted in expected.items():
+                np.testing.assert_allclose(
+                    streamed[name], wanted, 1e-4, 1e-5, err_msg=f"{program.backend}, length {length}"
+                )
+
+
+@pytest.mark.parametrize("case", chosen("refuse"))
+def test_refused_by_name(case: dict[str, Any] | None) -> None:
+    """The error names the node that cannot stream, or says what is missing."""
+    _, typed = loaded(case)
+    assert case is not None
+    with pytest.raises(PulseError) as caught:
+        typed.declutter().pulsify(pulse=case["pulse"])
+    message = str(caught.value)
+    names = [node.name for node in typed.graph.nodes]
+    assert any(name in message for name in names) or "symbolic dim" in message
+
+
+def covered() -> Iterator[str]:
+    """The cases whose operators are all covered."""
+    for case in manifest():
+        operators = {node.op_type for node in onnx.load(ROOT / "cases" / case["file"]).graph.node}
+        if not operators & LATER:
+            yield case["id"]
+
+
+def test_the_count_of_covered_cases() -> None:
+    """The coverage never shrinks."""
+    shared("cases")
+    assert len(list(covered())) >= 147

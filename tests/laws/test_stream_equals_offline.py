@@ -1,0 +1,108 @@
+"""The law: for every model, pulse and length, all valid frames of a stream equal the offline output."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, PulsifyError
+from pulse.facts import Array
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.program import Program
+from pulse.program.whole import run_whole
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.relate import relate
+from pulse.pulsify.verify import close
+from pulse.typed import TypedModel
+from tests.laws.graphs import feeds, random_model, shortest
+
+REACHED = (
+    "Pointwise",
+    "Window",
+    "Ends",
+    "Positional",
+    "delay",
+    "lead",
+    "rate",
+    "several lengths",
+    "side input",
+)
+
+
+def streamed(program: Program, values: dict[str, Array]) -> dict[str, Array]:
+    """All valid frames, the padding of the last pulse NaN."""
+    sides = {port.name: values[port.name] for port in program.inputs if not port.streams}
+    return run_whole(program.spawn(sides), values, np.nan)[0]
+
+
+def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
+    """Count what a model made the pulsifier do."""
+    relations = relate(model.typed, model.symbol).relations.values()
+    reached.update({type(relation).__name__ for relation in relations})
+    streams = [where.fact.stream for where in model.wires.values() if where.fact.stream is not None]
+    reached["delay"] += any(stream.offset > 0 for stream in streams)
+    reached["lead"] += any(stream.offset < 0 for stream in streams)
+    reached["rate"] += any(stream.rate != 1 for stream in streams)
+    reached["side input"] += any(not port.streams for port in model.inputs)
+    reached["nodes"] += len(typed.graph.nodes)
+
+
+def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
+    """Check the law on random graphs; gives what was reached."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        typed = random_model(rng, int(rng.integers(1, depth + 1)))
+        lean = typed.declutter() if seed % 2 else typed
+        model = pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 5)))
+        note(reached, lean, model)
+        programs = [compile_model(model, backend) for backend in backends]
+        least = shortest(typed)
+        ran = 0
+        for length in (least, least + 1, least + int(rng.integers(2, 40))):
+            values = feeds(typed, length, rng)
+            try:
+                offline = typed.run(values)
+            except InputError:
+                continue
+            ran += 1
+            for program in programs:
+                results = streamed(program, values)
+                for name, expected in offline.items():
+                    assert results[name].shape == expected.shape, (seed, length, name, program.backend)
+                    assert close(results[name], expected), (seed, length, name, program.backend)
+        reached["models"] += 1
+        reached["several lengths"] += ran > 1
+    return reached
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
+def test_random_graphs() -> None:
+    """Both backends, hundreds of graphs, every relation reached."""
+    reached = hold(range(300), BACKENDS, depth=10)
+    assert reached["models"] == 300
+    assert all(reached[face] >= 20 for face in REACHED), reached
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
+def test_many_random_graphs() -> None:
+    """The same, thousands of them, deeper."""
+    reached = hold(range(10_000, 20_000), BACKENDS, depth=24)
+    print(dict(reached))
+    assert reached["models"] == 10_000
+
+
+def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
+    """Every model tells its smallest pulse, and refuses others by naming a multiple."""
+    tried = 0
+    for seed in range(200):
+        typed = random_model(np.random.default_rng(seed), 12)
+        least = pulsify(typed).pulse
+        if least == 1:
+            continue
+        tried += 1
+        with pytest.raises(PulsifyError, match=rf"multiple of {least}: use .*{least}"):
+            pulsify(typed, pulse=least + 1)
+    assert tried >= 20

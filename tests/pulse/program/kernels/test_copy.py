@@ -1,0 +1,109 @@
+"""Kernels of ``copy`` against numpy, as plain Python and compiled."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.lib.stride_tricks import as_strided
+
+from pulse.program.kernels.copy import copy, fill, move
+from tests.pulse.program.kernels.rows import At, run_both, run_row
+
+SIZES = (1, 2, 4, 8)
+
+
+def numbers(size: int, count: int, seed: int = 0) -> np.ndarray:
+    """Random bits in elements of a size."""
+    bytes_ = np.random.default_rng(seed).integers(0, 256, count * size, dtype=np.uint8)
+    return bytes_.view(f"i{size}")
+
+
+def strided(array: np.ndarray, start: int, sizes: list[int], strides: list[int]) -> np.ndarray:
+    return as_strided(array[start:], sizes, [step * array.itemsize for step in strides])
+
+
+def check(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
+    """Copy between arrays just large enough for the strides, which may be negative in the source."""
+    missing = 6 - len(sizes)
+    first = -sum(min(0, step * (n - 1)) for step, n in zip(a, sizes) if n)
+    last = sum(max(0, step * (n - 1)) for step, n in zip(a, sizes) if n)
+    src = numbers(size, first + last + 1)
+    dst = numbers(size, 1 + sum(step * (n - 1) for step, n in zip(b, sizes) if n), 1)
+    want = dst.copy()
+    if all(sizes):
+        strided(want, 0, sizes, b)[...] = strided(src, first, sizes, a)
+    args = [size, *[1] * missing, *sizes, *[0] * missing, *a, *[0] * missing, *b]
+    for got in run_both(copy, [src, dst], At(0, first), At(1), *args):
+        np.testing.assert_array_equal(got[1], want)
+        np.testing.assert_array_equal(got[0], src)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("count", [0, 1, 3, 15, 16, 17, 63, 64, 65, 200, 1000])
+def test_copy_of_one_run(size: int, count: int) -> None:
+    check(size, [count], [1], [1])
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("sizes", "a", "b"),
+    [
+        ([5, 7], [9, 1], [8, 1]),
+        ([5, 40], [40, 1], [43, 1]),
+        ([5, 7], [1, 5], [7, 1]),
+        ([37, 70], [1, 41], [73, 1]),
+        ([16, 16], [1, 16], [16, 1]),
+        ([5, 7], [3, 0], [7, 1]),
+        ([5, 70], [3, 0], [80, 1]),
+        ([5, 7], [0, 1], [8, 1]),
+        ([5, 7], [-9, 1], [8, 1]),
+        ([5, 20], [30, -1], [21, 1]),
+        ([5, 7], [20, 2], [35, 5]),
+        ([4, 0], [1, 1], [1, 1]),
+        ([0, 4], [1, 1], [1, 1]),
+        ([3, 4, 5], [20, 5, 1], [100, 20, 3]),
+        ([3, 4, 5], [1, 3, 12], [20, 5, 1]),
+        ([2, 3, 2, 3, 2, 3], [1, 2, 6, 12, 36, 72], [108, 36, 18, 6, 3, 1]),
+        ([2, 1, 2, 0, 2, 3], [1, 2, 6, 12, 36, 72], [108, 36, 18, 6, 3, 1]),
+    ],
+)
+def test_copy_of_strides(size: int, sizes: list[int], a: list[int], b: list[int]) -> None:
+    check(size, sizes, a, b)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_copy_of_any_layout(data: st.DataObject) -> None:
+    rank = data.draw(st.integers(1, 6))
+    sizes = data.draw(st.lists(st.integers(0, 6 if rank < 4 else 3), min_size=rank, max_size=rank))
+    a = data.draw(st.lists(st.integers(-7, 9), min_size=rank, max_size=rank))
+    order, step, b = data.draw(st.permutations(range(rank))), 1, [0] * rank
+    for axis in order:
+        b[axis] = step
+        step = step * max(1, sizes[axis]) + data.draw(st.integers(0, 2))
+    check(data.draw(st.sampled_from(SIZES)), sizes, a, b)
+
+
+def test_copy_stays_inside_of_its_region() -> None:
+    src, dst = numbers(4, 8), numbers(4, 8)
+    with pytest.raises(IndexError):
+        run_row(copy, [src, dst], At(0), At(1), 4, 1, 1, 1, 1, 1, 1000, *[0] * 5, 1, *[0] * 5, 1, python=True)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("count", [0, 1, 3, 16, 17, 100])
+@pytest.mark.parametrize("value", [0, 1, -1, 0x3F800000, 0x123456789ABCDEF0])
+def test_fill(size: int, count: int, value: int) -> None:
+    dst = numbers(size, count)
+    want = np.full(count, value & ((1 << 8 * size) - 1), f"u{size}").view(dst.dtype)
+    for got in run_both(fill, [dst], At(0), size, count, value):
+        np.testing.assert_array_equal(got[0], want)
+
+
+@pytest.mark.parametrize(("start", "count"), [(8, 0), (8, 4), (8, 60), (100, 900), (1, 999)])
+def test_move_overlaps(start: int, count: int) -> None:
+    memory = numbers(1, 1000)
+    want = memory.copy()
+    want[:count] = memory[start : start + count]
+    for got in run_both(move, [memory], At(0), At(0, start), count):
+        np.testing.assert_array_equal(got[0], want)

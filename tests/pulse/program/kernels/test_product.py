@@ -1,0 +1,136 @@
+"""The window product and the batched product against numpy, as Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.product import PANEL, matmul, pack_product, product
+from tests.pulse.program.kernels.rows import At, run_both, run_row
+
+RNG = np.random.default_rng(1)
+TOLERANCE = 2e-5
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def window_case(M, T, K, N, accumulate=0, activation=0, gap=3):
+    """Arrays, arguments and the expected y of a window product with rows and taps in any order."""
+    taps = RNG.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
+    rows_x = RNG.permutation(M) * 5
+    rows_y = RNG.permutation(M) * (N + gap)
+    reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
+    x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
+    expected = y.copy()
+    for m in range(M):
+        window = np.concatenate([x[rows_x[m] + tap :][:K] for tap in taps]) if T else np.zeros(0)
+        total = window.astype(np.float64) @ w + bias + (y[rows_y[m] :][:N] if accumulate else 0)
+        expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
+    arrays = [
+        x,
+        pack_product(w),
+        bias,
+        y,
+        rows_x.astype(np.int64),
+        rows_y.astype(np.int64),
+        taps.astype(np.int64),
+    ]
+    args = [
+        At(0),
+        At(1),
+        At(2),
+        At(3),
+        M,
+        At(4),
+        At(5),
+        T,
+        At(6),
+        K,
+        N,
+        accumulate,
+        activation,
+        real_bits(0.0),
+    ]
+    return arrays, args, expected
+
+
+SHAPES = [
+    (1, 1, 48, 32), (1, 1, 7, 16), (2, 3, 5, 33), (3, 2, 4, 17), (4, 1, 9, 64), (5, 9, 1, 1), (8, 3, 16, 31),
+    (17, 2, 3, 130), (6, 1, 300, 20), (1, 4, 6, 130), (7, 5, 2, 48), (0, 1, 4, 8), (3, 1, 4, 0), (2, 0, 4, 5),
+    (2, 3, 0, 5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
+@pytest.mark.parametrize(("accumulate", "activation"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_product_agrees_with_numpy(M, T, K, N, accumulate, activation):
+    arrays, args, expected = window_case(M, T, K, N, accumulate, activation)
+    for after in run_both(product, arrays, *args):
+        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
+
+
+def test_product_compiled_on_many_shapes():
+    for _ in range(200):
+        M, T, K, N = (int(RNG.integers(1, top)) for top in (18, 10, 40, 131))
+        arrays, args, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
+        after = run_row(product, arrays, *args, python=False)
+        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
+
+
+@pytest.mark.parametrize("columns", [1, 16, 17, 32, 33, 48, 49, 96])
+def test_packing_is_panels_of_rows(columns):
+    w = floats(5, columns)
+    packed = pack_product(w)
+    assert packed.dtype == np.float32
+    assert packed.size == 5 * (
+        -(-columns // 16) * 16 if columns % PANEL <= 16 else -(-columns // PANEL) * PANEL
+    )
+    np.testing.assert_array_equal(packed.reshape(-1)[: min(columns, PANEL)], w[0, :PANEL])
+
+
+def test_product_keeps_infinities_and_nan():
+    arrays, args, _ = window_case(5, 1, 4, 20)
+    arrays[0][:] = np.inf
+    arrays[1][:] = 1
+    arrays[2][3] = np.nan
+    for after in run_both(product, arrays, *args):
+        row = after[3][after[5][0] :][:20]
+        assert np.isnan(row[3]) and np.isposinf(np.delete(row, 3)).all()
+
+
+def strides(shape, order):
+    steps, step = [0] * len(shape), 1
+    for axis in order:
+        steps[axis] = step
+        step *= shape[axis]
+    return steps
+
+
+@pytest.mark.parametrize(
+    ("B", "M", "K", "N"),
+    [(1, 1, 1, 1), (2, 5, 7, 17), (3, 4, 33, 40), (1, 9, 16, 3), (2, 3, 0, 5), (0, 2, 2, 2)],
+)
+@pytest.mark.parametrize("order_a", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("order_b", [(1, 0), (0, 1)])
+@pytest.mark.parametrize("order_y", [(1, 0), (0, 1)])
+def test_matmul_agrees_with_numpy(B, M, K, N, order_a, order_b, order_y):
+    (am, ak), (bk, bn), (ym, yn) = (
+        strides((M, K), order_a),
+        strides((K, N), order_b),
+        strides((M, N), order_y),
+    )
+    a, b, y = floats(B * M * K + 1), floats(B * K * N + 1), floats(B * M * N + 1)
+    batch_a, batch_b, batch_y = (RNG.permutation(B).astype(np.int64) * size for size in (M * K, K * N, M * N))
+    arrays = [a, b, y, batch_a, batch_b, batch_y]
+    args = [At(0), At(1), At(2), B, At(3), At(4), At(5), M, K, N, am, ak, bk, bn, ym, yn]
+
+    def seen(flat, offset, shape, steps):
+        return np.lib.stride_tricks.as_strided(flat[offset:], shape, [4 * step for step in steps])
+
+    expected = y.copy()
+    for i in range(B):
+        left, right = seen(a, batch_a[i], (M, K), (am, ak)), seen(b, batch_b[i], (K, N), (bk, bn))
+        seen(expected, batch_y[i], (M, N), (ym, yn))[...] = left.astype(np.float64) @ right
+    for after in run_both(matmul, arrays, *args):
+        np.testing.assert_allclose(after[2], expected, rtol=TOLERANCE, atol=TOLERANCE * 4)

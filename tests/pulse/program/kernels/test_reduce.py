@@ -1,0 +1,85 @@
+"""Pools and reductions against numpy, as plain Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.program.kernels.reduce import arg_rows, pool, reduce_rows
+from tests.pulse.program.kernels.rows import At, run_both
+
+KINDS = (np.sum, np.max, np.min, np.prod)
+NEUTRAL = (0.0, -np.inf, np.inf, 1.0)
+
+
+def floats(shape: tuple[int, ...], special: bool = False) -> np.ndarray:
+    rng = np.random.default_rng(sum(shape))
+    x = rng.uniform(-1.5, 1.5, shape).astype(np.float32)
+    if special and x.size:
+        places = rng.integers(0, x.size, 4)
+        x.reshape(-1)[places] = [np.nan, np.inf, -np.inf, -0.0]
+    return x
+
+
+def reduced(x: np.ndarray, kind: int, scale: float) -> np.ndarray:
+    """Over axis 1, in float64."""
+    if x.shape[1] == 0:
+        return np.full(x.shape[:1] + x.shape[2:], NEUTRAL[kind] * scale)
+    return KINDS[kind](x.astype(np.float64), axis=1) * scale
+
+
+def check(kernel, arrays, args, want, result: int) -> None:
+    for got in run_both(kernel, arrays, *args):
+        np.testing.assert_allclose(got[result], want, rtol=2e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "taps", "channels"),
+    [(1, 1, 1), (3, 2, 16), (2, 5, 7), (4, 3, 33), (2, 2, 64), (1, 4, 150), (0, 2, 5), (2, 0, 20), (3, 2, 0)],
+)
+def test_pool(kind: int, special: bool, rows: int, taps: int, channels: int) -> None:
+    x, y = floats((rows, taps, channels), special), np.full((rows, channels + 3), 5, np.float32)
+    starts, ends = np.arange(rows) * taps * channels, np.arange(rows)[::-1] * (channels + 3)
+    places = np.arange(taps) * channels
+    want = y.copy()
+    with np.errstate(invalid="ignore"):
+        want[::-1, :channels] = reduced(x, kind, 0.5)
+    args = [At(0), At(1), rows, At(2), At(3), taps, At(4), channels, kind, 0.5]
+    check(pool, [x, y, starts, ends, places], args, want, 1)
+
+
+@pytest.mark.parametrize("kind", range(4))
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("rows", [0, 1, 5])
+@pytest.mark.parametrize("count", [0, 1, 7, 16, 17, 64, 100, 135])
+def test_reduce_rows(kind: int, special: bool, stride: int, rows: int, count: int) -> None:
+    x, y = floats((rows, count, stride), special), np.full(2 * rows, 5, np.float32)
+    starts, ends = np.arange(rows) * count * stride, np.arange(rows) * 2
+    want = y.copy()
+    with np.errstate(invalid="ignore"):
+        want[::2] = reduced(x[:, :, 0], kind, -2.0)
+    args = [At(0), At(1), rows, At(2), At(3), count, stride, kind, -2.0]
+    check(reduce_rows, [x, y, starts, ends], args, want, 1)
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("count", [1, 7, 16, 40, 135])
+def test_arg_rows(kind: int, last: int, stride: int, special: bool, count: int) -> None:
+    x = np.round(floats((4, count, stride), special) * 4)
+    find = np.argmax if kind == 1 else np.argmin
+    values = x[:, :, 0]
+    want = count - 1 - find(values[:, ::-1], 1) if last else find(values, 1)
+    arrays = [x, np.zeros(4, np.int64), np.arange(4) * count * stride, np.arange(4)]
+    for got in run_both(arg_rows, arrays, At(0), At(1), 4, At(2), At(3), count, stride, kind, last):
+        np.testing.assert_array_equal(got[1], want)
+
+
+def test_arg_rows_of_infinities() -> None:
+    x = np.array([[-np.inf, -np.inf], [-np.inf, np.inf]], np.float32)
+    arrays = [x, np.zeros(2, np.int64), np.array([0, 2]), np.arange(2)]
+    for got in run_both(arg_rows, arrays, At(0), At(1), 2, At(2), At(3), 2, 1, 1, 0):
+        np.testing.assert_array_equal(got[1], [0, 1])

@@ -1,0 +1,166 @@
+"""Kernels that know the time against the ``step`` methods of their ops, as plain Python and compiled."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import TypedFact
+from pulse.ops.delay import LastFrames
+from pulse.ops.ends import FillEnds
+from pulse.ops.position import Positions, TableRows
+from pulse.ops.stateful import FAR, Clock
+from pulse.program.kernels.time import fill_ends, last_frames, positions, table_rows, tick
+from tests.pulse.program.kernels.rows import At, run_both
+
+SYMBOL = SymbolScope().symbol("S")
+LENGTH = TDim.of(SYMBOL)
+MODES = ("constant", "edge", "reflect")
+DTYPES = (np.uint8, np.float16, np.float32, np.int64)
+
+
+def numbers(shape: tuple[int, ...], dtype: Any, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(1, 100, shape).astype(dtype)
+
+
+def time_of(pulse: int, end: int | None) -> tuple[Clock, np.ndarray, np.ndarray]:
+    """The clock of the oracle, and the two operands that say the same."""
+    return (
+        Clock(SYMBOL, pulse, end),
+        np.array([pulse, 77], np.int64),
+        np.array([FAR if end is None else end], np.int64),
+    )
+
+
+def spaced(frames: np.ndarray, step: int) -> np.ndarray:
+    """The frames ``step`` elements apart, 55 between them."""
+    out = np.full((len(frames), step), 55, frames.dtype)
+    out[:, : frames.shape[1]] = frames
+    return out
+
+
+def bits_of(value: float, dtype: Any) -> int:
+    return int(np.array([value]).astype(dtype).view(f"i{np.dtype(dtype).itemsize}")[0])
+
+
+def check_ends(op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int, end: int | None, gap: int) -> None:
+    """Out of place, frames ``gap`` elements apart; and in place where that is allowed."""
+    x = numbers((op.overlap + pulse_frames, run), dtype, clock)
+    oracle_clock, clock_words, end_words = time_of(clock, end)
+    (want,) = op.step([x], [], oracle_clock)
+    y = np.full((pulse_frames, run), 9, dtype)
+    empty = np.zeros((0, run), dtype)
+    head, tail = (empty if table is None else table for table in (op.head, op.tail))
+    arrays = [spaced(x, run + gap), spaced(y, run + gap), clock_words, end_words, head, tail]
+    mode = MODES.index(op.mode)
+    rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
+    ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail)]
+    for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends):
+        np.testing.assert_array_equal(got[1], spaced(want, run + gap))
+        np.testing.assert_array_equal(got[0], arrays[0])
+    if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
+        for got in run_both(fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends):
+            np.testing.assert_array_equal(got[0], spaced(want, run + gap))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_fill_ends(data: st.DataObject) -> None:
+    def draw(low: int, high: int) -> int:
+        return data.draw(st.integers(low, high))
+
+    dtype, run = data.draw(st.sampled_from(DTYPES)), draw(0, 5)
+    tables = [None if draw(0, 1) else numbers((draw(1, 4), run), dtype, 5 + n) for n in range(2)]
+    overlap, offset = data.draw(st.sampled_from([0, 0, 3])), draw(-4, 9)
+    op = FillEnds(
+        axis=0,
+        overlap=overlap,
+        offset=offset,
+        shift=offset if draw(0, 1) else offset + draw(-5, 5),
+        length=LENGTH,
+        mode=data.draw(st.sampled_from(MODES)),
+        fill=data.draw(st.sampled_from([0.0, 3.0])),
+        head=tables[0],
+        tail=tables[1],
+    )
+    end = data.draw(st.none() | st.integers(0, 30))
+    check_ends(op, draw(0, 6), run, dtype, draw(0, 8), end, draw(0, 2))
+
+
+@pytest.mark.parametrize("clock", [0, 1, 2, 5])
+@pytest.mark.parametrize("end", [None, 0, 3, 70, 95])
+def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
+    op = FillEnds(axis=0, overlap=0, offset=20, shift=20, length=LENGTH, fill=-1.5)
+    check_ends(op, 16, 80, np.float32, clock, end, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype"),
+    [(0, np.float32), (1, np.float64), (2, np.int64), (3, np.int32), (4, np.uint8), (5, np.int8), (6, np.bool_)],
+)
+@pytest.mark.parametrize(("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)])
+@pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
+def test_positions(code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int) -> None:
+    if code == 4:
+        start, step = start % 90 + 60, abs(step)
+    scale = 0.5 if code < 2 else 1
+    op = Positions(start * scale, step * scale, np.dtype(dtype), offset, frames)
+    oracle_clock, words, _ = time_of(clock, None)
+    (want,) = op.step([], [], oracle_clock)
+    y = np.zeros(frames, dtype)
+    args = (frames, offset, code, start * float(scale), step * float(scale), start, step)
+    for got in run_both(positions, [y, words], At(0), At(1), *args):
+        np.testing.assert_array_equal(got[0], want)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(DTYPES),
+    *[st.integers(0, n) for n in (6, 9, 3)],
+    *[st.integers(-n, n) for n in (9, 5, 3)],
+    st.integers(0, 6),
+)
+def test_table_rows(
+    dtype: Any, frames: int, rows: int, run: int, offset: int, start: int, step: int, clock: int
+) -> None:
+    table = numbers((rows, run), dtype, rows)
+    oracle_clock, words, _ = time_of(clock, None)
+    want = np.zeros((frames, run), dtype)
+    if rows:
+        (want,) = TableRows(0, start, step, offset, frames).step([table], [], oracle_clock)
+    y = np.full((frames, run), 9, dtype)
+    args = (frames, offset, start, step, rows, table.itemsize, run)
+    for got in run_both(table_rows, [table, y, words], At(0), At(1), At(2), *args):
+        np.testing.assert_array_equal(got[1], want)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(DTYPES),
+    *[st.integers(0, n) for n in (6, 4, 7, 2)],
+    st.integers(-9, 9),
+    st.none() | st.integers(0, 40),
+)
+def test_last_frames(
+    dtype: Any, pulse: int, run: int, kept: int, gap: int, offset: int, end: int | None
+) -> None:
+    op = LastFrames(0, kept, offset, LENGTH, TypedFact(np.dtype(dtype), (TDim.of(pulse), TDim.of(run))))
+    state = op.begin()
+    memories = [state[0], state[0]]
+    for clock in range(6):
+        x = numbers((pulse, run), dtype, clock)
+        oracle_clock, clock_words, end_words = time_of(clock, end)
+        (want,) = op.step([x], state, oracle_clock)
+        args = (pulse, offset, kept, x.itemsize, run, run + gap)
+        for n in range(2):
+            arrays = [spaced(x, run + gap), memories[n], clock_words, end_words]
+            memories[n] = run_both(last_frames, arrays, At(0), At(1), At(2), At(3), *args)[n][1]
+            np.testing.assert_array_equal(memories[n], want)
+
+
+def test_tick() -> None:
+    for got in run_both(tick, [np.array([41, 7])], At(0)):
+        np.testing.assert_array_equal(got[0], [42, 7])

@@ -1,0 +1,97 @@
+"""Small models made by hand, and the backends that are here."""
+
+import importlib.util
+
+import numpy as np
+
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import TypedFact
+from pulse.ops.conv import Conv, no_pads
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.ops.source import Source
+from pulse.program.compiler import compile_model
+from pulse.typed import TypedGraph, TypedModel, constant, wire
+
+BACKENDS = [
+    "numpy",
+    *(["numba"] if importlib.util.find_spec("pulse.program.native") is not None else []),
+]
+
+
+class Sketch:
+    """A typed model that grows call by call."""
+
+    def __init__(self):
+        self.graph, self.scope = TypedGraph(), SymbolScope()
+
+    def source(self, name, text):
+        fact = TypedFact.parse(text, self.scope)
+        (outlet,) = self.graph.add(name, Source(fact), (), [fact])
+        self.graph.inputs.append(outlet)
+        return outlet
+
+    def constant(self, name, value):
+        return constant(self.graph, name, np.asarray(value, np.float32))
+
+    def wire(self, name, op, *inputs):
+        return wire(self.graph, name, op, inputs)[0]
+
+    def finish(self, **outputs):
+        self.graph.set_outputs(list(outputs.values()), list(outputs))
+        return TypedModel(self.graph, self.scope, "sketch")
+
+
+def pads(before, after):
+    return ((TDim.of(before), TDim.of(after)),)
+
+
+def filtered():
+    """x [1, T]: a filter that looks 2 ahead and 2 back -> y [1, T], and the input twice as loud -> loud [1, T]."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    deep = sketch.wire("deep", AddAxis(1), x)
+    weights = sketch.constant("w", np.arange(1, 6).reshape(1, 1, 5) / 7)
+    y = sketch.wire("conv", Conv((1,), (1,), pads(2, 2)), deep, weights)
+    loud = sketch.wire("loud", Elementwise("mul"), x, sketch.constant("two", [[2.0]]))
+    return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y), loud=loud)
+
+
+def decimated():
+    """x [1, T, 2], the axis of frames in the middle -> x times 3, and every third frame's pair summed [1, 1, T/3]."""
+    sketch = Sketch()
+    from pulse.ops.shape import Transpose
+
+    x = sketch.source("x", "1,T,2,f32")
+    turned = sketch.wire("turned", Transpose((0, 2, 1)), x)
+    weights = sketch.constant("w", np.ones((1, 2, 3)))
+    y = sketch.wire("conv", Conv((3,), (1,), no_pads(1)), turned, weights)
+    return sketch.finish(
+        same=sketch.wire("same", Elementwise("mul"), x, sketch.constant("three", [[[3.0]]])), third=y
+    )
+
+
+def two_rates():
+    """fast [1, 1, 4*T] and slow [1, 1, T] -> their sum [1, 1, T], and a gain that does not stream."""
+    sketch = Sketch()
+    fast, slow = sketch.source("fast", "1,1,4*T,f32"), sketch.source("slow", "1,1,T,f32")
+    gain = sketch.source("gain", "1,1,1,f32")
+    weights = sketch.constant("w", np.ones((1, 1, 4)))
+    down = sketch.wire("down", Conv((4,), (1,), no_pads(1)), fast, weights)
+    total = sketch.wire("total", Elementwise("add"), down, slow)
+    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), total, gain))
+
+
+def ending():
+    """x [1, T], T >= 3 -> y = x + 1 [1, T], and the last 3 frames [1, 3]."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    frames = TDim.of(sketch.scope.symbol("T"))
+    sketch.scope.assume("T >= 3")
+    y = sketch.wire("y", Elementwise("add"), x, sketch.constant("one", [[1.0]]))
+    return sketch.finish(y=y, last=sketch.wire("last", Slice(1, frames - 3, frames), y))
+
+
+def program(model, pulse=None, backend="numpy"):
+    return compile_model(model.pulsify(None, pulse), backend)

@@ -1,0 +1,69 @@
+"""The histogram of latencies tells what numpy tells, to 1.6 %."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.latency import Latency
+
+TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
+
+
+def recorded(times, deadline_s=None):
+    latency = Latency(deadline_s)
+    for ns in times:
+        latency.record_ns(ns)
+    return latency
+
+
+@given(TIMES_NS, st.sampled_from([50, 90, 99, 99.9, 100]))
+def test_percentiles_are_those_of_the_sorted_times(times, percent):
+    exact = np.percentile(times, percent, method="inverted_cdf")
+    found = recorded(times).percentile_s(percent) * 1e9
+    assert exact <= found + 1e-3
+    assert found <= exact * (1 + 1 / 64) + 1
+
+
+@given(TIMES_NS)
+def test_max_mean_and_count_are_exact(times):
+    summary = recorded(times).summary()
+    assert summary.count == len(times)
+    assert summary.max_us == pytest.approx(max(times) / 1e3)
+    assert summary.mean_us == pytest.approx(np.mean(times) / 1e3)
+    assert summary.p999_us <= summary.max_us
+
+
+@given(TIMES_NS)
+def test_the_histogram_counts_each_time_once(times):
+    rows = recorded(times).histogram(7)
+    assert len(rows) == 7
+    assert sum(count for _, _, count in rows) == len(times)
+    assert all(low <= high for low, high, _ in rows)
+
+
+@given(TIMES_NS, TIMES_NS)
+def test_merged_is_recorded_together(first, second):
+    merged = recorded(first, 1e-3)
+    merged.merge(recorded(second, 1e-3))
+    assert merged.as_dict() == recorded(first + second, 1e-3).as_dict()
+
+
+def test_only_what_is_longer_than_the_deadline_is_missed():
+    assert recorded([9_999_999, 10_000_000, 10_000_001], 0.01).summary().missed == 1
+    assert recorded([10**12]).summary().missed is None
+
+
+def test_nothing_recorded():
+    latency = Latency(0.01)
+    assert latency.histogram() == []
+    assert latency.as_dict()["p99_us"] == 0
+    assert latency.as_dict()["missed"] == 0
+
+
+def test_a_time_beyond_the_range_is_counted():
+    latency = recorded([10**18])
+    assert latency.count == 1
+    assert latency.max_s == 1e9
+    latency.clear()
+    assert latency.count == 0

@@ -1,0 +1,295 @@
+"""A session gives the offline frames whatever the sizes of the blocks, and loses nothing to an error."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.errors import InputError, PulseError
+from pulse.program.whole import run_whole
+from streaming import Session
+from tests.streaming.small import BACKENDS, decimated, ending, filtered, program, two_rates
+
+both_backends = pytest.mark.parametrize("backend", BACKENDS)
+PROGRAMS = {}
+
+
+def ready(make, pulse, backend):
+    """A program, made once."""
+    key = make, pulse, backend
+    if key not in PROGRAMS:
+        PROGRAMS[key] = program(make(), pulse, backend)
+    return PROGRAMS[key]
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def joined(pieces, port):
+    return np.concatenate([piece[port.name] for piece in pieces], port.axis)
+
+
+def streamed(session, x, cuts, axis):
+    """All outputs of ``x`` pushed in blocks that end at ``cuts``."""
+    blocks = np.split(x, sorted(cuts), axis)
+    pieces = [*(session.push(block) for block in blocks), session.flush(np.nan)]
+    outputs = {port.name: joined(pieces, port) for port in session.program.outputs if port.streams}
+    return outputs | {
+        port.name: pieces[-1][port.name] for port in session.program.outputs if not port.streams
+    }
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
+        assert found[name].dtype == array.dtype
+
+
+@both_backends
+@pytest.mark.parametrize(
+    ("make", "axis", "shape"), [(filtered, 1, (1, 0)), (decimated, 1, (1, 0, 2)), (ending, 1, (1, 0))]
+)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_split_gives_the_offline_frames(make, axis, shape, backend, data):
+    pulse = data.draw(st.sampled_from([3, 6, 12]), "pulse")
+    length = data.draw(st.integers(3, 70), "length")
+    cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
+    x = noise(*(length if number == axis else size for number, size in enumerate(shape)), seed=length)
+    ready_program = ready(make, pulse, backend)
+    session = Session(ready_program)
+    found = streamed(session, x, cuts, axis)
+    assert_same(found, ready_program.model.typed.run(x))
+    whole, _ = run_whole(ready_program.spawn(), {"x": x}, np.nan)
+    assert_same(found, whole)
+    assert session.frames_in == length
+    assert session.statistics().frames_out == {
+        port.name: found[port.name].shape[port.axis] for port in ready_program.outputs if port.streams
+    }
+
+
+@both_backends
+@settings(max_examples=25, deadline=None)
+@given(
+    frames=st.integers(1, 20),
+    fast_cuts=st.lists(st.integers(0, 80), max_size=6),
+    slow_cuts=st.lists(st.integers(0, 20), max_size=6),
+)
+def test_inputs_of_two_rates_may_come_in_any_order(backend, frames, fast_cuts, slow_cuts):
+    chosen = ready(two_rates, 2, backend)
+    gain = np.full((1, 1, 1), 0.5, np.float32)
+    session = Session(chosen, {"gain": gain})
+    fast, slow = noise(1, 1, 4 * frames), noise(1, 1, frames, seed=1)
+    pieces = [
+        session.push({"fast": block})
+        for block in np.split(fast, sorted(min(c, 4 * frames) for c in fast_cuts), 2)
+    ]
+    pieces += [
+        session.push({"slow": block})
+        for block in np.split(slow, sorted(min(c, frames) for c in slow_cuts), 2)
+    ]
+    pieces.append(session.flush(np.nan))
+    expected = chosen.model.typed.run({"fast": fast, "slow": slow, "gain": gain})
+    assert_same({"y": joined(pieces, chosen.outputs[0])}, expected)
+
+
+def test_one_input_far_ahead_of_the_other_then_level_again():
+    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    fast, slow = noise(1, 1, 4000), noise(1, 1, 1000, seed=1)
+    pieces = [session.push({"fast": fast[..., :3600]})]
+    assert session.pending_frames == 900
+    pieces += [session.push({"slow": slow[..., at : at + 7]}) for at in range(0, 1000, 7)]
+    assert session.frames_in == 900
+    pieces += [session.push({"fast": fast[..., at : at + 5]}) for at in range(3600, 4000, 5)]
+    pieces.append(session.flush())
+    np.testing.assert_allclose(
+        joined(pieces, session.program.outputs[0])[0, 0],
+        fast.reshape(-1, 4).sum(1) + slow[0, 0],
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+@both_backends
+def test_no_frame_comes_before_it_is_sure_and_none_is_kept_back(backend):
+    session = Session(ready(filtered, 3, backend))
+    x = noise(1, 30)
+    counts = [session.push(x[:, at : at + 3])["y"].shape[1] for at in range(0, 30, 3)]
+    delay = session.program.model.port("y").delay
+    assert delay >= 2
+    assert sum(counts) == 30 - delay
+    assert session.flush()["y"].shape == (1, delay)
+
+
+def test_an_empty_push_gives_empty_outputs_of_the_right_shape():
+    session = Session(ready(decimated, 6, "numpy"))
+    outputs = session.push(np.zeros((1, 0, 2), np.float32))
+    assert outputs["same"].shape == (1, 0, 2)
+    assert outputs["third"].shape == (1, 1, 0)
+    assert outputs["third"].dtype == np.float32
+
+
+def test_an_empty_stream_can_be_flushed():
+    session = Session(ready(filtered, 3, "numpy"))
+    assert session.flush()["y"].shape == (1, 0)
+
+
+def test_the_block_belongs_to_the_caller():
+    chosen = ready(filtered, 6, "numpy")
+    session, x = Session(chosen), noise(1, 40)
+    pieces, block = [], np.empty((1, 5), np.float32)
+    for at in range(0, 40, 5):
+        block[...] = x[:, at : at + 5]
+        pieces.append(session.push(block))
+        block[...] = np.nan
+    pieces.append(session.flush())
+    np.testing.assert_allclose(
+        joined(pieces, chosen.outputs[0]), chosen.model.typed.run(x)["y"], rtol=1e-5, atol=1e-6
+    )
+
+
+@both_backends
+@settings(max_examples=25, deadline=None)
+@given(at=st.integers(0, 40), length=st.integers(3, 40))
+def test_a_snapshot_goes_on_in_another_session(backend, at, length):
+    at = min(at, length)
+    chosen = ready(ending, 4, backend)
+    x = noise(1, length)
+    first = Session(chosen)
+    pieces = [first.push(x[:, :at])]
+    saved = first.snapshot()
+    first.push(x[:, :at])
+    second = Session(chosen)
+    second.push(noise(1, 7, seed=3))
+    second.restore(saved)
+    assert second.snapshot() == saved
+    assert (second.frames_in, second.pending_frames) == (at, at % 4)
+    pieces += [second.push(x[:, at:]), second.flush(np.nan)]
+    expected = chosen.model.typed.run(x)
+    np.testing.assert_allclose(joined(pieces, chosen.outputs[0]), expected["y"], rtol=1e-6)
+    np.testing.assert_allclose(pieces[-1]["last"], expected["last"], rtol=1e-6)
+
+
+def test_a_snapshot_of_an_ended_stream_has_ended():
+    session, other = Session(ready(ending, 4, "numpy")), Session(ready(ending, 4, "numpy"))
+    session.push(noise(1, 9))
+    session.flush()
+    other.restore(session.snapshot())
+    with pytest.raises(InputError, match=r"reset\(\)"):
+        other.push(noise(1, 1))
+    other.reset()
+    assert other.statistics() == Session(ready(ending, 4, "numpy")).statistics()
+
+
+@both_backends
+def test_reset_begins_anew(backend):
+    chosen = ready(filtered, 6, backend)
+    session = Session(chosen)
+    session.push(noise(1, 23, seed=5))
+    session.reset()
+    assert (session.frames_in, session.pending_frames) == (0, 0)
+    x = noise(1, 20)
+    assert_same(streamed(session, x, [3, 9], 1), chosen.model.typed.run(x))
+    session.reset()
+    assert_same(streamed(session, x, [11], 1), chosen.model.typed.run(x))
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        (np.zeros((1, 4)), r"x: expected \[1, any\] f32, got f64; convert it with \.astype\(np\.float32\)"),
+        (np.zeros((2, 4), np.float32), r"x: expected \[1, any\] f32, got shape \[2, 4\]"),
+        (np.zeros(4, np.float32), r"got shape \[4\]"),
+        (np.array([[0, 0, np.nan, 0]], np.float32), r"x: NaN at frame 7; "),
+        ({"z": np.zeros((1, 4), np.float32)}, r"z is no streaming input; push x: \[1, any\] f32"),
+    ],
+)
+def test_a_refused_block_leaves_the_stream_as_it_was(block, message):
+    session = Session(ready(filtered, 6, "numpy"))
+    session.push(noise(1, 5))
+    before = session.snapshot()
+    with pytest.raises(InputError, match=message):
+        session.push(block)
+    assert session.snapshot() == before
+
+
+def test_one_refused_input_of_two_keeps_both_out():
+    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    before = session.snapshot()
+    with pytest.raises(InputError, match="slow: NaN at frame 1"):
+        session.push({"fast": noise(1, 1, 12), "slow": np.array([[[0, np.nan]]], np.float32)})
+    assert session.snapshot() == before
+    with pytest.raises(InputError, match="2 inputs stream: push them by name, fast"):
+        session.push(noise(1, 1, 4))
+
+
+def test_infinities_pass_and_nan_where_it_is_allowed():
+    session = Session(ready(filtered, 3, "numpy"))
+    assert session.push(np.full((1, 3), np.inf, np.float32))["loud"].shape == (1, 3)
+    session = Session(ready(filtered, 3, "numpy"), check_finite=False)
+    assert np.isnan(session.push(np.full((1, 3), np.nan, np.float32))["loud"]).all()
+
+
+def test_a_stream_that_has_ended_says_so():
+    session = Session(ready(filtered, 3, "numpy"))
+    session.flush()
+    for call in (lambda: session.push(noise(1, 1)), session.flush):
+        with pytest.raises(InputError, match=r"the stream has ended; begin a new one with reset\(\)"):
+            call()
+
+
+def test_inputs_that_end_at_different_moments_can_be_completed():
+    session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
+    session.push({"fast": noise(1, 1, 12), "slow": noise(1, 1, 2)})
+    with pytest.raises(InputError, match="fast 12 frames, slow 2 frames; push the rest of the shorter one"):
+        session.flush()
+    session.push({"slow": noise(1, 1, 1)})
+    assert session.flush()["y"].shape[2] == 1
+
+
+def test_a_length_that_the_model_refuses_can_be_completed():
+    session = Session(ready(ending, 4, "numpy"))
+    session.push(noise(1, 2))
+    with pytest.raises(InputError, match="2 frames of T"):
+        session.flush()
+    session.push(noise(1, 1))
+    assert session.flush()["last"].shape == (1, 3)
+
+
+def test_constants_and_programs_are_checked():
+    with pytest.raises(InputError, match="gain: 1,1,1,f32"):
+        Session(ready(two_rates, 2, "numpy"))
+    with pytest.raises(PulseError, match="expected a Program, got str"):
+        Session("model.onnx")
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda s: b"", lambda s: b"x" * 99, lambda s: s[:-1], lambda s: s + b"0", lambda s: s[:20]]
+)
+def test_a_damaged_snapshot_changes_nothing(damage):
+    session = Session(ready(ending, 4, "numpy"))
+    session.push(noise(1, 9))
+    saved = session.snapshot()
+    with pytest.raises(InputError, match="snapshot"):
+        session.restore(damage(saved))
+    assert session.snapshot() == saved
+
+
+def test_a_snapshot_of_another_pulse_or_model_is_refused():
+    session, other = Session(ready(ending, 4, "numpy")), Session(ready(ending, 8, "numpy"))
+    with pytest.raises(InputError, match="another model or pulse"):
+        session.restore(other.snapshot())
+    with pytest.raises(InputError, match="another model or pulse"):
+        session.restore(Session(ready(filtered, 6, "numpy")).snapshot())
+
+
+def test_statistics_are_frozen_and_count():
+    session = Session(ready(filtered, 6, "numpy"))
+    session.push(noise(1, 15))
+    found = session.statistics()
+    assert (found.frames_in, found.pending_frames, found.pulses) == (15, 3, 2)
+    assert found.frames_out["loud"] == 12
+    with pytest.raises(AttributeError):
+        found.pulses = 3
