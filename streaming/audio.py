@@ -69,7 +69,7 @@ class AudioReader:
 
     def _read(self, size: int, done: int) -> Samples:
         try:
-            block = self._file.read(size, dtype="float32", always_2d=True)
+            block = np.asarray(self._file.read(size, dtype="float32", always_2d=True), np.float32)
         except soundfile.LibsndfileError as error:
             self._refuse(done, _reason(error), error)
         if len(block) < size:
@@ -84,7 +84,7 @@ class AudioReader:
         if bad.any():
             sample = done + int(np.argmax(bad))
             raise InputError(
-                f"{self.path}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write the file again without it"
+                f"{self.path}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write it again without"
             )
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class AudioWriter:
     """A sound file to write; it appears under its name only when the ``with`` block ends well.
 
     path      the suffix says the format: .wav, .flac or .ogg
-    encoding  one of ``ENCODINGS``, or that of a source, taken where the format has it; else the format's usual one
+    encoding  one of ``ENCODINGS``, or that of a source; the usual one where the format has no such
     clipped   samples beyond -1..1 that were written to an integer encoding
     Raises    InputError: the format, or a folder that cannot be written to
     """
@@ -148,7 +148,7 @@ class AudioWriter:
 
 
 def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:
-    """libsndfile's name of the format and its encodings. Raises InputError."""
+    """The name of the format in libsndfile and its encodings. Raises InputError."""
     if path.suffix.lower() not in ENCODINGS:
         known = ", ".join(ENCODINGS)
         raise InputError(f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {known}")

@@ -4,6 +4,7 @@ import csv
 import zipfile
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -21,18 +22,17 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
         raise InputError(f"{path}: no such file; check the path")
     try:
         with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            arrays = {name: loaded[name] for name in loaded.files} if path.suffix == ".npz" else loaded
+            loaded: Any = np.load(file, allow_pickle=False)
+            if path.suffix.lower() == ".npz":
+                return {str(name): loaded[name] for name in loaded.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path}: cannot be read as {path.suffix} ({reason})") from error
-    if isinstance(arrays, dict):
-        return arrays
     if len(names) != 1:
         raise InputError(
             f"{path}: one array where the model has {len(names)} inputs; give a .npz with {', '.join(names)}"
         )
-    return {names[0]: arrays}
+    return {names[0]: loaded}
 
 
 class FramesFile:

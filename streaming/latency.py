@@ -34,7 +34,7 @@ class LatencySummary:
 
 
 class Latency:
-    """A histogram whose buckets are powers of two, each in 64 parts. ``record`` allocates no memory that stays.
+    """A histogram whose buckets are powers of two, each in 64 parts. ``record`` allocates nothing.
 
     deadline_s  seconds; longer ones are counted as missed
     """
@@ -113,14 +113,14 @@ class Latency:
         return self.summary().as_dict()
 
     def histogram(self, rows: int = 16) -> list[tuple[float, float, int]]:
-        """From, to (seconds) and count of ``rows`` classes, equally wide on a log scale, from the least to the largest."""
+        """From, to (seconds) and count of ``rows`` classes of equal width on a log scale, over all times."""
         if not self.count:
             return []
         used = [place for place, count in enumerate(self._counts) if count]
-        edges = np.geomspace(_lower_ns(used[0]) + 1, _upper_ns(used[-1]) + 1, rows + 1)
+        edges = np.geomspace(max(1, _lower_ns(used[0])), _upper_ns(used[-1]) + 2, rows + 1)
         counts = [0] * rows
         for place in used:
-            row = int(np.searchsorted(edges, _lower_ns(place) + 1, "right")) - 1
+            row = int(np.searchsorted(edges, _lower_ns(place), "right")) - 1
             counts[min(max(row, 0), rows - 1)] += self._counts[place]
         return [
             (float(low) / 1e9, float(high) / 1e9, count) for low, high, count in zip(edges, edges[1:], counts)

@@ -12,8 +12,8 @@ from pulse.pulsify.model import Port
 class Reblocker:
     """The frames of one input that wait for a pulse to fill.
 
-    A pulse that lies whole within the block at hand is a view of it; only the frames of a pulse that spans two blocks
-    are copied. The buffer holds one pulse and grows where another input lags behind.
+    A pulse that lies whole within the block at hand is a view of it; only the frames of a pulse that spans
+    two blocks are copied. The buffer holds one pulse and grows where another input lags behind.
     """
 
     def __init__(self, port: Port) -> None:

@@ -8,7 +8,7 @@ from pulse.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """A new empty file beside ``path`` to write to first. Raises InputError: the folder cannot be written to."""
+    """A new empty file beside ``path`` to write to first. Raises InputError where the folder refuses."""
     try:
         handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
     except OSError as error:

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 """Sample rate conversion in chunks, for files and for live audio."""
 
 import numpy as np
@@ -19,8 +20,8 @@ class Resampler:
     quality                  one of ``QUALITIES``
     Raises                   InputError: rates that are not positive or more than 256 times apart
 
-    Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits, not samples
-    that it adds. Any split into blocks gives the same samples.
+    Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits,
+    not samples that it adds. Any split into blocks gives the same samples.
     """
 
     def __init__(

@@ -78,16 +78,16 @@ class Session:
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Take more of the stream.
 
-        x        an array where one input streams, else input name -> array: the port's shape and dtype, any number of
-                 frames (0 too) along its stream axis. An input that is left out gets none.
+        x        an array where one input streams, else input name -> array: the port's shape and dtype, any
+                 number of frames (0 too) along its stream axis. An input that is left out gets none.
         returns  every streaming output: the valid frames that are ready, maybe 0, the caller's to keep
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
         blocks = self._checked(x)
+        pulses = self._pulses_with(blocks)
         for name, block in blocks.items():
             self._inputs[name].feed(block)
             self._received[name] += block.shape[self._inputs[name].axis]
-        pulses = min(queue.held // queue.frames for queue in self._inputs.values())
         outputs = _Outputs(self._streaming, self._final, self.pulses, pulses)
         for _ in range(pulses):
             outputs.add(self._state.step({name: queue.take() for name, queue in self._inputs.items()}))
@@ -105,11 +105,10 @@ class Session:
 
         fill     pads the last pulse; no frame that is returned depends on it
         returns  every output: the rest of those that stream, the whole of those that do not
-        Raises   InputError: the inputs end at different moments, or the model needs another length; then the stream
-                 goes on. Also if it has been flushed before.
+        Raises   InputError: the inputs end at different moments, or the model needs another length; then the
+                 stream goes on. Also if it has been flushed before.
         """
         self._check_open("flush")
-        self._check_ends()
         if self._final and self.program.steps(self.frames_in) == 0:
             names = ", ".join(port.name for port in self._final)
             raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
@@ -142,7 +141,7 @@ class Session:
         return pack([*counters, *held], [self._state.snapshot(), *waiting, *last])
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse and backend. Raises InputError, and then nothing changed."""
+        """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
         numbers, (state, *chunks) = unpack(snapshot)
         inputs, outputs = list(self._inputs.values()), self._final
         held = numbers[1 + len(inputs) + len(self._streaming) :]
@@ -202,7 +201,21 @@ class Session:
                 )
             if self.check_finite and np.issubdtype(block.dtype, np.floating):
                 self._refuse_nan(name, block)
+        self._check_limit(blocks)
         return blocks
+
+    def _pulses_with(self, blocks: Mapping[str, Array]) -> int:
+        """How many pulses can run with these blocks added."""
+        new = {name: block.shape[self._inputs[name].axis] for name, block in blocks.items()}
+        return min((queue.held + new.get(name, 0)) // queue.frames for name, queue in self._inputs.items())
+
+    def _check_limit(self, blocks: Mapping[str, Array]) -> None:
+        limit = self.program.limit
+        if limit is not None and (self.pulses + self._pulses_with(blocks)) * self.program.pulse > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has had "
+                f"{self.frames_in}: push fewer, then flush and reset"
+            )
 
     def _refuse_nan(self, name: str, block: Array) -> None:
         bad = np.isnan(block)
@@ -212,7 +225,7 @@ class Session:
                 np.argmax(bad.any(tuple(a for a in range(bad.ndim) if a != axis)))
             )
             raise InputError(
-                f"{name}: NaN at frame {frame}; replace it, or let it pass with Session(…, check_finite=False)"
+                f"{name}: NaN at frame {frame}; replace it, or let it pass: Session(…, check_finite=False)"
             )
 
     def _named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
@@ -228,20 +241,6 @@ class Session:
     def _check_open(self, call: str) -> None:
         if self._flushed:
             raise InputError(f"{call} after flush: the stream has ended; begin a new one with reset()")
-
-    def _check_ends(self) -> None:
-        ends = {name: count / self._inputs[name].port.rate for name, count in self._received.items()}
-        if len(set(ends.values())) > 1:
-            counts = ", ".join(f"{name} {count} frames" for name, count in self._received.items())
-            raise InputError(
-                f"the inputs end at different moments: {counts}; push the rest of the shorter one first"
-            )
-        for name, end in ends.items():
-            if end.denominator != 1:
-                rate = self._inputs[name].port.rate
-                raise InputError(
-                    f"{name}: {self._received[name]} frames are no multiple of {rate.numerator}; push more"
-                )
 
 
 class _Outputs:

@@ -65,6 +65,7 @@ class Lowering:
     endings: list[Instruction] = field(default_factory=list[Instruction])
     values: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
+    results: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     node: str = ""
     op: str = ""
     _ends: dict[TDim, Value] = field(default_factory=dict[TDim, Value])
@@ -114,8 +115,9 @@ class Lowering:
             if value.buffer.region is Region.STATE:
                 sent = self.temporary(value.shape, value.dtype, value.order)
                 self.copy(value, sent)
-                self.values[outlet] = value = sent
+                value = sent
             value.buffer.touch(1 << 40)
+            self.results[outlet] = value
 
     # values
 
@@ -279,7 +281,7 @@ class Lowering:
 
     def plan(self) -> int:
         """Place the arena's buffers; the bytes that it takes."""
-        return plan([buffer for buffer in self.arena if buffer.last >= 0])
+        return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])
 
 
 def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:

@@ -13,6 +13,7 @@ from pulse.graph import OutletId
 from pulse.ops.stateful import FAR
 from pulse.program import lower, machine
 from pulse.program.kernels.pointer import operand
+from pulse.program.kernels import families
 from pulse.program.kernels.registry import KERNELS, compile_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
@@ -20,7 +21,7 @@ from pulse.program.program import Feed, Program, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.model import PulsedModel
 
-assert lower.__all__, "importing the families of lowerings fills the registry"
+assert families.__all__ and lower.__all__, "importing the families fills the registries"
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class NativeProgram(Program):
         )
         graph = model.graph
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
-        self.sent = tuple(Place.of(lowering.value(outlet)) for outlet in graph.outputs)
-        self.fetched = tuple(Place.of(lowering.value(outlet)) for outlet in fetches)
+        self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
+        self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
         compile_kernels(dict.fromkeys(row.kernel for row in self.instructions), progress)
         self.table = link(self._table())
         machine.runner()

@@ -12,6 +12,7 @@ from pulse.errors import InputError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.delay import LastFrames
 from pulse.ops.stateful import Clock, frames_at
+from pulse.program.ending import stream_end
 from pulse.pulsify.model import Port, PulsedModel
 
 _HEADER = struct.Struct("<8s16sqq")
@@ -111,21 +112,20 @@ class State(ABC):
         fill: float = 0.0,
         after: Callable[[], None] | None = None,
     ) -> list[dict[str, Array]]:
-        """End the stream after ``rest`` (fewer frames than a pulse, or none) and run what remains.
+        """End the stream after ``rest`` (less than a pulse, or nothing) and run what remains.
 
-        The last pulse is padded with ``fill``, which reaches no valid output frame. ``after`` is called after
-        each pulse.
+        Of several inputs one may have more frames left, where its length says so. What is missing is padded with
+        ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
         Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
         """
-        feeds, frames = self._padded(rest, fill)
-        end = self.clock.pulse * self.program.pulse + frames
+        feeds, end = self._padded(rest, fill)
         self._check_length(end)
         self.clock.end = end
         self._ended()
-        empty = {port.name: np.full(port.shape, _as(fill, port), port.dtype) for port in self._streaming}
+        empty = {port.name: _pulse(port, fill) for port in self._streaming}
         results: list[dict[str, Array]] = []
         for number in range(self.program.steps(end) - self.clock.pulse):
-            results.append(self.step(feeds if number == 0 and feeds is not None else empty))
+            results.append(self.step(feeds[number] if number < len(feeds) else empty))
             if after is not None:
                 after()
         return results
@@ -190,14 +190,13 @@ class State(ABC):
     def _wanted(self) -> str:
         return "; ".join(_form(port) for port in self._streaming)
 
-    def _padded(self, rest: Feed | Array | None, fill: float) -> tuple[dict[str, Array] | None, int]:
-        if rest is None:
-            return None, 0
-        named = self._named(rest)
-        if named.keys() != {port.name for port in self._streaming}:
+    def _padded(self, rest: Feed | Array | None, fill: float) -> tuple[list[dict[str, Array]], int]:
+        """The last pulses, and the length of the stream."""
+        nothing = {port.name: frames_at(_pulse(port, fill), port.axis or 0, 0, 0) for port in self._streaming}
+        named = nothing if rest is None else self._named(rest)
+        if named.keys() != nothing.keys():
             raise InputError(f"feed {self._wanted()}")
-        padded: dict[str, Array] = {}
-        counts: set[Any] = set()
+        counts: dict[str, int] = {}
         for port in self._streaming:
             array, axis = named[port.name], port.axis or 0
             fits = array.ndim == len(port.shape) and array.dtype == port.dtype
@@ -206,14 +205,20 @@ class State(ABC):
                 or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
             ):
                 raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
-            if array.shape[axis] >= port.frames and port.frames:
-                raise InputError(f"{port.name}: {array.shape[axis]} frames are a whole pulse; use step")
-            counts.add(array.shape[axis] / port.rate)
-            padded[port.name] = np.full(port.shape, _as(fill, port), port.dtype)
-            frames_at(padded[port.name], axis, 0, array.shape[axis])[...] = array
-        if len(counts) != 1 or (frames := counts.pop()).denominator != 1:
-            raise InputError("the inputs end at different moments")
-        return (padded if frames else None), int(frames)
+            counts[port.name] = array.shape[axis]
+        if all(counts[port.name] >= port.frames for port in self._streaming):
+            listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
+            raise InputError(f"{listed}: a whole pulse; use step")
+        totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
+        end = stream_end(self._streaming, totals, self.program.model.symbol)
+        pulses = max(-(-counts[port.name] // port.frames) for port in self._streaming)
+        feeds = [{port.name: _pulse(port, fill) for port in self._streaming} for _ in range(pulses)]
+        for port in self._streaming:
+            axis = port.axis or 0
+            for number, feed in enumerate(feeds):
+                part = frames_at(named[port.name], axis, number * port.frames, (number + 1) * port.frames)
+                frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
+        return feeds, end
 
     def _checked_constants(self, constants: Feed) -> dict[str, Array]:
         wanted = {port.name: port for port in self.program.inputs if not port.streams}
@@ -249,6 +254,11 @@ def longest(model: PulsedModel) -> int | None:
         middle = (inside + beyond) // 2
         inside, beyond = (middle, beyond) if near(middle) else (inside, middle)
     return max((length for length in range(inside, inside + 64) if fits(length)), default=0)
+
+
+def _pulse(port: Port, fill: float) -> Array:
+    """A pulse of nothing but ``fill``."""
+    return np.full(port.shape, _as(fill, port), port.dtype)
 
 
 def _as(fill: float, port: Port) -> Any:

@@ -1,6 +1,6 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -12,14 +12,11 @@ from streaming.cli.convert import convert
 from streaming.cli.dump import dump
 from streaming.cli.run import run
 
-if TYPE_CHECKING:
-    from click import Context
-
 
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr and an exit code."""
 
-    def invoke(self, ctx: "Context") -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -54,7 +51,7 @@ def pulse(
 ) -> None:
     """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-    [bold]Try it:[/bold] [cyan]pulse run[/cyan] denoises a built-in sound with a built-in model into denoised.wav.
+    [bold]Try it:[/bold] [cyan]pulse run[/cyan] denoises a built-in sound into denoised.wav.
 
     [bold]With your own model:[/bold]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs, print_table, progress, size, stdout
+from streaming.cli.console import duration, print_json, print_pairs, print_table, progress, stdout
 
 if TYPE_CHECKING:
     from pulse.facts import Array
@@ -73,13 +73,9 @@ def bench(
     pairs = [("model", f"{opened.title}, {program.backend}"), ("rate", opened.rate_text())]
     pairs.append(("pulse", opened.pulse_text(program.pulse)))
     if deadline_s is not None:
+        missed = f"missed by {latency.missed} of {latency.count}"
         share = latency.percentile_s(99) / deadline_s
-        pairs.append(
-            (
-                "deadline",
-                f"{duration(deadline_s)}, missed by {latency.missed} of {latency.count}; p99 is {share:.1%} of it",
-            )
-        )
+        pairs.append(("deadline", f"{duration(deadline_s)}, {missed}; p99 is {share:.1%} of it"))
     print_pairs(pairs)
     _print_rounds(each, latency)
     _print_histogram(latency)
@@ -127,7 +123,6 @@ def _profile(program: "Program") -> list[dict[str, Any]] | None:
             "kernel": row.kernel,
             "us_per_step": row.seconds_per_step * 1e6,
             "share": row.share,
-            "bytes": row.bytes,
         }
         for row in rows
     ]
@@ -169,8 +164,7 @@ def _print_profile(profile: list[dict[str, Any]] | None, backend: str) -> None:
             row["kernel"],
             duration(row["us_per_step"] / 1e6),
             f"{row['share']:.1%}",
-            size(row["bytes"]),
         ]
         for row in profile
     ]
-    print_table("\ninstructions", ("node", "op", "kernel", "a step", "share", "bytes"), rows, right=(3, 4, 5))
+    print_table("\ninstructions", ("node", "op", "kernel", "a step", "share"), rows, right=(3, 4))

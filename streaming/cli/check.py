@@ -26,10 +26,10 @@ def check(
     backend: options.Backend = "numba",
     json: options.AsJson = False,
 ) -> None:
-    """Prove on random input that every streamed frame equals the offline one, or name the first wire that differs.
+    """Prove on random input that every streamed frame equals the offline one; else name the first bad wire.
 
-    Tries streams shorter than a pulse, of whole pulses, of other lengths and long ones; the padding of the last pulse is
-    NaN, so that nothing can lean on it. Exit code 1 if any frame differs.
+    Tries streams shorter than a pulse, of whole pulses, of other lengths and long ones; the last pulse is
+    padded with NaN, so that nothing can lean on it. Exit code 1 if any frame differs.
 
     [bold]Examples[/bold]
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 CHECK_FAILED = 1
 BAD_USE = 2
 INTERRUPTED = 130
+PIPE_COLUMNS = 240
+"""Room for a line where no terminal limits it."""
 
 
 def stdout() -> "Console":
     """Where reports go."""
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else PIPE_COLUMNS
+    return Console(highlight=False, markup=False, soft_wrap=True, width=width)
 
 
 def stderr() -> "Console":
@@ -71,8 +74,8 @@ def print_table(
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, shown only there where someone can see it; call it with how much is done and how much there is."""
+def progress(title: str) -> Generator[Callable[[int, int], None]]:
+    """A bar on stderr, where someone can see it; call it with how much is done and how much there is."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -83,8 +86,8 @@ def progress(title: str) -> Iterator[Callable[[int, int], None]]:
     )
     console = stderr()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(title, total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
 def duration(seconds: float) -> str:

@@ -27,7 +27,7 @@ def convert(
 
       [cyan]pulse convert model.onnx --pulse 160[/cyan]
 
-      [cyan]pulse convert model.onnx --input "x=1,80,T,f32"[/cyan]   name the time axis of a model that has none
+      [cyan]pulse convert model.onnx --input "x=1,80,T,f32"[/cyan]   name the time axis
     """
     from streaming.cli.model import open_model, port_row
 

@@ -1,7 +1,7 @@
 """pulse dump: a model as text or as a picture, at any stage."""
 
 import sys
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -9,7 +9,7 @@ import typer
 from streaming.cli import options
 
 
-class Stage(str, Enum):
+class Stage(StrEnum):
     """The stages of a model, in their order."""
 
     LOAD = "load"
@@ -33,9 +33,9 @@ def dump(
 
     [bold]Examples[/bold]
 
-      [cyan]pulse dump model.onnx --stage load[/cyan]                       the file's own nodes
+      [cyan]pulse dump model.onnx --stage load[/cyan]                 the file's own nodes
 
-      [cyan]pulse dump model.onnx --stage pulsed --pulse 160[/cyan]         delays, windows and where each wire lies in time
+      [cyan]pulse dump model.onnx --stage pulsed --pulse 160[/cyan]   with delays and windows
 
       [cyan]pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg[/cyan]
     """

@@ -13,7 +13,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.pulsify.model import Port, PulsedModel
 from pulse.typed import TypedModel
-from streaming.builtin import model_path
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.console import progress
 
 DEFAULT_RATE_HZ = 16_000
@@ -25,7 +25,7 @@ class Opened:
     """A model and what is known of its time.
 
     rate_hz    frames of the symbol a second; None where nobody says it
-    rate_from  ``model`` (its metadata), ``option`` or ``default``
+    rate_from  ``model`` (its metadata), ``builtin``, ``option`` or ``default``
     """
 
     typed: TypedModel
@@ -39,7 +39,7 @@ class Opened:
         return self.typed.title
 
     def pulsed(self, pulse: int | None) -> PulsedModel:
-        """In pulses of the given size; about 10 ms where none is given and the rate is known. Raises PulsifyError."""
+        """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is not None or self.rate_hz is None:
             return self.typed.pulsify(self.symbol, pulse)
         smallest = self.typed.pulsify(self.symbol).pulse
@@ -51,7 +51,7 @@ class Opened:
         return None if self.rate_hz is None else frames / self.rate_hz * 1e3
 
     def delay(self, port: Port, pulse: int) -> dict[str, Any]:
-        """The algorithmic delay of an output, in frames of the symbol: its own, and waiting for a pulse to fill."""
+        """The algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
         own = float(port.delay / port.rate)
         total = own + pulse - 1
         return {
@@ -65,7 +65,7 @@ class Opened:
     def delay_text(self, port: Port, pulse: int) -> str:
         """The same, in words."""
         delay = self.delay(port, pulse)
-        parts = f"{delay['model_frames']:g} of the model + up to {pulse - 1} to fill a pulse"
+        parts = f"{delay['model_frames']:g} of the model + {pulse - 1} until a pulse is full"
         return f"{delay['total_frames']:g} frames{self._ms(delay['total_frames'])}: {parts}"
 
     def pulse_text(self, pulse: int) -> str:
@@ -79,6 +79,7 @@ class Opened:
         told = {
             "model": "from the model's metadata",
             "option": "as given",
+            "builtin": "that of the built-in model",
             "default": "assumed; --rate gives another",
         }
         return f"{self.rate_hz} Hz, {told[self.rate_from or 'default']}"
@@ -99,7 +100,8 @@ def open_model(
     typed = model.analyse()
     stream = typed.find_symbol(symbol).name
     lean = typed.declutter()
-    rate, told = _rate(lean, stream, rate_hz)
+    known = path is None and rate_hz is None
+    rate, told = (SAMPLE_RATE_HZ, "builtin") if known else _rate(lean, stream, rate_hz)
     return Opened(lean, stream, rate, told)
 
 

@@ -1,14 +1,14 @@
 """Options that several commands have."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 ModelPath = Annotated[
-    Optional[Path],  # noqa: UP045
+    Path | None,
     typer.Argument(
-        metavar="[MODEL]", help="An ONNX file; the built-in denoiser where none is given.", show_default=False
+        metavar="MODEL", help="An ONNX file; the built-in denoiser where none is given.", show_default=False
     ),
 ]
 Pulse = Annotated[

@@ -1,17 +1,19 @@
 """pulse run: a file through a model."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs, progress, stderr
+from streaming.cli.console import print_json, progress
+from streaming.cli.run_report import print_run, run_report, snr
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
+    from pulse.pulsify.model import Port
     from streaming.cli.model import Opened
-    from streaming.files import FileRun
 
 SOUNDS = (".wav", ".flac", ".ogg")
 
@@ -19,18 +21,18 @@ SOUNDS = (".wav", ".flac", ".ogg")
 def run(
     model: options.ModelPath = None,
     source: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Argument(
-            metavar="[IN]",
+            metavar="IN",
             help="Sound, or .npy/.npz; the built-in noisy sound by default.",
             show_default=False,
         ),
     ] = None,
     target: Annotated[
-        Optional[Path],  # noqa: UP045
+        Path | None,
         typer.Argument(
-            metavar="[OUT]",
-            help="Sound, or .npy/.csv for other frames; beside you by default.",
+            metavar="OUT",
+            help="Sound, or .npy/.csv for other frames; in this folder by default.",
             show_default=False,
         ),
     ] = None,
@@ -53,8 +55,8 @@ def run(
 ) -> None:
     """Run a file through a model in pulses, as a live stream would be, and measure every chunk.
 
-    Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay is cut
-    off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
+    Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay
+    is cut off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
 
     [bold]Examples[/bold]
 
@@ -87,7 +89,7 @@ def run(
     if json:
         print_json(report)
     else:
-        _print(report, opened)
+        print_run(report, opened)
 
 
 def _run_sound(
@@ -127,9 +129,9 @@ def _run_sound(
             "channel": channel,
             "duration_s": reader.duration_s,
         }
-    report = _report(opened, program, source, target, [chosen.name], result) | about
+    report = run_report(opened, program, source, target, [chosen.name], result) | about
     if source == noisy_path() and is_sound(target):
-        report |= _snr(target)
+        report |= snr(target)
     return report
 
 
@@ -150,13 +152,13 @@ def _run_arrays(
     _refuse_same(source, target)
     with progress(f"{source.name} -> {target.name}") as advance:
         result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
-    report = _report(opened, program, source, target, [chosen.name], result)
+    report = run_report(opened, program, source, target, [chosen.name], result)
     if opened.rate_hz is not None:
         report["duration_s"] = result.frames / opened.rate_hz
     return report
 
 
-def _output(program: "Program", name: str | None, suits: Any) -> Any:
+def _output(program: "Program", name: str | None, suits: "Callable[[Port], bool]") -> "Port":
     """The output of that name, else the first that suits, else the first one. Raises InputError."""
     from pulse.errors import InputError
 
@@ -175,96 +177,3 @@ def _refuse_same(source: Path, target: Path) -> None:
 
     if target.exists() and source.exists() and target.samefile(source):
         raise InputError(f"{target}: is the input; write to another file")
-
-
-def _report(
-    opened: "Opened", program: "Program", source: Path, target: Path, outputs: list[str], result: "FileRun"
-) -> dict[str, Any]:
-    computed_s = result.latency.mean_s * result.latency.count
-    sound_s = None if opened.rate_hz is None else result.frames * result.streams / opened.rate_hz
-    return {
-        "model": opened.title,
-        "input": str(source),
-        "output": str(target),
-        "backend": program.backend,
-        "rate_hz": opened.rate_hz,
-        "rate_from": opened.rate_from,
-        "pulse_frames": program.pulse,
-        "pulse_ms": opened.milliseconds(program.pulse),
-        "delays": [opened.delay(program.model.port(name), program.pulse) for name in outputs],
-        "frames": result.frames,
-        "streams": result.streams,
-        "clipped_samples": result.clipped,
-        "elapsed_s": result.elapsed_s,
-        "compute_s": computed_s,
-        "real_time_factor": computed_s / sound_s if sound_s else None,
-        "latency": result.latency.as_dict(),
-    }
-
-
-def _snr(target: Path) -> dict[str, float]:
-    """How near the built-in sound and what became of it are to the clean one."""
-    import numpy as np
-    import soundfile
-
-    from streaming.builtin import clean_path, noisy_path
-
-    clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
-
-    def snr_db(sound: Any) -> float:
-        return float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2)))
-
-    return {"snr_before_db": snr_db(noisy), "snr_after_db": snr_db(after)}
-
-
-def _print(report: dict[str, Any], opened: "Opened") -> None:
-    latency = report["latency"]
-    files = f"{report['input']} -> {report['output']}"
-    if "file_rate_hz" in report:
-        channels = report["file_channels"]
-        heard = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
-        choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
-        files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice})"
-    pairs = [
-        ("model", f"{report['model']}, {report['backend']}"),
-        ("file", files),
-        ("rate", opened.rate_text()),
-    ]
-    pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
-    for delay in report["delays"]:
-        own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
-        ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
-        pairs.append(("delay", f"{total:g} frames{ms}: {own:g} of the model + {fill} until a pulse is full"))
-    pairs.append(("", "(algorithmic: without computing, devices and the resampler; cut off in the file)"))
-    if report["real_time_factor"]:
-        factor = report["real_time_factor"]
-        pairs.append(
-            (
-                "speed",
-                f"real-time factor {factor:.4f}, {1 / factor:.0f} times as fast as the sound, model alone",
-            )
-        )
-    times = ", ".join(
-        f"{name} {duration(latency[key] / 1e6)}"
-        for name, key in (
-            ("p50", "p50_us"),
-            ("p90", "p90_us"),
-            ("p99", "p99_us"),
-            ("p99.9", "p999_us"),
-            ("max", "max_us"),
-        )
-    )
-    pairs.append(("each chunk", times))
-    if latency["deadline_us"] is not None:
-        limit = duration(latency["deadline_us"] / 1e6)
-        pairs.append(("deadline", f"{limit} a chunk, missed by {latency['missed']} of {latency['count']}"))
-    if "snr_before_db" in report:
-        pairs.append(
-            ("SNR", f"{report['snr_before_db']:.1f} dB before, {report['snr_after_db']:.1f} dB after")
-        )
-    print_pairs(pairs)
-    if report["clipped_samples"]:
-        stderr().print(
-            f"warning: {report['clipped_samples']} samples beyond -1..1 were clipped; a float WAV as input keeps them",
-            style="yellow",
-        )

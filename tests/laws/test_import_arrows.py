@@ -19,6 +19,10 @@ TIME = {
     "sched",
 }
 LATER = {"pulse.pulsify", "pulse.program", "pulse.onnx", "pulse.declutter", "pulse.api", "pulse.model"}
+ALLOWED = {
+    "pulse/program/kernels/registry.py": {"threading"},  # a lock: two threads may ask for one kernel at once
+    "pulse/program/machine.py": {"time"},  # how long a tick of the cycle counter is
+}
 ARROWS = {"pulse": TIME, "pulse/ops": LATER, "pulse/dim": LATER | {"pulse.ops", "pulse.graph", "pulse.facts"}}
 
 
@@ -38,5 +42,6 @@ def imported(path: Path) -> set[str]:
 def test_no_arrow_points_back(room: str, forbidden: set[str]) -> None:
     files = sorted((ROOT / room).rglob("*.py"))
     assert files
-    wrong = {str(path.relative_to(ROOT)): sorted(imported(path) & forbidden) for path in files}
+    named = {path.relative_to(ROOT).as_posix(): imported(path) & forbidden for path in files}
+    wrong = {name: sorted(found - ALLOWED.get(name, set())) for name, found in named.items()}
     assert not {path: names for path, names in wrong.items() if names}

@@ -8,7 +8,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
 from pulse.ops.conv import Conv, no_pads
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.program.compiler import compile_model
@@ -48,7 +48,7 @@ def pads(before, after):
 
 
 def filtered():
-    """x [1, T]: a filter that looks 2 ahead and 2 back -> y [1, T], and the input twice as loud -> loud [1, T]."""
+    """Of x [1, T]: y [1, T], a filter that looks 2 ahead and 2 back, and loud [1, T], twice the input."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
     deep = sketch.wire("deep", AddAxis(1), x)
@@ -59,10 +59,8 @@ def filtered():
 
 
 def decimated():
-    """x [1, T, 2], the axis of frames in the middle -> x times 3, and every third frame's pair summed [1, 1, T/3]."""
+    """Of x [1, T, 2]: same, three times x, and third [1, 1, T/3], sums of three pairs."""
     sketch = Sketch()
-    from pulse.ops.shape import Transpose
-
     x = sketch.source("x", "1,T,2,f32")
     turned = sketch.wire("turned", Transpose((0, 2, 1)), x)
     weights = sketch.constant("w", np.ones((1, 2, 3)))
@@ -73,7 +71,7 @@ def decimated():
 
 
 def two_rates():
-    """fast [1, 1, 4*T] and slow [1, 1, T] -> their sum [1, 1, T], and a gain that does not stream."""
+    """Of fast [1, 1, 4*T] and slow [1, 1, T]: y [1, 1, T], their sum, times a gain that does not stream."""
     sketch = Sketch()
     fast, slow = sketch.source("fast", "1,1,4*T,f32"), sketch.source("slow", "1,1,T,f32")
     gain = sketch.source("gain", "1,1,1,f32")
@@ -84,13 +82,30 @@ def two_rates():
 
 
 def ending():
-    """x [1, T], T >= 3 -> y = x + 1 [1, T], and the last 3 frames [1, 3]."""
+    """Of x [1, T], T >= 3: y [1, T], one more, and last [1, 3], its last frames."""
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
     frames = TDim.of(sketch.scope.symbol("T"))
     sketch.scope.assume("T >= 3")
     y = sketch.wire("y", Elementwise("add"), x, sketch.constant("one", [[1.0]]))
     return sketch.finish(y=y, last=sketch.wire("last", Slice(1, frames - 3, frames), y))
+
+
+def halves(length):
+    """Of x [1, T] and half [1, length]: y and z, one more than each."""
+    sketch = Sketch()
+    x, half = sketch.source("x", "1,T,f32"), sketch.source("half", f"1,{length},f32")
+    one = sketch.constant("one", [[1.0]])
+    y, z = sketch.wire("y", Elementwise("add"), x, one), sketch.wire("z", Elementwise("add"), half, one)
+    return sketch.finish(y=y, z=z)
+
+
+def short():
+    """Of x [1, T], T <= 10: y [1, T], one more."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    sketch.scope.assume("T <= 10")
+    return sketch.finish(y=sketch.wire("y", Elementwise("add"), x, sketch.constant("one", [[1.0]])))
 
 
 def program(model, pulse=None, backend="numpy"):

@@ -102,7 +102,7 @@ def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):
     whole, cut = tmp_path / "whole.flac", tmp_path / "cut.flac"
     soundfile.write(whole, noise(50_000), 16000)
     cut.write_bytes(whole.read_bytes()[:40_000])
-    with AudioReader(cut) as reader, pytest.raises(InputError, match="damaged at sample .* of 50000"):
+    with AudioReader(cut) as reader, pytest.raises(InputError, match=r"damaged at sample .* of 50000"):
         list(reader)
 
 

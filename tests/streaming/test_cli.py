@@ -59,14 +59,14 @@ def save(path, nodes, inputs, outputs, constants=(), metadata=None):
 
 
 def features(path, metadata=None):
-    """x [1, T, 4] -> y [1, T, 2]."""
+    """Of x [1, T, 4]: y [1, T, 2]."""
     weights = {"w": np.arange(8, dtype=np.float32).reshape(4, 2)}
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
     return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 2]}, weights, metadata)
 
 
 def voice(path):
-    """audio [1, 1, T] at 8 kHz -> the mean of every 80 samples [1, 1, T/80], and the samples themselves."""
+    """Of audio [1, 1, T] at 8 kHz: the mean of every 80 samples [1, 1, T/80], and the samples themselves."""
     nodes = [
         helper.make_node("AveragePool", ["audio"], ["level"], "level", kernel_shape=[80], strides=[80]),
         helper.make_node("Identity", ["audio"], ["same"], "same"),
@@ -307,7 +307,7 @@ def test_models_without_a_stream_or_with_two(tmp_path):
 
 def test_a_model_that_cannot_stream_tells_the_node(tmp_path):
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
-    assert "attention (Softmax)" in result.stderr
+    assert "y (softmax), stream axis 1: whole:" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError, PulseError
 from pulse.program.whole import run_whole
 from streaming import Session
-from tests.streaming.small import BACKENDS, decimated, ending, filtered, program, two_rates
+from tests.streaming.small import BACKENDS, decimated, ending, filtered, halves, program, short, two_rates
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}
@@ -243,10 +243,42 @@ def test_a_stream_that_has_ended_says_so():
 def test_inputs_that_end_at_different_moments_can_be_completed():
     session = Session(ready(two_rates, 2, "numpy"), {"gain": np.ones((1, 1, 1), np.float32)})
     session.push({"fast": noise(1, 1, 12), "slow": noise(1, 1, 2)})
-    with pytest.raises(InputError, match="fast 12 frames, slow 2 frames; push the rest of the shorter one"):
+    with pytest.raises(
+        InputError, match=r"fast with 12 of 4\*T, slow with 2 of T frames; feed the rest of the shorter one"
+    ):
         session.flush()
     session.push({"slow": noise(1, 1, 1)})
     assert session.flush()["y"].shape[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "half"),
+    [("T/2", lambda n: n // 2), ("(T+1)/2", lambda n: (n + 1) // 2), ("T+3", lambda n: n + 3)],
+)
+@settings(max_examples=20, deadline=None)
+@given(frames=st.integers(1, 30), cut=st.integers(0, 30))
+def test_inputs_whose_lengths_are_no_multiples_of_each_other(length, half, frames, cut):
+    chosen = program(halves(length), 4)
+    x, other = noise(1, frames), noise(1, half(frames), seed=1)
+    session = Session(chosen)
+    pieces = [
+        session.push({"x": x[:, :cut], "half": other}),
+        session.push({"x": x[:, cut:]}),
+        session.flush(np.nan),
+    ]
+    found = {port.name: joined(pieces, port) for port in chosen.outputs}
+    assert_same(found, chosen.model.typed.run({"x": x, "half": other}))
+
+
+def test_a_model_with_a_longest_stream_takes_no_more():
+    session = Session(ready(short, 2, "numpy"))
+    session.push(noise(1, 7))
+    before = session.snapshot()
+    with pytest.raises(InputError, match="at most 10 frames of T and has had 7"):
+        session.push(noise(1, 5))
+    assert session.snapshot() == before
+    session.push(noise(1, 3))
+    assert session.flush()["y"].shape == (1, 0)
 
 
 def test_a_length_that_the_model_refuses_can_be_completed():

@@ -1,10 +1,21 @@
 """Elements from one place to another, as they are."""
 
 from pulse.program.kernels.pointer import Bases, Pointer, Row, number, u8
-from pulse.program.kernels.raw import as_i16, as_i32, as_i64, fill_bytes, move_bytes
+from pulse.program.kernels.raw import (
+    TILE,
+    as_f32,
+    as_i16,
+    as_i32,
+    as_i64,
+    called,
+    fill_bytes,
+    move_bytes,
+    transpose_tile,
+)
 from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 
-LONG_RUN = 16  # bytes from which a run is moved by a call
+SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
 
 
 @device
@@ -35,6 +46,44 @@ def fill_run(dst: Pointer, size: int, count: int, bits: int) -> None:
 
 
 @device
+def copy_rows(src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a: int, b: int) -> None:
+    """Rows of contiguous elements of ``size`` bytes, a and b elements apart; u8 pointers."""
+    count = columns * size
+    if size < 4 or count > LONG_RUN:
+        for i in range(rows):
+            move_bytes(dst + i * b * size, src + i * a * size, count)
+        return
+    words, wide = count // 4, size // 4
+    for i in range(rows):
+        source, target = as_f32(src) + i * a * wide, as_f32(dst) + i * b * wide
+        j = 0
+        while j + LANES <= words:
+            vstore(target, j, vload(source, j))
+            j += LANES
+        if j < words:
+            vstore_part(target, j, words - j, vload_part(source, j, words - j))
+
+
+@device
+def repeat_rows(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
+    """``dst[i*b + j] = src[i*a]`` of f32 pointers."""
+    for i in range(rows):
+        v = vsplat(src[i * a])
+        for j in range(0, columns, LANES):
+            vstore_part(dst, i * b + j, columns - j, v)
+
+
+@device
+def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
+    """``dst[i*b + j] = src[j*a + i]`` of f32 pointers; rows and columns >= 8. The last tiles overlap others."""
+    for i in range(0, rows, TILE):
+        top = min(i, rows - TILE)
+        for j in range(0, columns, TILE):
+            left = min(j, columns - TILE)
+            transpose_tile(dst + (top * b + left), src + (left * a + top), b, a)
+
+
+@device
 def copy_elements(
     src: Pointer, dst: Pointer, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
@@ -45,16 +94,25 @@ def copy_elements(
             target[j * b1] = source[j * a1]
 
 
-@device
+@called
 def copy_plane(
     src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
     """``copy_elements`` of u8 pointers to elements of ``size`` bytes, by the quickest way."""
-    if a1 == 1 and b1 == 1 and columns * size >= LONG_RUN:
-        for i in range(rows):
-            move_bytes(dst + i * b0 * size, src + i * a0 * size, columns * size)
-    elif size == 4:
-        copy_elements(as_i32(src), as_i32(dst), rows, columns, a0, a1, b0, b1)
+    if rows <= 0 or columns <= 0:
+        return
+    if a1 == 1 and b1 == 1 and columns * size >= SHORT_RUN:
+        copy_rows(src, dst, size, rows, columns, a0, b0)
+        return
+    if columns < TILE and columns < rows:
+        rows, columns, a0, a1, b0, b1 = columns, rows, a1, a0, b1, b0
+    if size == 4:
+        if a0 == 1 and b1 == 1 and rows >= TILE and columns >= TILE:
+            transpose(as_f32(src), as_f32(dst), rows, columns, a1, b0)
+        elif a1 == 0 and b1 == 1:
+            repeat_rows(as_f32(src), as_f32(dst), rows, columns, a0, b0)
+        else:
+            copy_elements(as_i32(src), as_i32(dst), rows, columns, a0, a1, b0, b1)
     elif size == 8:
         copy_elements(as_i64(src), as_i64(dst), rows, columns, a0, a1, b0, b1)
     elif size == 1:
@@ -79,9 +137,6 @@ def copy(row: Row, bases: Bases) -> None:
         number(row, 8),
     )
     a4, a5, b4, b5 = number(row, 13), number(row, 14), number(row, 19), number(row, 20)
-    if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1:
-        copy_plane(src, dst, size, n4, n5, a4, a5, b4, b5)
-        return
     a0, a1, a2, a3 = (
         number(row, 9) * size,
         number(row, 10) * size,

@@ -8,36 +8,17 @@ from pulse.program.kernels.reduce import reduced_max, reduced_sum
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
-    vexp2i,
     vfma,
     vindex,
     vload_part,
     vlt,
-    vmax,
-    vround,
     vselect,
     vsplat,
     vstore_part,
     vsum,
     vzero,
 )
-
-
-@device
-def vexp(v: Any) -> Any:
-    """e**v of v <= 0."""
-    v = vmax(v, -88.5)
-    n = vround(v * 1.44269504088896341)
-    r = vfma(n, -0.693359375, v)
-    r = vfma(n, 2.12194440e-4, r)
-    p = vsplat(1.9875691500e-4)
-    p = vfma(p, r, 1.3981999507e-3)
-    p = vfma(p, r, 8.3334519073e-3)
-    p = vfma(p, r, 4.1665795894e-2)
-    p = vfma(p, r, 1.6666665459e-1)
-    p = vfma(p, r, 5.0000001201e-1)
-    p = vfma(p, r * r, r + 1.0)
-    return p * vexp2i(n)
+from pulse.program.kernels.vmath import vexp
 
 
 @device
@@ -84,6 +65,8 @@ def layernorm_rows(row: Row, bases: Bases) -> None:
     x, scale, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3)
     rows, rows_x, rows_y = number(row, 4), i64(row, bases, 5), i64(row, bases, 6)
     count, eps = number(row, 7), real(row, 8)
+    if count == 0:
+        return
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
         mean = vsplat(reduced_sum(source, count, 1) / count)

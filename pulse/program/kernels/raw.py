@@ -7,10 +7,18 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
-from numba.extending import lower_builtin
+from numba.extending import lower_builtin, register_jitable
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.pointer_lowering import PointerType, at_pointer, typed
+from pulse.program.kernels.registry import OPTIONS
+
+TILE = 8
+
+
+def called(function: Callable) -> Callable:
+    """A helper like ``device``, but large: kernels call it, so that none of it is hoisted into their loops."""
+    return register_jitable(**OPTIONS)(function)
 
 
 def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
@@ -36,6 +44,11 @@ def as_i32(p: Pointer) -> Pointer:
     return _seen_as(p, np.int32)
 
 
+def as_f32(p: Pointer) -> Pointer:
+    """The same place, in float32; loads and stores keep all bits."""
+    return _seen_as(p, np.float32)
+
+
 def as_i64(p: Pointer) -> Pointer:
     """The same place, in elements of 8 bytes."""
     return _seen_as(p, np.int64)
@@ -51,7 +64,14 @@ def fill_bytes(dst: Pointer, value: int, count: int) -> None:
     dst.elements[dst.span(0, count)] = value & 255
 
 
-BYTES = PointerType(types.uint8)
+def transpose_tile(dst: Pointer, src: Pointer, dst_step: int, src_step: int) -> None:
+    """``dst[i*dst_step + j] = src[j*src_step + i]``, i and j < 8, of two f32 pointers; keeps all bits."""
+    tile = np.stack([src.elements[src.span(j * src_step, TILE)] for j in range(TILE)], axis=1)
+    for i in range(TILE):
+        dst.elements[dst.span(i * dst_step, TILE)] = tile[i]
+
+
+BYTES, FLOATS = PointerType(types.uint8), PointerType(types.float32)
 
 
 def _lower_view(function: Callable, element: types.Type) -> None:
@@ -67,6 +87,7 @@ for _function, _element in (
     (as_u8, types.uint8),
     (as_i16, types.int16),
     (as_i32, types.int32),
+    (as_f32, types.float32),
     (as_i64, types.int64),
 ):
     _lower_view(_function, _element)
@@ -110,4 +131,42 @@ def _move_bytes(context, builder, sig, args):
 def _fill_bytes(context, builder, sig, args):
     dst, value, count = args
     _memory_call(builder, "memset", dst, builder.trunc(value, ir.IntType(8)), count, ir.IntType(1)(0))
+    return context.get_dummy_value()
+
+
+typed(
+    transpose_tile,
+    lambda args: (
+        signature(types.none, FLOATS, FLOATS, types.int64, types.int64)
+        if len(args) == 4 and args[:2] == (FLOATS, FLOATS)
+        else None
+    ),
+)
+
+
+def _interleaved(builder, a, b, width: int):
+    """Of two rows, the two in which groups of ``width`` lanes of a and b take turns: even groups, odd groups."""
+    for first in (0, width):
+        lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [at + first for at in lanes])
+        yield builder.shuffle_vector(a, b, mask)
+
+
+@lower_builtin(transpose_tile, FLOATS, FLOATS, types.int64, types.int64)
+def _transpose_tile(context, builder, sig, args):
+    dst, src, dst_step, src_step = args
+    row = ir.PointerType(ir.VectorType(ir.FloatType(), TILE))
+
+    def place(p, step, i):
+        return builder.bitcast(builder.gep(p, [builder.mul(step, step.type(i))], inbounds=True), row)
+
+    rows = [builder.load(place(src, src_step, j), align=4) for j in range(TILE)]
+    width = 1
+    while width < TILE:
+        for i in range(TILE):
+            if not i & width:
+                rows[i], rows[i + width] = _interleaved(builder, rows[i], rows[i + width], width)
+        width *= 2
+    for i in range(TILE):
+        builder.store(rows[i], place(dst, dst_step, i), align=4)
     return context.get_dummy_value()

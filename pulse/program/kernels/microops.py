@@ -1,0 +1,239 @@
+"""The functions of elementwise chains: a name, its vector form, its float64 form.
+
+Parameters ``a b c`` are operands, ``p q`` immediates. Where the vector form is missing, the chain of f32 uses the
+float64 form, element by element: correct, and slow (10-40 ns an element). To add a function, add a row.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pulse.program.kernels.registry import device
+from pulse.program.kernels.simd import (
+    Lanes,
+    vabs,
+    vceil,
+    veq,
+    vfloor,
+    vfma,
+    vge,
+    vgt,
+    vle,
+    vlt,
+    vmax,
+    vmin,
+    vne,
+    vround,
+    vselect,
+    vsplat,
+    vsqrt,
+)
+from pulse.program.kernels.vmath import (
+    verf,
+    vexp,
+    vexpm1,
+    vcos,
+    vlog,
+    vmish,
+    vsigmoid,
+    vsign,
+    vsin,
+    vsoftplus,
+    vtanh,
+)
+
+Function = Callable[..., Any]
+SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
+
+
+@device
+def truth(mask: Lanes) -> Lanes:
+    """1.0 where the mask is true, else 0.0."""
+    return vselect(mask, vsplat(1.0), vsplat(0.0))
+
+
+@device
+def both(a: Lanes, b: Lanes) -> Lanes:
+    """Mask of two conditions held as floats."""
+    return vne(a, 0.0) & vne(b, 0.0)
+
+
+@device
+def either(a: Lanes, b: Lanes) -> Lanes:
+    """Mask of one of two conditions."""
+    return vne(a, 0.0) | vne(b, 0.0)
+
+
+@device
+def vgelu(x: Lanes, tanh_form: float) -> Lanes:
+    """x * Phi(x), or its approximation by tanh."""
+    if tanh_form != 0:
+        return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
+    return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
+
+
+@device
+def gelu64(x: float, tanh_form: float) -> float:
+    """x * Phi(x), or its approximation by tanh."""
+    if tanh_form != 0:
+        return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
+
+
+@device
+def smaller(a: float, b: float) -> float:
+    """The minimum; NaN where either is NaN."""
+    return a if a < b or a != a else b
+
+
+@device
+def larger(a: float, b: float) -> float:
+    """The maximum; NaN where either is NaN."""
+    return a if a > b or a != a else b
+
+
+@device
+def power(x: float, exponent: float) -> float:
+    """x**exponent; the common exponents without libm."""
+    if exponent == 2:
+        return x * x
+    if exponent == 1:
+        return x
+    if exponent == 3:
+        return x * x * x
+    if exponent == 0.5 and x >= 0:
+        return np.sqrt(x)
+    return np.power(x, exponent)
+
+
+@device
+def floor_mod(x: float, y: float) -> float:
+    """The remainder with the sign of y."""
+    rest = np.fmod(x, y)
+    return rest + y if rest != 0 and (rest < 0) != (y < 0) else rest
+
+
+@device
+def softplus64(x: float) -> float:
+    """log(1 + e**x)."""
+    return np.log1p(np.exp(-abs(x))) + larger(x, 0.0)
+
+
+@device
+def sigmoid64(x: float) -> float:
+    """1 / (1 + e**-x)."""
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+@device
+def clip01(x: float) -> float:
+    """x limited to 0 and 1."""
+    return smaller(larger(x, 0.0), 1.0)
+
+
+@device
+def sign64(x: float) -> float:
+    """-1, 0 or 1; NaN of NaN."""
+    return 1.0 if x > 0 else -1.0 if x < 0 else x
+
+
+@device
+def expm1_negative(x: float) -> float:
+    """e**x - 1 where x < 0, else 0."""
+    return np.expm1(smaller(x, 0.0))
+
+
+MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
+    "add": (lambda a, b: a + b, lambda a, b: a + b),
+    "sub": (lambda a, b: a - b, lambda a, b: a - b),
+    "mul": (lambda a, b: a * b, lambda a, b: a * b),
+    "div": (lambda a, b: a / b, lambda a, b: a / b),
+    "pow": (None, lambda a, b: power(a, b)),
+    "mod": (None, lambda a, b: floor_mod(a, b)),
+    "fmod": (None, lambda a, b: np.fmod(a, b)),
+    "min": (lambda a, b: vmin(a, b), lambda a, b: smaller(a, b)),
+    "max": (lambda a, b: vmax(a, b), lambda a, b: larger(a, b)),
+    "prelu": (lambda a, b: vselect(vlt(a, 0.0), a * b, a), lambda a, b: a * b if a < 0 else a),
+    "abs": (lambda a: vabs(a), lambda a: abs(a)),
+    "neg": (lambda a: -a, lambda a: -a),
+    "exp": (lambda a: vexp(a), lambda a: np.exp(a)),
+    "log": (lambda a: vlog(a), lambda a: np.log(a)),
+    "sqrt": (lambda a: vsqrt(a), lambda a: np.sqrt(a)),
+    "reciprocal": (lambda a: 1.0 / a, lambda a: 1.0 / a),
+    "floor": (lambda a: vfloor(a), lambda a: np.floor(a)),
+    "ceil": (lambda a: vceil(a), lambda a: np.ceil(a)),
+    "round": (lambda a: vround(a), lambda a: np.rint(a)),
+    "sign": (lambda a: vsign(a), lambda a: sign64(a)),
+    "sin": (lambda a: vsin(a), lambda a: np.sin(a)),
+    "cos": (lambda a: vcos(a), lambda a: np.cos(a)),
+    "tan": (None, lambda a: np.tan(a)),
+    "asin": (None, lambda a: np.arcsin(a)),
+    "acos": (None, lambda a: np.arccos(a)),
+    "atan": (None, lambda a: np.arctan(a)),
+    "sinh": (None, lambda a: np.sinh(a)),
+    "cosh": (None, lambda a: np.cosh(a)),
+    "asinh": (None, lambda a: np.arcsinh(a)),
+    "acosh": (None, lambda a: np.arccosh(a)),
+    "atanh": (None, lambda a: np.arctanh(a)),
+    "erf": (lambda a: verf(a), lambda a: math.erf(a)),
+    "relu": (lambda a: vmax(a, 0.0), lambda a: larger(a, 0.0)),
+    "leaky_relu": (lambda a, p: vselect(vlt(a, 0.0), a * p, a), lambda a, p: a * p if a < 0 else a),
+    "thresholded_relu": (lambda a, p: vselect(vgt(a, p), a, vsplat(0.0)), lambda a, p: a if a > p else 0.0),
+    "elu": (
+        lambda a, p: vselect(vlt(a, 0.0), vexpm1(vmin(a, 0.0)) * p, a),
+        lambda a, p: p * np.expm1(a) if a < 0 else a,
+    ),
+    "celu": (
+        lambda a, p: vmax(a, 0.0) + vmin(vexpm1(vmin(a, 0.0) / p) * p, 0.0),
+        lambda a, p: larger(a, 0.0) + smaller(0.0, p * np.expm1(smaller(a, 0.0) / p)),
+    ),
+    "selu": (
+        lambda a, p, q: vselect(vgt(a, 0.0), a, vexpm1(vmin(a, 0.0)) * p) * q,
+        lambda a, p, q: q * (a if a > 0 else p * expm1_negative(a)),
+    ),
+    "gelu": (lambda a, p: vgelu(a, p), lambda a, p: gelu64(a, p)),
+    "sigmoid": (lambda a: vsigmoid(a), lambda a: sigmoid64(a)),
+    "hard_sigmoid": (
+        lambda a, p, q: vmin(vmax(vfma(a, p, q), 0.0), 1.0),
+        lambda a, p, q: clip01(p * a + q),
+    ),
+    "hard_swish": (
+        lambda a: a * vmin(vmax(vfma(a, 1 / 6, 0.5), 0.0), 1.0),
+        lambda a: a * clip01(a / 6 + 0.5),
+    ),
+    "swish": (lambda a, p: a * vsigmoid(a * p), lambda a, p: a * sigmoid64(p * a)),
+    "tanh": (lambda a: vtanh(a), lambda a: np.tanh(a)),
+    "softplus": (lambda a: vsoftplus(a), lambda a: softplus64(a)),
+    "softsign": (lambda a: a / (vabs(a) + 1.0), lambda a: a / (1.0 + abs(a))),
+    "mish": (lambda a: vmish(a), lambda a: a * np.tanh(softplus64(a))),
+    "and": (lambda a, b: truth(both(a, b)), lambda a, b: 1.0 if a != 0 and b != 0 else 0.0),
+    "or": (lambda a, b: truth(either(a, b)), lambda a, b: 1.0 if a != 0 or b != 0 else 0.0),
+    "xor": (
+        lambda a, b: truth(either(a, b) & ~both(a, b)),
+        lambda a, b: 1.0 if (a != 0) != (b != 0) else 0.0,
+    ),
+    "not": (lambda a: truth(veq(a, 0.0)), lambda a: 1.0 if a == 0 else 0.0),
+    "isnan": (lambda a: truth(vne(a, a)), lambda a: 1.0 if a != a else 0.0),
+    "equal": (lambda a, b: truth(veq(a, b)), lambda a, b: 1.0 if a == b else 0.0),
+    "greater": (lambda a, b: truth(vgt(a, b)), lambda a, b: 1.0 if a > b else 0.0),
+    "greater_equal": (lambda a, b: truth(vge(a, b)), lambda a, b: 1.0 if a >= b else 0.0),
+    "less": (lambda a, b: truth(vlt(a, b)), lambda a, b: 1.0 if a < b else 0.0),
+    "less_equal": (lambda a, b: truth(vle(a, b)), lambda a, b: 1.0 if a <= b else 0.0),
+    "where": (lambda a, b, c: vselect(vne(a, 0.0), b, c), lambda a, b, c: b if a != 0 else c),
+    "square": (lambda a: a * a, lambda a: a * a),
+    "where_finite": (
+        lambda a: vselect(vlt(vabs(a), math.inf), a, vsplat(0.0)),
+        lambda a: a if abs(a) < math.inf else 0.0,
+    ),
+    "addc": (lambda a, p: a + p, lambda a, p: a + p),
+    "mulc": (lambda a, p: a * p, lambda a, p: a * p),
+    "rsubc": (lambda a, p: p - a, lambda a, p: p - a),
+    "maxc": (lambda a, p: vmax(a, p), lambda a, p: larger(a, p)),
+    "minc": (lambda a, p: vmin(a, p), lambda a, p: smaller(a, p)),
+    "powc": (None, lambda a, p: power(a, p)),
+    "affine": (lambda a, p, q: vfma(a, p, q), lambda a, p, q: a * p + q),
+}
+
+OPCODES: dict[str, int] = {name: code for code, name in enumerate(MICRO_OPS)}

@@ -1,0 +1,107 @@
+"""What ``pulse run`` tells."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streaming.cli.console import duration, print_pairs, stderr
+
+if TYPE_CHECKING:
+    from pulse.program.program import Program
+    from streaming.cli.model import Opened
+    from streaming.files import FileRun
+
+
+def run_report(
+    opened: "Opened", program: "Program", source: Path, target: Path, outputs: list[str], result: "FileRun"
+) -> dict[str, Any]:
+    """Everything about a run, for JSON."""
+    computed_s = result.latency.mean_s * result.latency.count
+    sound_s = None if opened.rate_hz is None else result.frames / opened.rate_hz
+    return {
+        "model": opened.title,
+        "input": str(source),
+        "output": str(target),
+        "backend": program.backend,
+        "rate_hz": opened.rate_hz,
+        "rate_from": opened.rate_from,
+        "pulse_frames": program.pulse,
+        "pulse_ms": opened.milliseconds(program.pulse),
+        "delays": [opened.delay(program.model.port(name), program.pulse) for name in outputs],
+        "frames": result.frames,
+        "streams": result.streams,
+        "clipped_samples": result.clipped,
+        "elapsed_s": result.elapsed_s,
+        "compute_s": computed_s,
+        "real_time_factor": computed_s / sound_s if sound_s else None,
+        "latency": result.latency.as_dict(),
+    }
+
+
+def snr(target: Path) -> dict[str, float]:
+    """How near the built-in sound and what became of it are to the clean one."""
+    import numpy as np
+    import soundfile
+
+    from streaming.builtin import clean_path, noisy_path
+
+    clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
+
+    def snr_db(sound: Any) -> float:
+        return float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2)))
+
+    return {"snr_before_db": snr_db(noisy), "snr_after_db": snr_db(after)}
+
+
+def print_run(report: dict[str, Any], opened: "Opened") -> None:
+    """The same in words."""
+    latency = report["latency"]
+    source = "the built-in sound" if "snr_before_db" in report else report["input"]
+    files = f"{source} -> {report['output']}"
+    if "file_rate_hz" in report:
+        channels = report["file_channels"]
+        heard = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
+        choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
+        files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice})"
+    pairs = [
+        ("model", f"{report['model']}, {report['backend']}"),
+        ("file", files),
+        ("rate", opened.rate_text()),
+    ]
+    pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
+    for delay in report["delays"]:
+        own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
+        ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
+        pairs.append(("delay", f"{total:g} frames{ms}: {own:g} of the model + {fill} until a pulse is full"))
+    pairs.append(("", "(algorithmic: without computing, devices and the resampler; cut off in the file)"))
+    if report["real_time_factor"]:
+        factor = report["real_time_factor"]
+        pairs.append(
+            (
+                "speed",
+                f"real-time factor {factor:.4f}, {1 / factor:.0f} times as fast as the sound, model alone",
+            )
+        )
+    times = ", ".join(
+        f"{name} {duration(latency[key] / 1e6)}"
+        for name, key in (
+            ("p50", "p50_us"),
+            ("p90", "p90_us"),
+            ("p99", "p99_us"),
+            ("p99.9", "p999_us"),
+            ("max", "max_us"),
+        )
+    )
+    pairs.append(("each chunk", times if report["streams"] == 1 else f"{times}, of one channel"))
+    if latency["deadline_us"] is not None:
+        limit = duration(latency["deadline_us"] / 1e6)
+        pairs.append(("deadline", f"{limit} a chunk, missed by {latency['missed']} of {latency['count']}"))
+    if "snr_before_db" in report:
+        pairs.append(
+            ("SNR", f"{report['snr_before_db']:.1f} dB before, {report['snr_after_db']:.1f} dB after")
+        )
+    print_pairs(pairs)
+    if report["clipped_samples"]:
+        stderr().print(
+            f"warning: {report['clipped_samples']} samples beyond -1..1 were clipped; a float WAV keeps them",
+            style="yellow",
+        )

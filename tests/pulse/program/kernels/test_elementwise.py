@@ -1,0 +1,241 @@
+"""Chains of elementwise functions against numpy, as Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.ops.elementwise import ELEMENTWISE
+from pulse.program.kernels.elementwise import chain, chain64
+from pulse.program.kernels.microops import MICRO_OPS, OPCODES
+from pulse.program.kernels.pointer import real_bits
+from tests.pulse.program.kernels.rows import At, run_both, run_row
+
+RNG = np.random.default_rng(3)
+CODES = {np.float32: 0, np.float64: 1, np.int64: 2, np.int32: 3, np.uint8: 4, np.int8: 5, np.bool_: 6}
+FOLDED = {"sum", "mean"}  # the lowering makes them of "add" and "mulc"
+OWN = {
+    "square": lambda x: x * x,
+    "where_finite": lambda x: np.where(np.isfinite(x), x, 0),
+    "addc": lambda x, p: x + p,
+    "mulc": lambda x, p: x * p,
+    "rsubc": lambda x, p: p - x,
+    "maxc": np.maximum,
+    "minc": np.minimum,
+    "powc": np.power,
+    "affine": lambda x, p, q: x * p + q,
+}
+OWN_PARAMS = {"affine": 2, "square": 0, "where_finite": 0}
+PARAMS = (0.75, 0.25)
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40, 3e38, -3e38, 1.0, -1.0, 0.5, -0.5, 2.0, 88.0, -88.0, 1e-30]
+
+
+def code(array):
+    return CODES[array.dtype.type]
+
+
+def strides_of(array):
+    return [0] * (4 - array.ndim) + [step // array.itemsize for step in array.strides]
+
+
+def operand(n, view, base):
+    """The six words of an operand: a view into array number n."""
+    offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
+    return [At(n, offset), code(view), *strides_of(view)]
+
+
+def run_chain(kernel, bases, views, output_base, output_view, ops, python=None):
+    """The output after a chain; ops are (name, dst, a, b, c, p, q)."""
+    sizes = [1] * (4 - output_view.ndim) + list(output_view.shape)
+    args = [*sizes, len(views), len(ops)]
+    for n, (base, view) in enumerate(zip(bases, views)):
+        args += operand(n, np.broadcast_to(view, output_view.shape), base)
+    args += operand(len(bases), output_view, output_base)
+    for name, dst, a, b, c, p, q in ops:
+        args += [OPCODES[name], dst, a, b, c, real_bits(p), real_bits(q)]
+    arrays = [*bases, output_base]
+    if python is None:
+        return [after[-1] for after in run_both(kernel, arrays, *args)]
+    return [run_row(kernel, arrays, *args, python=python)[-1]]
+
+
+def reference(name, inputs, params):
+    if name in OWN:
+        return OWN[name](*inputs, *params)
+    return ELEMENTWISE[name].run(*inputs, *params)
+
+
+def arity_of(name):
+    if name in OWN:
+        return 1, OWN_PARAMS.get(name, 1)
+    row = ELEMENTWISE[name]
+    return (2 if row.arity < 0 else row.arity), row.params
+
+
+def cases(name, count):
+    """Inputs of a function: all pairs of special values, then ordinary ones."""
+    arity, _ = arity_of(name)
+    first, second = (grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL))
+    third = RNG.permutation(second)
+    normal = RNG.standard_normal((3, count)) * np.where(RNG.random(count) < 0.3, 30, 2)
+    inputs = [np.concatenate(pair).astype(np.float32) for pair in zip((first, second, third), normal)][:arity]
+    if name == "where":
+        inputs[0] = (inputs[0] > 0).astype(np.float32)
+    return inputs
+
+
+def test_every_row_of_the_table_has_an_opcode():
+    assert set(ELEMENTWISE) - FOLDED <= set(OPCODES)
+    assert set(OPCODES) - set(ELEMENTWISE) == set(OWN)
+    assert sorted(OPCODES.values()) == list(range(len(MICRO_OPS)))
+
+
+def check_close(name, inputs, got, rtol):
+    """Compare with numpy in float64; -0 counts as 0, denormals as zero."""
+    params = PARAMS[: arity_of(name)[1]]
+    flushed = [np.where(np.abs(x) < 1.2e-38, 0, x).astype(np.float64) for x in inputs]
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(reference(name, flushed, params), np.float64)
+        wanted32 = wanted.astype(np.float32)
+    wanted = np.where(np.isfinite(wanted32), wanted, wanted32)
+    scale = np.maximum.reduce([np.where(np.isfinite(x), np.minimum(np.abs(x), 40), 0) for x in flushed])
+    atol = 2e-7 * (1 + scale) if name in ("gelu", "sin", "cos", "affine", "hard_sigmoid", "hard_swish") else 2e-38
+    if name in ("sin", "cos", "tan"):
+        seen = np.abs(inputs[0]) < 1e5
+        seen |= ~np.isfinite(inputs[0])
+        wanted, got, atol = wanted[seen], got[seen], (2e-7 if name != "tan" else 1e-37)
+    finite = np.isfinite(wanted) & (np.abs(wanted) < 3.3e38)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(wanted))
+    error = np.abs(got.astype(np.float64) - wanted)
+    limit = np.broadcast_to(atol, wanted.shape) + rtol * np.abs(wanted)
+    bad = finite & ~(error <= limit)
+    assert not bad.any(), [(x[bad][:5]) for x in (*inputs, got, wanted) if x.shape == bad.shape]
+    infinite = np.isinf(wanted)
+    np.testing.assert_array_equal(got[infinite], wanted[infinite])
+
+
+@pytest.mark.parametrize("name", OPCODES)
+def test_values_agree_with_numpy(name):
+    inputs = cases(name, 300)
+    _, params = arity_of(name)
+    p, q = (*PARAMS[:params], 0.0, 0.0)[:2]
+    y = np.zeros(len(inputs[0]), np.float32)
+    registers = [*range(len(inputs)), 0, 0][:3]
+    for got in run_chain(chain, inputs, inputs, y, y, [(name, 9, *registers, p, q)]):
+        check_close(name, inputs, got, 8e-7)
+    doubles = [x.astype(np.float64) for x in inputs]
+    y64 = np.zeros(len(y))
+    for got in run_chain(chain64, doubles, doubles, y64, y64, [(name, 9, *registers, p, q)]):
+        check_close(name, inputs, got, 1e-12)
+
+
+@pytest.mark.parametrize("tanh_form", [0.0, 1.0])
+def test_gelu_has_two_forms(tanh_form):
+    x = np.linspace(-6, 6, 999).astype(np.float32)
+    y = np.zeros_like(x)
+    for got in run_chain(chain, [x], [x], y, y, [("gelu", 8, 0, 0, 0, tanh_form, 0.0)]):
+        np.testing.assert_allclose(got, ELEMENTWISE["gelu"].run(x.astype(np.float64), tanh_form), atol=5e-7)
+
+
+@pytest.mark.parametrize("exponent", [2.0, 1.0, 3.0, 0.5, -1.0, 2.5, 0.0])
+def test_powers(exponent):
+    x = np.abs(RNG.standard_normal(50)).astype(np.float32)
+    y = np.zeros_like(x)
+    for got in run_chain(chain, [x], [x], y, y, [("powc", 8, 0, 0, 0, exponent, 0.0)]):
+        np.testing.assert_allclose(got, x.astype(np.float64) ** exponent, rtol=1e-6)
+
+
+def random_view(shape, dtype):
+    """An array, and a view of it with any order of axes, gaps and broadcast axes."""
+    rank = len(shape)
+    order = RNG.permutation(rank)
+    inner = [1 if RNG.random() < 0.3 else shape[axis] for axis in order]
+    gap = int(RNG.integers(0, 3))
+    base_shape = [*inner[:-1], inner[-1] + gap]
+    values = RNG.standard_normal(base_shape) * 3
+    base = np.ascontiguousarray((values > 0) if dtype == np.bool_ else values.astype(dtype))
+    view = base[..., : inner[-1]].transpose(np.argsort(order))
+    return base, view
+
+
+def output_view(shape, dtype):
+    order = RNG.permutation(len(shape))
+    inner = [shape[axis] for axis in order]
+    base = np.zeros([*inner[:-1], inner[-1] + int(RNG.integers(0, 2))], dtype)
+    return base, base[..., : inner[-1]].transpose(np.argsort(order))
+
+
+SHAPES = [(1,), (16,), (17,), (5, 3), (2, 1, 7), (3, 40), (2, 3, 4, 5), (1, 2, 33), (300,), (2, 256), (3, 513), (0, 4), (4, 0)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("python", [True, False])
+def test_chain_reads_any_strides(shape, python):
+    for _ in range(3 if python else 25):
+        (b0, x0), (b1, x1), (b2, x2) = (random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_))
+        base, y = output_view(shape, np.float32)
+        ops = [
+            ("add", 8, 0, 1, 0, 0.0, 0.0),
+            ("tanh", 9, 8, 0, 0, 0.0, 0.0),
+            ("where", 0, 2, 9, 1, 0.0, 0.0),  # takes the register of an input
+            ("affine", 15, 0, 0, 0, 2.0, -1.0),
+        ]
+        (got,) = run_chain(chain, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
+        wanted = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
+        np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6)
+
+
+def seen_as(got, base, view):
+    """The same view, of another array laid out as the base."""
+    offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // base.itemsize
+    return np.lib.stride_tricks.as_strided(got.reshape(-1)[offset:], view.shape, view.strides)
+
+
+@pytest.mark.parametrize("shape", [(1,), (37,), (5, 3), (2, 3, 4, 5), (3, 130)])
+def test_comparisons_are_stored_as_bool(shape):
+    (b0, x0), (b1, x1) = (random_view(shape, np.float32) for _ in range(2))
+    base, y = output_view(shape, np.bool_)
+    for got in run_chain(chain, [b0, b1], [x0, x1], base, y, [("greater", 8, 0, 1, 0, 0.0, 0.0)]):
+        np.testing.assert_array_equal(seen_as(got, base, y), np.broadcast_to(x0 > x1, shape))
+
+
+@pytest.mark.parametrize("source", [np.float32, np.bool_])
+@pytest.mark.parametrize("target", [np.float32, np.bool_])
+@pytest.mark.parametrize("count", [5, 64])
+def test_no_function_is_a_copy(source, target, count):
+    x = (np.arange(count) % 3 - 1).astype(source)
+    y = np.zeros(count, target)
+    for got in run_chain(chain, [x], [x], y, y, []):
+        np.testing.assert_array_equal(got, x.astype(target))
+
+
+def test_any_byte_but_zero_is_true():
+    x, y = np.array([0, 1, 2, 255], np.uint8).view(np.bool_), np.zeros(4, np.float32)
+    for kernel in (chain, chain64):
+        for got in run_chain(kernel, [x], [x], y, y, []):
+            np.testing.assert_array_equal(got, [0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("source", CODES)
+@pytest.mark.parametrize("target", CODES)
+def test_chain64_converts_as_numpy(source, target):
+    values = [0, 1, 2.5, 100.99, 127] if source in (np.uint8, np.bool_) or target == np.uint8 else [0, -1, 2.5, -100.99, 127]
+    x = np.resize(np.array(values).astype(source), (3, 31))
+    y = np.zeros((3, 31), target)
+    for got in run_chain(chain64, [x], [x], y, y, []):
+        np.testing.assert_array_equal(got, x.astype(target))
+
+
+def test_chain64_is_exact_for_large_integers():
+    x = np.array([2**53 - 1, -(2**53) + 1, 7, -7, 0], np.int64)
+    z = np.array([2, 2, 2, 2, 5], np.int64)
+    y = np.zeros(5, np.int64)
+    for name in ("div", "add", "sub", "mod", "fmod", "min", "max", "equal"):
+        for got in run_chain(chain64, [x, z], [x, z], y, y, [(name, 8, 0, 1, 0, 0.0, 0.0)]):
+            np.testing.assert_array_equal(got, ELEMENTWISE[name].run(x, z))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_chain64_reads_any_strides(shape):
+    (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
+    base, y = output_view(shape, np.float32)
+    for got in run_chain(chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]):
+        np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)
