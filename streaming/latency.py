@@ -34,7 +34,7 @@ class LatencySummary:
 
 
 class Latency:
-    """A histogram whose buckets are powers of two, each in 64 parts. ``record`` allocates nothing.
+    """A histogram whose buckets are powers of two, each in 64 parts. ``record_ns`` allocates nothing.
 
     deadline_s  seconds; longer ones are counted as missed
     """
@@ -67,10 +67,6 @@ class Latency:
             self._max_ns = ns
         if ns > self._deadline_ns:
             self.missed += 1
-
-    def record(self, seconds: float) -> None:
-        """Count one that took ``seconds``."""
-        self.record_ns(int(seconds * 1e9))
 
     def merge(self, other: "Latency") -> None:
         """Add what another has counted, against its own deadline."""

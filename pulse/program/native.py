@@ -93,7 +93,9 @@ class NativeProgram(Program):
         self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
         self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
         compile_kernels(dict.fromkeys(row.kernel for row in self.instructions), progress)
-        self.table = link(self._table())
+        self.unlinked = self._table()
+        """The table with kernel numbers, for the machine in plain Python."""
+        self.table = link(self.unlinked)
         machine.runner()
 
     @property

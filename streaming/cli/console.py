@@ -91,7 +91,9 @@ def progress(title: str) -> Generator[Callable[[int, int], None]]:
 
 
 def duration(seconds: float) -> str:
-    """A time with the unit that suits it: 12.3 us, 4.56 ms, 7.89 s."""
+    """A time with the unit that suits it: 45 ns, 12.3 us, 4.56 ms, 7.89 s."""
+    if 0 < seconds < 1e-6:
+        return f"{seconds * 1e9:.0f} ns"
     if seconds < 1e-3:
         return f"{seconds * 1e6:.1f} us"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -73,6 +73,7 @@ def run(
     from pulse.errors import InputError
     from streaming.builtin import noisy_path
     from streaming.cli.model import compile_model, open_model
+    from streaming.frames import READABLE
 
     if model is not None and model.suffix.lower() in SOUNDS:
         if target is not None:
@@ -82,7 +83,7 @@ def run(
     source = source or noisy_path()
     program = compile_model(opened.pulsed(pulse), backend)
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
-    if source.suffix.lower() in (".npy", ".npz"):
+    if source.suffix.lower() in READABLE:
         report = _run_arrays(opened, program, source, target, output, deadline_s)
     else:
         report = _run_sound(opened, program, source, target, output, channel, deadline_s, model is None)

@@ -7,9 +7,9 @@ from pulse.program.kernels.raw import (
     as_i16,
     as_i32,
     as_i64,
-    called,
     fill_bytes,
     move_bytes,
+    opaque,
     transpose_tile,
 )
 from pulse.program.kernels.registry import device, kernel
@@ -75,7 +75,7 @@ def repeat_rows(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: 
 
 @device
 def transpose(src: Pointer, dst: Pointer, rows: int, columns: int, a: int, b: int) -> None:
-    """``dst[i*b + j] = src[j*a + i]`` of f32 pointers; rows and columns >= 8. The last tiles overlap others."""
+    """``dst[i*b + j] = src[j*a + i]`` of f32 pointers; rows, columns >= 8. The last tiles overlap others."""
     for i in range(0, rows, TILE):
         top = min(i, rows - TILE)
         for j in range(0, columns, TILE):
@@ -94,7 +94,7 @@ def copy_elements(
             target[j * b1] = source[j * a1]
 
 
-@called
+@device
 def copy_plane(
     src: Pointer, dst: Pointer, size: int, rows: int, columns: int, a0: int, a1: int, b0: int, b1: int
 ) -> None:
@@ -128,34 +128,32 @@ def copy(row: Row, bases: Bases) -> None:
     Arguments: src, dst (operands), bytes of an element (1, 2, 4, 8), n0..n5, a0..a5, b0..b5 (in elements).
     """
     src, dst, size = u8(row, bases, 0), u8(row, bases, 1), number(row, 2)
-    n0, n1, n2, n3, n4, n5 = (
-        number(row, 3),
-        number(row, 4),
-        number(row, 5),
-        number(row, 6),
-        number(row, 7),
-        number(row, 8),
-    )
-    a4, a5, b4, b5 = number(row, 13), number(row, 14), number(row, 19), number(row, 20)
-    a0, a1, a2, a3 = (
-        number(row, 9) * size,
-        number(row, 10) * size,
-        number(row, 11) * size,
-        number(row, 12) * size,
-    )
-    b0, b1, b2, b3 = (
-        number(row, 15) * size,
-        number(row, 16) * size,
-        number(row, 17) * size,
-        number(row, 18) * size,
-    )
+    n0, n1, n2, n3 = number(row, 3), number(row, 4), number(row, 5), number(row, 6)
+    n4, n5, a5, b5 = number(row, 7), number(row, 8), number(row, 14), number(row, 20)
+    if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1 and n4 == 1 and a5 == 1 and b5 == 1:
+        move_bytes(dst, src, n5 * size)
+        return
+    a4, b4 = number(row, 13), number(row, 19)
+    a0, a1, a2, a3 = number(row, 9), number(row, 10), number(row, 11), number(row, 12)
+    b0, b1, b2, b3 = number(row, 15), number(row, 16), number(row, 17), number(row, 18)
     for i0 in range(n0):
         for i1 in range(n1):
             for i2 in range(n2):
-                source = src + (i0 * a0 + i1 * a1 + i2 * a2)
-                target = dst + (i0 * b0 + i1 * b1 + i2 * b2)
+                source = src + (i0 * a0 + i1 * a1 + i2 * a2) * size
+                target = dst + (i0 * b0 + i1 * b1 + i2 * b2) * size
                 for i3 in range(n3):
-                    copy_plane(source + i3 * a3, target + i3 * b3, size, n4, n5, a4, a5, b4, b5)
+                    from_plane, to_plane = source + i3 * a3 * size, target + i3 * b3 * size
+                    copy_plane(
+                        from_plane,
+                        to_plane,
+                        opaque(size),
+                        opaque(n4),
+                        opaque(n5),
+                        opaque(a4),
+                        opaque(a5),
+                        opaque(b4),
+                        opaque(b5),
+                    )
 
 
 @kernel

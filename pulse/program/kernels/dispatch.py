@@ -8,6 +8,7 @@ one switch over loops into which the functions are inlined.
 import inspect
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.targetconfig import ConfigStack
@@ -32,7 +33,7 @@ def _names(function: Callable) -> list[str]:
 
 
 def _load(p: Pointer, i: int, lanes: bool):
-    return vload(p, i) if lanes else p[i]
+    return vload(p, i) if lanes else np.float64(p[i])
 
 
 def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: PointerType) -> Apply:

@@ -25,7 +25,12 @@ def gather(row: Row, bases: Bases) -> None:
     src, dst, size = u8(row, bases, 0), u8(row, bases, 2), number(row, 3)
     wide, narrow, is_wide = i64(row, bases, 1), i32(row, bases, 1), number(row, 4) == 8
     outer, count, run = number(row, 5), number(row, 6), number(row, 7)
-    src_outer, src_axis, dst_outer, dst_axis = number(row, 8), number(row, 9), number(row, 10), number(row, 11)
+    src_outer, src_axis, dst_outer, dst_axis = (
+        number(row, 8),
+        number(row, 9),
+        number(row, 10),
+        number(row, 11),
+    )
     axis = number(row, 12)
     if axis <= 0:
         return

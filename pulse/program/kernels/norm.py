@@ -3,22 +3,32 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from pulse.program.kernels.pointer import Bases, Row, f32, i64, number, real
-from pulse.program.kernels.reduce import reduced_max, reduced_sum
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
+    vexp2i,
     vfma,
+    vgt,
     vindex,
+    vload,
     vload_part,
     vlt,
+    vmax,
+    vmax_across,
+    vround,
     vselect,
     vsplat,
+    vstore,
     vstore_part,
     vsum,
     vzero,
 )
-from pulse.program.kernels.vmath import vexp
+from pulse.program.kernels.vmath import INFINITY, LN2_HIGH, LN2_LOW, LOG2_E, exp_fraction
+
+ONE: Any = np.float32(1)
 
 
 @device
@@ -27,9 +37,18 @@ def first(count: int) -> Any:
     return vlt(vindex(), vsplat(count))
 
 
+@device
+def exp_below(v: Any) -> Any:
+    """e**v of v <= 0, 0 where it would be denormal; 2 ulp."""
+    v = vmax(v, -88.0)
+    n = vround(v * LOG2_E)
+    scale = vexp2i(n)
+    return vfma(exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, v))), scale, scale)
+
+
 @kernel
 def softmax_rows(row: Row, bases: Bases) -> None:
-    """``y = exp(x - max) / sum(exp(x - max))``, or its logarithm, of rows of R contiguous elements, m < M.
+    """``y = exp(x - max) / sum(exp(x - max))``, or its logarithm, of M rows of R contiguous elements.
 
     x may be y. A row whose largest element is infinite gives NaN.
     Arguments: x, y (operands), M, rows_x, rows_y (operands, int64: where rows begin), R, log (0, 1).
@@ -38,45 +57,63 @@ def softmax_rows(row: Row, bases: Bases) -> None:
     rows_x, rows_y, count, log = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
     if count == 0:
         return
+    full = (count - 1) // LANES * LANES
+    rest = count - full
+    known = first(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
-        largest = vsplat(reduced_max(source, count, 1))
-        total = vzero()
-        for i in range(0, count, LANES):
-            rest = min(count - i, LANES)
-            v = vload_part(source, i, rest) - largest
-            e = vexp(v)
-            total += vselect(first(rest), e, vzero())
-            vstore_part(target, i, rest, v if log else e)
-        whole = vsum(total)
-        factor = vsplat(1 if log else 1 / whole)
-        shift = vsplat(-math.log(whole) if log else 0)
-        for i in range(0, count, LANES):
-            rest = min(count - i, LANES)
-            vstore_part(target, i, rest, vfma(vload_part(target, i, rest), factor, shift))
+        tail = vselect(known, vload_part(source, full, rest), -INFINITY)
+        largest = tail
+        for i in range(0, full, LANES):
+            v = vload(source, i)
+            largest = vselect(vgt(v, largest), v, largest)
+        top = vsplat(float(vmax_across(largest)))
+        tail = tail - top
+        powers = vselect(known, exp_below(tail), vzero())
+        total = powers
+        for i in range(0, full, LANES):
+            v = vload(source, i) - top
+            e = exp_below(v)
+            total += e
+            vstore(target, i, v if log else e)
+        whole: Any = vsum(total)
+        factor = vsplat(ONE if log else ONE / whole)
+        shift = vsplat(-math.log(whole) if log else 0.0)
+        for i in range(0, full, LANES):
+            vstore(target, i, vfma(vload(target, i), factor, shift))
+        vstore_part(target, full, rest, vfma(tail if log else powers, factor, shift))
 
 
 @kernel
 def layernorm_rows(row: Row, bases: Bases) -> None:
-    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, rows of R contiguous elements, m < M.
+    """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of M rows.
 
-    Arguments: x, scale, bias, y (operands), M, rows_x, rows_y (operands, int64: where rows begin), R, eps (real).
+    Arguments: x, scale, bias, y (operands), M, rows_x, rows_y (operands, int64: where rows begin), R,
+    eps (real). Rows are contiguous; x may be y.
     """
     x, scale, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3)
     rows, rows_x, rows_y = number(row, 4), i64(row, bases, 5), i64(row, bases, 6)
     count, eps = number(row, 7), real(row, 8)
     if count == 0:
         return
+    full = (count - 1) // LANES * LANES
+    rest = count - full
+    known = first(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
-        mean = vsplat(reduced_sum(source, count, 1) / count)
-        squares = vzero()
-        for i in range(0, count, LANES):
-            rest = min(count - i, LANES)
-            v = vselect(first(rest), vload_part(source, i, rest) - mean, vzero())
+        tail = vload_part(source, full, rest)
+        sums = tail
+        for i in range(0, full, LANES):
+            sums += vload(source, i)
+        mean = vsplat(float(vsum(sums)) / count)
+        tail = vselect(known, tail - mean, vzero())
+        squares = tail * tail
+        for i in range(0, full, LANES):
+            v = vload(source, i) - mean
             squares = vfma(v, v, squares)
-        factor = vsplat(1 / math.sqrt(vsum(squares) / count + eps))
-        for i in range(0, count, LANES):
-            rest = min(count - i, LANES)
-            v = (vload_part(source, i, rest) - mean) * factor
-            vstore_part(target, i, rest, vfma(v, vload_part(scale, i, rest), vload_part(bias, i, rest)))
+        factor = vsplat(1 / math.sqrt(float(vsum(squares)) / count + eps))
+        for i in range(0, full, LANES):
+            v = (vload(source, i) - mean) * factor
+            vstore(target, i, vfma(v, vload(scale, i), vload(bias, i)))
+        weight, offset = vload_part(scale, full, rest), vload_part(bias, full, rest)
+        vstore_part(target, full, rest, vfma(tail * factor, weight, offset))

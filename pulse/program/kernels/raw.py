@@ -7,18 +7,17 @@ import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
-from numba.extending import lower_builtin, register_jitable
+from numba.extending import lower_builtin
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.pointer_lowering import PointerType, at_pointer, typed
-from pulse.program.kernels.registry import OPTIONS
 
 TILE = 8
 
 
-def called(function: Callable) -> Callable:
-    """A helper like ``device``, but large: kernels call it, so that none of it is hoisted into their loops."""
-    return register_jitable(**OPTIONS)(function)
+def opaque(number: int) -> int:
+    """The number, hidden from the optimiser, which then moves nothing that depends on it out of a loop."""
+    return number
 
 
 def _seen_as(p: Pointer, dtype: type[np.generic]) -> Pointer:
@@ -134,6 +133,15 @@ def _fill_bytes(context, builder, sig, args):
     return context.get_dummy_value()
 
 
+typed(opaque, lambda args: signature(types.int64, types.int64) if len(args) == 1 else None)
+
+
+@lower_builtin(opaque, types.int64)
+def _opaque(context, builder, sig, args):
+    kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)])
+    return builder.asm(kind, "", "=r,0", args, side_effect=True)
+
+
 typed(
     transpose_tile,
     lambda args: (
@@ -145,7 +153,7 @@ typed(
 
 
 def _interleaved(builder, a, b, width: int):
-    """Of two rows, the two in which groups of ``width`` lanes of a and b take turns: even groups, odd groups."""
+    """Two rows: the even groups of ``width`` lanes of a and b in turn, and the odd ones."""
     for first in (0, width):
         lanes = [at if at % (2 * width) < width else at - width + TILE for at in range(TILE)]
         mask = ir.Constant(ir.VectorType(ir.IntType(32), TILE), [at + first for at in lanes])

@@ -210,7 +210,8 @@ def arg_rows(row: Row, bases: Bases) -> None:
     """``y[rows_y[m]]`` = the r < R of the largest or smallest ``x[rows_x[m] + r*stride]``, m < M; y is int64.
 
     Of equal ones the first or the last; NaN goes before all numbers.
-    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (1 max, 2 min), last (0, 1).
+    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (1 max, 2 min), last (0,
+    1: of equal ones).
     """
     x, y, rows = f32(row, bases, 0), i64(row, bases, 1), number(row, 2)
     rows_x, rows_y, count, stride = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)

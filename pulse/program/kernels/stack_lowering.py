@@ -4,8 +4,7 @@
 import operator
 from collections.abc import Callable
 
-from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic, overload
 
@@ -27,9 +26,10 @@ def _lower(function: Callable, element: types.Type) -> None:
 
         def build(context, builder, sig, args):
             data = context.data_model_manager[element].get_data_type()
-            memory = cgutils.alloca_once(builder, ir.ArrayType(data, size))
+            with builder.goto_entry_block():
+                memory = builder.alloca(data, INT64(size))
             memory.align = LINE
-            return builder.bitcast(memory, ir.PointerType(data))
+            return memory
 
         return result(count), build
 

@@ -37,13 +37,13 @@ def shown_frame(frame: int, length: int, mode: int) -> int:
 def fill_ends(row: Row, bases: Bases) -> None:
     """Frames outside of the stream replaced: y[i] is frame f = clock*P - shift + i, for i < P.
 
-    Inside of the stream, y[i] = x[i - shift + offset + overlap]. Outside, mode 0 (constant): row f + head frames
-    of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or last frame;
-    mode 2 (reflect): the mirrored frame. Zeros where x or the table has no such frame. x may be y if the mode is
-    constant, overlap 0 and offset = shift.
-    Arguments: x [overlap + P frames], y [P frames] (operands), clock, end (operands), P, overlap, offset, shift,
-    mode, bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill,
-    head (operand), frames of head, tail (operand), frames of tail.
+    Inside of the stream, y[i] = x[i - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
+    frames of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or
+    last frame; mode 2 (reflect): the mirrored frame. Zeros where x or the table has no such frame. x may be y
+    if the mode is constant, overlap 0 and offset = shift.
+    Arguments: x [overlap + P frames], y [P frames], clock, end (operands), P, overlap, offset, shift, mode,
+    bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill, head
+    (operand), frames of head, tail (operand), frames of tail.
     """
     x, y = u8(row, bases, 0), u8(row, bases, 1)
     pulse, overlap, offset, shift = number(row, 4), number(row, 5), number(row, 6), number(row, 7)

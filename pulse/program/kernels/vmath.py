@@ -126,9 +126,9 @@ def vsigmoid(x: Lanes) -> Lanes:
 @device
 def vmish(x: Lanes) -> Lanes:
     """x * tanh(log(1 + e**x)); 5 ulp."""
-    e = vexp(vmin(x, 30.0))
+    e = vexp(vmin(x, 20.0))
     n = vfma(e, e, e + e)
-    return x * (n / (n + 2.0))
+    return vselect(vgt(x, 20.0), x, x * n / (n + 2.0))
 
 
 @device

@@ -46,7 +46,9 @@ def bits_of(value: float, dtype: Any) -> int:
     return int(np.array([value]).astype(dtype).view(f"i{np.dtype(dtype).itemsize}")[0])
 
 
-def check_ends(op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int, end: int | None, gap: int) -> None:
+def check_ends(
+    op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int, end: int | None, gap: int
+) -> None:
     """Out of place, frames ``gap`` elements apart; and in place where that is allowed."""
     x = numbers((op.overlap + pulse_frames, run), dtype, clock)
     oracle_clock, clock_words, end_words = time_of(clock, end)
@@ -62,7 +64,9 @@ def check_ends(op: FillEnds, pulse_frames: int, run: int, dtype: Any, clock: int
         np.testing.assert_array_equal(got[1], spaced(want, run + gap))
         np.testing.assert_array_equal(got[0], arrays[0])
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
-        for got in run_both(fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends):
+        for got in run_both(
+            fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends
+        ):
             np.testing.assert_array_equal(got[0], spaced(want, run + gap))
 
 
@@ -99,11 +103,23 @@ def test_fill_ends_of_long_frames(clock: int, end: int | None) -> None:
 
 @pytest.mark.parametrize(
     ("code", "dtype"),
-    [(0, np.float32), (1, np.float64), (2, np.int64), (3, np.int32), (4, np.uint8), (5, np.int8), (6, np.bool_)],
+    [
+        (0, np.float32),
+        (1, np.float64),
+        (2, np.int64),
+        (3, np.int32),
+        (4, np.uint8),
+        (5, np.int8),
+        (6, np.bool_),
+    ],
 )
-@pytest.mark.parametrize(("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)])
+@pytest.mark.parametrize(
+    ("frames", "offset", "clock"), [(5, 0, 0), (3, 7, 2), (0, 0, 3), (1, 2, 9), (40, -6, 1)]
+)
 @pytest.mark.parametrize(("start", "step"), [(0, 1), (5, 3), (100, -2)])
-def test_positions(code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int) -> None:
+def test_positions(
+    code: int, dtype: Any, frames: int, offset: int, clock: int, start: int, step: int
+) -> None:
     if code == 4:
         start, step = start % 90 + 60, abs(step)
     scale = 0.5 if code < 2 else 1

@@ -1,0 +1,63 @@
+"""A typed model without a stream as a program: every op of it once, for comparing backends."""
+
+import numpy as np
+
+from pulse.dim import SymbolScope
+from pulse.facts import Array, PulsedFact
+from pulse.graph import Graph, OutletId
+from pulse.ops.op import Op
+from pulse.program.native import NativeProgram
+from pulse.pulsify.driver import _port
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+
+
+def static_model(typed: TypedModel) -> PulsedModel:
+    """The model as a pulsed one in which nothing streams."""
+    graph = Graph[PulsedFact, Op]()
+    mapping: dict[OutletId, OutletId] = {}
+    needed = [*(outlet.node for outlet in typed.graph.inputs), *typed.graph.order()]
+    for node_id in dict.fromkeys(needed):
+        node = typed.graph.nodes[node_id]
+        facts = [PulsedFact(o.fact.dtype, o.fact.shape, o.fact.value) for o in node.outputs]
+        added = graph.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
+        mapping.update({OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)})
+    graph.inputs = [mapping[outlet] for outlet in typed.graph.inputs]
+    graph.set_outputs([mapping[outlet] for outlet in typed.graph.outputs], typed.graph.output_names)
+    inputs = tuple(_port(graph.label(outlet), graph.fact(outlet), None) for outlet in graph.inputs)
+    outputs = tuple(_port(name, graph.fact(o), None) for name, o in zip(graph.output_names, graph.outputs))
+    return PulsedModel(graph, typed, SymbolScope().symbol("T"), 1, inputs, outputs, {})
+
+
+def run_native(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Array]:
+    """One run of the compiled machine."""
+    return program.spawn(feeds).step({})
+
+
+def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, Array]:
+    """One run of the same table with every kernel as plain Python, each access checked."""
+    from pulse.program.machine import run_python
+    from pulse.program.memory import Region
+
+    regions = {
+        Region.WEIGHTS: np.array(program.weights),
+        Region.STATE: program.initial.copy(),
+        Region.ARENA: np.zeros(program.arena_bytes, np.uint8),
+    }
+    graph = program.model.graph
+    for outlet in graph.inputs:
+        place = program.places[outlet]
+        place.view(regions[place.region])[...] = feeds[graph.label(outlet)]
+    run_python(program.unlinked, [regions[region] for region in Region])
+    return {
+        name: place.view(regions[place.region]).copy() for name, place in zip(graph.output_names, program.sent)
+    }
+
+
+def fixed(feeds: dict[str, Array]) -> dict[str, str]:
+    """Input specs that fix every dim to that of the arrays."""
+    from pulse.facts import dtype_name
+
+    return {name: ",".join([*map(str, array.shape), dtype_name(array.dtype)]) for name, array in feeds.items()}
+
+

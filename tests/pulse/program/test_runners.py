@@ -1,0 +1,55 @@
+"""Every operator case by three runners: the numpy oracle, the kernels as plain Python, the kernels compiled.
+
+The oracle itself is compared with onnxruntime in ``tests/pulse/onnx/test_cases.py``.
+"""
+
+import importlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import CompileError
+from pulse.facts import Array
+from pulse.program.native import NativeProgram
+from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
+
+FAMILIES = ("elementwise", "conv", "shape", "matrix")
+
+
+def cases(family: str) -> Iterator[tuple[str, Any, dict[str, Array]]]:
+    """The cases of a family of operators."""
+    for generator in importlib.import_module(f"tests.pulse.cases.{family}").ALL:
+        yield from generator()
+
+
+def check(name: str, got: dict[str, Array], wanted: dict[str, Array]) -> None:
+    for output, expected in wanted.items():
+        assert got[output].dtype == expected.dtype, name
+        np.testing.assert_allclose(got[output], expected, 1e-4, 1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_three_runners_agree(family: str) -> None:
+    """f32 and the integer and bool operations around it; other types are refused by name."""
+    reached: Counter[str] = Counter()
+    for name, proto, feeds in cases(family):
+        typed = pulse.load(proto, inputs=fixed(feeds)).analyse()
+        with np.errstate(all="ignore"):
+            wanted = typed.run(feeds)
+        try:
+            program = NativeProgram(static_model(typed))
+        except CompileError as error:
+            assert "use backend='numpy'" in str(error), name
+            reached["refused"] += 1
+            continue
+        check(name, run_native(program, feeds), wanted)
+        if reached["compiled"] % 7 == 0:
+            check(name, run_as_python(program, feeds), wanted)
+            reached["python"] += 1
+        reached["compiled"] += 1
+    assert reached["compiled"] > 5 * reached["refused"], reached
+    assert reached["python"] >= 5
