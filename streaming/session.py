@@ -11,6 +11,7 @@ from pulse.facts import Array, dtype_name
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program, State, require_program
 from pulse.pulsify.model import Port
+from pulse.pulsify.wiring import lag
 from streaming.reblocking import Reblocker
 from streaming.snapshot import pack, unpack
 
@@ -53,6 +54,12 @@ class Session:
         self._final = [port for port in program.outputs if not port.streams]
         self._received = dict.fromkeys(self._inputs, 0)
         self._sent = {port.name: 0 for port in self._streaming}
+        self._unsure = {
+            port.name: port
+            for port in self._streaming
+            if lag(port.length, port.rate, program.model.symbol, program.pulse) > port.delay
+        }
+        self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
         self._flushed = False
 
@@ -130,13 +137,16 @@ class Session:
             queue.clear()
         self._received = dict.fromkeys(self._received, 0)
         self._sent = dict.fromkeys(self._sent, 0)
+        self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last, self._flushed = {}, False
 
     def snapshot(self) -> bytes:
         """All of the stream, the frames that wait included."""
         counters = [int(self._flushed), *self._received.values(), *self._sent.values()]
         held = [queue.held for queue in self._inputs.values()]
+        held += [self._kept[name].shape[port.axis or 0] for name, port in self._unsure.items()]
         waiting = [queue.dump() for queue in self._inputs.values()]
+        waiting += [array.tobytes() for array in self._kept.values()]
         last = [self._last[port.name].tobytes() for port in self._final if self._last]
         return pack([*counters, *held], [self._state.snapshot(), *waiting, *last])
 
@@ -145,10 +155,12 @@ class Session:
         numbers, (state, *chunks) = unpack(snapshot)
         inputs, outputs = list(self._inputs.values()), self._final
         held = numbers[1 + len(inputs) + len(self._streaming) :]
+        kept = dict(zip(self._unsure, held[len(inputs) :]))
         sizes = [queue.nbytes(frames) for queue, frames in zip(inputs, held)]
+        sizes += [_frames_bytes(self._unsure[name], frames) for name, frames in kept.items()]
         finals = [int(np.prod(port.shape)) * port.dtype.itemsize for port in outputs]
         found = [len(chunk) for chunk in chunks]
-        if len(held) != len(inputs) or found not in (sizes, sizes + finals):
+        if len(held) != len(inputs) + len(self._unsure) or found not in (sizes, sizes + finals):
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         self._state.restore(state)
         self._flushed = bool(numbers[0])
@@ -158,24 +170,34 @@ class Session:
             queue.load(chunk, frames)
         self._last = {
             port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
-            for port, chunk in zip(outputs, chunks[len(inputs) :])
+            for port, chunk in zip(outputs, chunks[len(sizes) :])
         }
+        for (name, frames), chunk in zip(kept.items(), chunks[len(inputs) :]):
+            port = self._unsure[name]
+            self._kept[name] = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
 
     def _ready(self, outputs: "_Outputs") -> dict[str, Array]:
-        """What the pulses gave, without the frames after the end of the stream."""
+        """What the pulses gave, as far as it is sure that the stream is so long; the rest is kept."""
         ready: dict[str, Array] = {}
         for port in self._streaming:
-            array = outputs.arrays[port.name]
-            if self._flushed:
-                array = frames_at(array, port.axis or 0, 0, self._total(port) - self._sent[port.name])
-            self._sent[port.name] += array.shape[port.axis or 0]
+            array, axis = outputs.arrays[port.name], port.axis or 0
+            unsure = port.name in self._unsure
+            if unsure:
+                array = np.concatenate([self._kept[port.name], array], axis)
+            if unsure or self._flushed:
+                sure = max(0, self._total(port) - self._sent[port.name])
+                whole, array = array, frames_at(array, axis, 0, sure)
+                if unsure:
+                    self._kept[port.name] = frames_at(whole, axis, sure, whole.shape[axis]).copy()
+            self._sent[port.name] += array.shape[axis]
             ready[port.name] = array
         return ready
 
     def _total(self, port: Port) -> int:
+        """The frames of an output that surely exist, after what the model has had."""
         end = self._state.clock.end
-        assert end is not None
-        return max(0, port.length.eval({self.program.model.symbol: end}))
+        frames = self.pulses * self.program.pulse if end is None else end
+        return max(0, port.length.eval({self.program.model.symbol: frames}))
 
     def _whole(self, port: Port) -> Array:
         """An output that does not stream: all of it, or its last frames where it has an axis of time."""
@@ -270,6 +292,18 @@ class _Outputs:
         if self._final:
             self.last = {name: result[name] for name in self._final}
         self._number += 1
+
+
+def _shape(port: Port, frames: int) -> list[int]:
+    return [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+
+
+def _no_frames(port: Port) -> Array:
+    return np.empty(_shape(port, 0), port.dtype)
+
+
+def _frames_bytes(port: Port, frames: int) -> int:
+    return int(np.prod(_shape(port, frames))) * port.dtype.itemsize
 
 
 def _form(port: Port) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.delay import LastFrames
+from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, frames_at
 from pulse.program.ending import stream_end
 from pulse.pulsify.model import Port, PulsedModel
@@ -29,11 +31,6 @@ class Program(ABC):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
-        described = repr(
-            [model.pulse, *map(str, model.inputs), *map(str, model.outputs), len(model.graph.nodes)]
-        )
-        self.fingerprint = hashlib.blake2b(described.encode(), digest_size=16).digest()
-        """Tells snapshots of another model or pulse apart."""
         self.limit = longest(model)
         """The most frames of the symbol that the model takes, None where there is no limit."""
 
@@ -45,6 +42,15 @@ class Program(ABC):
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> "State":
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Tells snapshots of another model, pulse or backend apart."""
+        digest = hashlib.blake2b(f"{self.backend} {self.pulse}".encode(), digest_size=16)
+        for node in self.model.graph.nodes:
+            value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
+            digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
+        return digest.digest()
 
     def steps(self, end: int) -> int:
         """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
@@ -98,11 +104,14 @@ class State(ABC):
         feed     input name -> array of the port's shape and dtype; an array where one input streams
         returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
                  stream are to be dropped; ``streaming.Session`` does that.
-        Raises   InputError: names, shape or dtype differ; the state is then unchanged
+        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged
         """
         checked = self._checked(feed)
-        self._check_limit()
-        result = self._run(checked)
+        self._check_open()
+        return self._advance(checked)
+
+    def _advance(self, feed: Feed) -> dict[str, Array]:
+        result = self._run(feed)
         self.clock.pulse += 1
         return result
 
@@ -118,6 +127,7 @@ class State(ABC):
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
         Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
         """
+        self._check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
         self.clock.end = end
@@ -125,7 +135,7 @@ class State(ABC):
         empty = {port.name: _pulse(port, fill) for port in self._streaming}
         results: list[dict[str, Array]] = []
         for number in range(self.program.steps(end) - self.clock.pulse):
-            results.append(self.step(feeds[number] if number < len(feeds) else empty))
+            results.append(self._advance(feeds[number] if number < len(feeds) else empty))
             if after is not None:
                 after()
         return results
@@ -150,12 +160,16 @@ class State(ABC):
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
 
-    def _check_limit(self) -> None:
-        limit, frames = self.program.limit, (self.clock.pulse + 1) * self.program.pulse
-        if limit is not None and self.clock.end is None and frames > limit:
+    def _check_open(self, frames: int | None = None) -> None:
+        """Raise InputError where the stream has ended, or would be longer than the model takes."""
+        if self.clock.end is not None:
+            raise InputError("the stream has ended; begin a new one with reset()")
+        more = self.program.pulse if frames is None else frames
+        limit, total = self.program.limit, self.clock.pulse * self.program.pulse + more
+        if limit is not None and total > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
-                f"make it {frames}: flush and reset before it"
+                f"make it {total}: flush and reset before it"
             )
 
     def _check_length(self, end: int) -> None:

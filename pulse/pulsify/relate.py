@@ -89,9 +89,22 @@ def relate(model: TypedModel, symbol: Symbol) -> Related:
     if refusals:
         count = "1 node" if len(refusals) == 1 else f"{len(refusals)} nodes"
         raise PulsifyError(f"{model.title} cannot be streamed over {symbol.name}: {count} refused", refusals)
-    if not any(outlet in flows for outlet in graph.inputs):
-        raise PulsifyError(f"no input that the outputs need streams over {symbol.name}")
+    sources = [(graph.fact(outlet), flows[outlet]) for outlet in graph.inputs if outlet in flows]
+    if not sources:
+        raise PulsifyError(f"no input streams over {symbol.name}")
+    if not any(_tells_length(fact.shape[flow.axis], flow.rate, symbol) for fact, flow in sources):
+        fact, flow = sources[0]
+        raise PulsifyError(
+            f"{graph.label(graph.inputs[0])}: {fact.shape[flow.axis]} frames of it do not prove that there are "
+            f"{symbol.name} frames; name its own length: inputs={{...: '…,U'}}"
+        )
     return Related(symbol, order, flows, relations)
+
+
+def _tells_length(length: TDim, rate: Fraction, symbol: Symbol) -> bool:
+    """Whether ``rate*x`` frames of an input prove that the stream has at least x frames, x in whole pulses."""
+    frames = [rate.denominator * times for times in (1, 2, 3, 1000)]
+    return all(length.eval({symbol: x - 1}) < rate * x for x in frames)
 
 
 def _refusal(

@@ -60,28 +60,43 @@ def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: Pointe
 
     @lower_builtin(apply, *wanted)
     def _apply(context, builder, sig, args):
-        code, d, a, b, c, count, p, q = args
-        after = builder.append_basic_block("done")
-        switch = builder.switch(code, after)
-        for number, (function, lanes) in enumerate(rows):
-            block = builder.append_basic_block(f"{name}.{number}")
-            switch.add_case(number, block)
-            builder.position_at_end(block)
-            _loop(context, builder, function, lanes, pointer, (d, a, b, c), count, (p, q))
-            builder.branch(after)
-        builder.position_at_end(after)
+        function = builder.module.globals.get(name) or _switch(context, builder, name, rows, pointer, args)
+        builder.call(function, args)
         return context.get_dummy_value()
 
     return apply
 
 
-def _loop(context, builder, function, lanes: bool, pointer: PointerType, registers, count, params) -> None:
-    """``for i in range(0, count, step): d[i] = function(...)``, count > 0."""
-    names = _names(function)
+def _switch(context, builder, name: str, rows, pointer: PointerType, args):
+    """The LLVM function of a dispatcher. It is not inlined: the kernel around it keeps its registers."""
+    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    function = ir.Function(builder.module, kind, name)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    code, d, a, b, c, count, p, q = function.args
+    done = function.append_basic_block("done")
+    switch = builder.switch(code, done)
+    for number, (row, lanes) in enumerate(rows):
+        block = function.append_basic_block(f"row{number}")
+        switch.add_case(number, block)
+        builder.position_at_end(block)
+        _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
+        builder.branch(done)
+    builder.position_at_end(done)
+    builder.ret_void()
+    return function
+
+
+def _loop(context, builder, row: Callable, lanes: bool, registers, count, params) -> None:
+    """``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
     element = FLOATS if lanes else types.float64
-    typed_names = [types.float64 if name in "pq" else element for name in names]
-    before = builder.block
-    body, after = builder.append_basic_block("body"), builder.append_basic_block("after")
+    names = _names(row)
+    kinds = [types.float64 if name in "pq" else element for name in names]
+    flags = ConfigStack().top().copy()
+    flags.forceinline = True
+    compiled = context.compile_subroutine(builder, row, signature(element, *kinds), flags=flags)
+    before, body = builder.block, builder.append_basic_block("body")
     builder.branch(body)
     builder.position_at_end(body)
     i = builder.phi(INT64)
@@ -90,13 +105,11 @@ def _loop(context, builder, function, lanes: bool, pointer: PointerType, registe
         params["pq".index(name)] if name in "pq" else _element(builder, registers[1 + "abc".index(name)], i, lanes)
         for name in names
     ]
-    flags = ConfigStack().top().copy()
-    flags.forceinline = True
-    compiled = context.compile_subroutine(builder, function, signature(element, *typed_names), flags=flags)
-    result = context.call_internal(builder, compiled.fndesc, compiled.signature, values)
+    _, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, values)
     _store(builder, registers[0], i, result, lanes)
     following = builder.add(i, INT64(LANES if lanes else 1))
     i.add_incoming(following, builder.block)
+    after = builder.append_basic_block("after")
     builder.cbranch(builder.icmp_signed("<", following, count), body, after)
     builder.position_at_end(after)
 

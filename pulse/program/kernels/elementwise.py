@@ -82,6 +82,32 @@ def store_row(row: Row, bases: Bases, word: int, start: int, step: int, count: i
 
 
 @device
+def load_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, d: Pointer) -> None:
+    """Rows of an operand, one after another, to a register."""
+    step2, step3 = number(row, word + 4), number(row, word + 5)
+    if step2 == step3 * columns:  # the rows are one row, or all elements are the same
+        load_row(row, bases, word, start, step3, rows * columns, d)
+    else:
+        for r in range(rows):
+            load_row(row, bases, word, start + r * step2, step3, columns, d + r * columns)
+
+
+@device
+def store_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, r: Pointer) -> None:
+    """A register to rows of an operand."""
+    step2, step3 = number(row, word + 4), number(row, word + 5)
+    for i in range(rows):
+        store_row(row, bases, word, start + i * step2, step3, columns, r + i * columns)
+
+
+@device
+def offset(row: Row, word: int, i0: int, i1: int, i2: int, i3: int) -> int:
+    """The element of an operand at a place of the four loops."""
+    outer = i0 * number(row, word + 2) + i1 * number(row, word + 3)
+    return outer + i2 * number(row, word + 4) + i3 * number(row, word + 5)
+
+
+@device
 def in_order(row: Row, word: int, rows: int, columns: int) -> bool:
     """Whether ``rows`` times ``columns`` elements of an operand are one f32 run in memory."""
     one_run = number(row, word + 5) == 1 and (rows == 1 or number(row, word + 4) == columns)
@@ -99,55 +125,42 @@ def chain(row: Row, bases: Bases) -> None:
     s0, s1, s2, s3 = number(row, 0), number(row, 1), number(row, 2), number(row, 3)
     inputs, ops = number(row, 4), number(row, 5)
     output = OPERANDS + OPERAND_WORDS * inputs
-    program = output + OPERAND_WORDS
-    for k in range(REGISTERS):
-        registers[k] = slots + (INPUTS + k) * SLOT
-    for k in range(inputs):
-        loaded[k] = -1
-    tall = BLOCK // s3 if 0 < s3 < BLOCK else 1
-    for outer in range(s0 * s1):
-        i0, i1 = outer // s1, outer % s1
-        for i2 in range(0, s2, tall):
-            for i3 in range(0, s3, BLOCK):
-                rows, columns = min(tall, s2 - i2), min(BLOCK, s3 - i3)
-                count = rows * columns
-                whole = count % LANES == 0
-                for k in range(inputs):
-                    word = OPERANDS + OPERAND_WORDS * k
-                    step2, step3 = number(row, word + 4), number(row, word + 5)
-                    start = i0 * number(row, word + 2) + i1 * number(row, word + 3) + i2 * step2 + i3 * step3
-                    if whole and in_order(row, word, rows, columns):
-                        registers[k] = f32(row, bases, word) + start
-                        continue
-                    slot = slots + k * SLOT
-                    registers[k] = slot
-                    if loaded[k] == start and loaded[INPUTS + k] >= count:
-                        continue
-                    loaded[k], loaded[INPUTS + k] = start, count
-                    if step3 == 0 and step2 == 0:
-                        load_row(row, bases, word, start, 0, count, slot)
-                    else:
-                        for r in range(rows):
-                            load_row(row, bases, word, start + r * step2, step3, columns, slot + r * columns)
-                step2, step3 = number(row, output + 4), number(row, output + 5)
-                start = i0 * number(row, output + 2) + i1 * number(row, output + 3) + i2 * step2 + i3 * step3
-                direct = ops > 0 and whole and in_order(row, output, rows, columns)
-                result = registers[0]
-                for j in range(ops):
-                    op = program + OP_WORDS * j
-                    target = number(row, op + 1)
-                    d = slots + (INPUTS + target) * SLOT
-                    if direct and j == ops - 1:
-                        d = f32(row, bases, output) + start
-                    a, b, c = number(row, op + 2), number(row, op + 3), number(row, op + 4)
-                    apply_lanes(
-                        number(row, op), d, registers[a], registers[b], registers[c], count, real(row, op + 5), real(row, op + 6)
-                    )  # fmt: skip
-                    registers[target] = d
-                    result = d
-                if not direct:
-                    for r in range(rows):
-                        store_row(row, bases, output, start + r * step2, step3, columns, result + r * columns)
+    fresh = True
+    tall = BLOCK // s3 if s2 > 1 and 0 < s3 < BLOCK else 1
+    for i0 in range(s0):
+        for i1 in range(s1):
+            for i2 in range(0, s2, tall):
+                for i3 in range(0, s3, BLOCK):
+                    rows, columns = min(tall, s2 - i2), min(BLOCK, s3 - i3)
+                    count = rows * columns
+                    whole = count & (LANES - 1) == 0
+                    for k in range(inputs):
+                        word = OPERANDS + OPERAND_WORDS * k
+                        start = offset(row, word, i0, i1, i2, i3)
+                        if whole and in_order(row, word, rows, columns):
+                            registers[k] = f32(row, bases, word) + start
+                            continue
+                        slot = slots + k * SLOT
+                        registers[k] = slot
+                        if fresh or loaded[k] != start or loaded[INPUTS + k] < count:
+                            loaded[k], loaded[INPUTS + k] = start, count
+                            load_block(row, bases, word, start, rows, columns, slot)
+                    fresh = False
+                    start = offset(row, output, i0, i1, i2, i3)
+                    direct = ops > 0 and whole and in_order(row, output, rows, columns)
+                    result = registers[0]
+                    for j in range(ops):
+                        op = output + OPERAND_WORDS + OP_WORDS * j
+                        target = number(row, op + 1)
+                        result = slots + (INPUTS + target) * SLOT
+                        if direct and j == ops - 1:
+                            result = f32(row, bases, output) + start
+                        a, b, c = number(row, op + 2), number(row, op + 3), number(row, op + 4)
+                        p, q = real(row, op + 5), real(row, op + 6)
+                        apply_lanes(number(row, op), result, registers[a], registers[b], registers[c], count, p, q)
+                        registers[target] = result
+                    if not direct:
+                        store_block(row, bases, output, start, rows, columns, result)
 
 
 @device
@@ -240,7 +253,7 @@ def chain64(row: Row, bases: Bases) -> None:
             for k in range(inputs):
                 word = OPERANDS + OPERAND_WORDS * k
                 step = number(row, word + 5)
-                start = i0 * number(row, word + 2) + i1 * number(row, word + 3) + i2 * number(row, word + 4) + i3 * step
+                start = offset(row, word, i0, i1, i2, i3)
                 load64(row, bases, word, start, step, count, slots + k * BLOCK64)
             result = slots
             for j in range(ops):
@@ -250,5 +263,5 @@ def chain64(row: Row, bases: Bases) -> None:
                 c = slots + number(row, op + 4) * BLOCK64
                 apply_float64(number(row, op), result, a, b, c, count, real(row, op + 5), real(row, op + 6))
             step = number(row, output + 5)
-            start = i0 * number(row, output + 2) + i1 * number(row, output + 3) + i2 * number(row, output + 4) + i3 * step
+            start = offset(row, output, i0, i1, i2, i3)
             store64(row, bases, output, start, step, count, result)

@@ -103,7 +103,7 @@ def power(x: float, exponent: float) -> float:
         return x
     if exponent == 3:
         return x * x * x
-    if exponent == 0.5:
+    if exponent == 0.5 and x >= 0:
         return np.sqrt(x)
     return np.power(x, exponent)
 

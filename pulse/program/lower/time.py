@@ -103,6 +103,7 @@ def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bo
     alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size
     return (
         op.mode == "constant"
+        and op.offset == op.shift
         and op.overlap == 0
         and alone
         and not kept
