@@ -59,6 +59,10 @@ class LastFrames(Stateful):
     length: TDim
     fact: TypedFact
 
+    @property
+    def awaits(self) -> tuple[int, TDim]:
+        return self.offset, self.length
+
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         shape = list(inputs[0].shape)
         shape[self.axis] = TDim.of(self.frames)

@@ -6,11 +6,13 @@ Pointwise    output frame j needs frame j of every streaming input
 Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
 Ends         the input with frames added before its first and after its last one
 Positional   output frame j is a function of j alone
+Cumulative   output frame j needs the input frames 0 … j: a state is carried
 Tail         the last frames of the input, known when the stream has ended
+Final        computed from values that are known when the stream has ended
 Whole        every output frame may need every input frame: cannot be streamed
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -88,6 +90,24 @@ class Positional:
     at: "Callable[[int, int], Op]"
 
 
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """Output frame j needs the input frames 0 .. j of every streaming input.
+
+    axes   the stream axis of each output; None for a state, which is known when the stream has ended
+    at     ``at(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a lead (None: no lead)
+    """
+
+    axes: tuple[int | None, ...]
+    at: "Callable[[int, TDim, Sequence[Array] | None], Op]"
+
+
+@dataclass(frozen=True)
+class Final:
+    """A function of values without a stream axis that are known when the stream has ended."""
+
+
 @dataclass(frozen=True)
 class Tail:
     """The last ``frames`` frames of the input (all of them where there are fewer), known at the end."""
@@ -104,7 +124,7 @@ class Whole:
     help: str
 
 
-Relation: TypeAlias = Pointwise | Window | Ends | Positional | Tail | Whole
+Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Tail | Final | Whole
 
 
 def relation_name(relation: Relation) -> str:

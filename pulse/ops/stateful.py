@@ -33,6 +33,11 @@ class Clock:
 class Stateful(Op):
     """An op of a pulsed model that keeps state between pulses or looks at the clock."""
 
+    @property
+    def awaits(self) -> tuple[int, TDim] | None:
+        """Offset and length of the input whose last frame this op's outputs wait for; None where they stream."""
+        return None
+
     def begin(self) -> list[Array]:
         """The state before the first pulse, new arrays."""
         return []

@@ -12,8 +12,8 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.stateful import FAR
 from pulse.program import lower, machine
-from pulse.program.kernels.pointer import operand
 from pulse.program.kernels import families
+from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import KERNELS, compile_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes

@@ -11,9 +11,8 @@ import numpy as np
 
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
-from pulse.ops.delay import LastFrames
 from pulse.ops.source import Const
-from pulse.ops.stateful import Clock, frames_at
+from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
 from pulse.pulsify.model import Port, PulsedModel
 
@@ -60,10 +59,10 @@ class Program(ABC):
                 total = max(0, port.length.eval({symbol: end}))
                 needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
         for node in self.model.graph.nodes:
-            if isinstance(node.op, LastFrames):
-                frames = int(self.model.graph.fact(node.inputs[0]).shape[node.op.axis])
-                total = max(0, node.op.length.eval({symbol: end}))
-                needed = max(needed, -(-(node.op.offset + total) // frames))
+            if isinstance(node.op, Stateful) and node.op.awaits is not None:
+                offset, length = node.op.awaits
+                frames = self.model.graph.fact(node.inputs[0]).frames
+                needed = max(needed, -(-(offset + max(0, length.eval({symbol: end}))) // frames))
         return needed
 
 

@@ -70,7 +70,7 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
             wire = wire.at(0)
         streams.append(_sent(wiring, wire, name) if isinstance(wire, Stream) else wire)
     moving = [wire for wire in streams if isinstance(wire, Stream) and wire.fact.rate > 0]
-    if not moving and not any(isinstance(wire, Stream) for wire in streams):
+    if not any(outlet in placer.related.flows for outlet in graph.outputs):
         raise PulsifyError("no output depends on the stream")
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)

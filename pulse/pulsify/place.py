@@ -22,7 +22,7 @@ from pulse.graph import Node, OutletId
 from pulse.ops.delay import LastFrames
 from pulse.ops.ends import FillEnds, mirrored
 from pulse.ops.op import Op
-from pulse.ops.relation import Ends, Pointwise, Positional, Relation, Tail, Whole, Window
+from pulse.ops.relation import Cumulative, Ends, Final, Pointwise, Positional, Relation, Tail, Whole, Window
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.relate import Flow, Related
@@ -77,15 +77,16 @@ class Placer:
             self.wires[outlet] = added
             return
         shape = list(fact.shape)
-        stream = StreamFact(flow.axis, fact.shape[flow.axis], flow.rate, 0)
-        shape[flow.axis] = TDim.of(self.wiring.frames(flow.rate))
+        stream = StreamFact(flow.along, fact.shape[flow.along], flow.rate, 0)
+        shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
         added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
         self.wiring.graph.inputs.append(added)
         self.wires[outlet] = Stream(added, stream)
 
     def _place(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
         flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
-        length = node.outputs[0].fact.shape[flows[0].axis]
+        axis = flows[0].axis
+        length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
         match relation:
             case Pointwise():
                 return self._pointwise(node, relation, inputs, flows)
@@ -97,6 +98,11 @@ class Placer:
                 return [self._positional(node, relation, inputs, flows[0], length)]
             case Tail():
                 return [self._tail(node, relation, inputs[0], length)]
+            case Cumulative():
+                return self._cumulative(node, relation, inputs, flows)
+            case Final():
+                reads = [_still(wire) for wire in inputs]
+                return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
             case Whole():
                 raise AssertionError("refused by the first pass")
 
@@ -129,7 +135,7 @@ class Placer:
     ) -> list[Stream]:
         outlets = [self._synchronised(wire, offset, node.name) for wire in inputs]
         facts = [
-            StreamFact(flow.axis, outlet.fact.shape[flow.axis], flow.rate, offset, prefix)
+            StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
             for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
         ]
         op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
@@ -193,8 +199,8 @@ class Placer:
 
         return [
             Free(
-                flow.axis,
-                outlet.fact.shape[flow.axis],
+                flow.along,
+                outlet.fact.shape[flow.along],
                 flow.rate,
                 lambda offset, slot=slot: at(slot, offset),
                 lambda frames, slot=slot: first(slot, frames),
@@ -325,6 +331,40 @@ class Placer:
         op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, ends.mode)
         out = StreamFact(fact.axis, length, fact.rate, offset)
         return self.wiring.expect(Stream(self.wiring.add(f"{name}.ends", op, [window], out), out), name)
+
+    # states
+
+    def _cumulative(
+        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
+        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        offset = max(stream.fact.offset for stream in streams)
+        past = None
+        if offset < 0:
+            values = [self._first_frames(wire, -offset) for wire in inputs]
+            known = [value for value in values if value is not None]
+            past = node.op.eval(known, {}) if len(known) == len(values) else None
+            offset = 0 if past is None else offset
+        reads = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        op = relation.at(offset, streams[0].fact.length, past)
+        facts = [
+            None
+            if flow.axis is None
+            else StreamFact(
+                flow.axis,
+                outlet.fact.shape[flow.axis],
+                flow.rate,
+                offset,
+                None if past is None else past[slot],
+            )
+            for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
+        ]
+        outlets = self.wiring.add_all(node.name, op, reads, facts)
+        return [
+            outlet if fact is None else self.wiring.expect(Stream(outlet, fact), node.name)
+            for outlet, fact in zip(outlets, facts)
+        ]
 
     # positions and tails
 

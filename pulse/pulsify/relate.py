@@ -10,7 +10,18 @@ from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
-from pulse.ops.relation import Ends, Pointwise, Positional, Relation, Tail, Whole, Window, relation_name
+from pulse.ops.relation import (
+    Cumulative,
+    Ends,
+    Final,
+    Pointwise,
+    Positional,
+    Relation,
+    Tail,
+    Whole,
+    Window,
+    relation_name,
+)
 from pulse.ops.source import Const, Source
 from pulse.typed import TypedGraph, TypedModel
 
@@ -19,10 +30,19 @@ TypedNode = Node[TypedFact, Op]
 
 @dataclass(frozen=True)
 class Flow:
-    """How a wire streams: its axis and its frames for each frame of the symbol, 0 if it is known at the end only."""
+    """How a wire streams: its axis and its frames for each frame of the symbol.
 
-    axis: int
+    The rate is 0 where it is known at the end only; then it may have no axis that depends on the stream.
+    """
+
+    axis: int | None
     rate: Fraction
+
+    @property
+    def along(self) -> int:
+        """The stream axis, where there must be one."""
+        assert self.axis is not None
+        return self.axis
 
     @property
     def final(self) -> bool:
@@ -92,10 +112,10 @@ def relate(model: TypedModel, symbol: Symbol) -> Related:
     sources = [(graph.fact(outlet), flows[outlet]) for outlet in graph.inputs if outlet in flows]
     if not sources:
         raise PulsifyError(f"no input streams over {symbol.name}")
-    if not any(_tells_length(fact.shape[flow.axis], flow.rate, symbol) for fact, flow in sources):
+    if not any(_tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
         raise PulsifyError(
-            f"{graph.label(graph.inputs[0])}: {fact.shape[flow.axis]} frames of it do not prove that there are "
+            f"{graph.label(graph.inputs[0])}: {fact.shape[flow.along]} frames of it do not prove that there are "
             f"{symbol.name} frames; name its own length: inputs={{...: '…,U'}}"
         )
     return Related(symbol, order, flows, relations)
@@ -146,6 +166,8 @@ def _relate_node(
     streaming = [flow for flow in incoming if flow is not None]
     if not streaming and not bearing:
         return None
+    if streaming and all(flow.axis is None for flow in streaming) and not bearing:
+        return Final(), [Flow(None, Fraction(0)) for _ in facts]
     try:
         relation = node.op.relation(graph.input_facts(node), [flow and flow.axis for flow in incoming])
     except DimError as error:
@@ -211,7 +233,7 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
             "it needs frames that are known only when the stream has ended",
             "use them as an output of the model only",
         )
-    if isinstance(relation, Pointwise):
+    if isinstance(relation, Pointwise | Cumulative):
         rates = sorted({flow.rate for flow in streaming})
         if len(rates) > 1:
             return _refusal(
@@ -244,10 +266,10 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
     return None
 
 
-def _axes(relation: Relation) -> Iterable[int]:
-    if isinstance(relation, Pointwise):
+def _axes(relation: Relation) -> Iterable[int | None]:
+    if isinstance(relation, Pointwise | Cumulative):
         return relation.axes
-    assert not isinstance(relation, Whole)
+    assert not isinstance(relation, Whole | Final)
     return (relation.axis,)
 
 
@@ -261,4 +283,4 @@ def _outgoing(
     rate = streaming[0].rate
     if isinstance(relation, Window):
         rate = rate * relation.up / relation.stride
-    return [Flow(axis, rate) for axis in _axes(relation)]
+    return [Flow(axis, Fraction(0) if axis is None else rate) for axis in _axes(relation)]

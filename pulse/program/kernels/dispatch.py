@@ -16,13 +16,14 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.pointer_lowering import INT64, PointerType, typed
+from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType, typed
 from pulse.program.kernels.simd import LANES, vload, vstore
 from pulse.program.kernels.simd_lowering import FLOATS, vector_pointer
 
 NAMES = ("a", "b", "c", "p", "q")
 DOUBLE = ir.DoubleType()
 FLOAT32, FLOAT64 = PointerType(types.float32), PointerType(types.float64)
+MOVE = (WORDS, WORDS, *[types.int64] * 4, FLOAT32)  # row, bases, four numbers, registers
 Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
@@ -56,36 +57,61 @@ def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: Pointe
 
     apply.__name__ = apply.__qualname__ = name
     wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
-    typed(apply, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
 
-    @lower_builtin(apply, *wanted)
-    def _apply(context, builder, sig, args):
-        function = builder.module.globals.get(name) or _switch(context, builder, name, rows, pointer, args)
-        builder.call(function, args)
-        return context.get_dummy_value()
+    def fill(context, builder, args) -> None:
+        code, d, a, b, c, count, p, q = args
+        done = builder.append_basic_block("done")
+        switch = builder.switch(code, done)
+        for number, (row, lanes) in enumerate(rows):
+            block = builder.append_basic_block(f"row{number}")
+            switch.add_case(number, block)
+            builder.position_at_end(block)
+            _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
+            builder.branch(done)
+        builder.position_at_end(done)
 
+    _lower_apart(apply, wanted, fill)
     return apply
 
 
-def _switch(context, builder, name: str, rows, pointer: PointerType, args):
-    """The LLVM function of a dispatcher. It is not inlined: the kernel around it keeps its registers."""
-    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-    function = ir.Function(builder.module, kind, name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    code, d, a, b, c, count, p, q = function.args
-    done = function.append_basic_block("done")
-    switch = builder.switch(code, done)
-    for number, (row, lanes) in enumerate(rows):
-        block = function.append_basic_block(f"row{number}")
-        switch.add_case(number, block)
-        builder.position_at_end(block)
-        _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
-        builder.branch(done)
-    builder.position_at_end(done)
-    builder.ret_void()
-    return function
+def outlined(*wanted: types.Type) -> Callable[[Callable], Callable]:
+    """A helper of these argument types and no result that kernels call, not inline: for what is rarely needed."""
+
+    def declare(function: Callable) -> Callable:
+        def fill(context, builder, args) -> None:
+            _call_inlined(context, builder, function, signature(types.none, *wanted), args)
+
+        _lower_apart(function, wanted, fill)
+        return function
+
+    return declare
+
+
+def _lower_apart(function: Callable, wanted: Sequence[types.Type], fill: Callable) -> None:
+    """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
+    name = function.__name__
+    typed(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
+
+    @lower_builtin(function, *wanted)
+    def _lower(context, builder, sig, args):
+        apart = builder.module.globals.get(name)
+        if apart is None:
+            kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+            apart = ir.Function(builder.module, kind, name)
+            apart.linkage = "internal"
+            apart.attributes.add("noinline")
+            inside = ir.IRBuilder(apart.append_basic_block("entry"))
+            fill(context, inside, apart.args)
+            inside.ret_void()
+        builder.call(apart, args)
+        return context.get_dummy_value()
+
+
+def _call_inlined(context, builder, function: Callable, sig, args):
+    flags = ConfigStack().top().copy()
+    flags.forceinline = True
+    compiled = context.compile_subroutine(builder, function, sig, flags=flags)
+    return context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)[1]
 
 
 def _loop(context, builder, row: Callable, lanes: bool, registers, count, params) -> None:
@@ -93,19 +119,18 @@ def _loop(context, builder, row: Callable, lanes: bool, registers, count, params
     element = FLOATS if lanes else types.float64
     names = _names(row)
     kinds = [types.float64 if name in "pq" else element for name in names]
-    flags = ConfigStack().top().copy()
-    flags.forceinline = True
-    compiled = context.compile_subroutine(builder, row, signature(element, *kinds), flags=flags)
     before, body = builder.block, builder.append_basic_block("body")
     builder.branch(body)
     builder.position_at_end(body)
     i = builder.phi(INT64)
     i.add_incoming(INT64(0), before)
     values = [
-        params["pq".index(name)] if name in "pq" else _element(builder, registers[1 + "abc".index(name)], i, lanes)
+        params["pq".index(name)]
+        if name in "pq"
+        else _element(builder, registers[1 + "abc".index(name)], i, lanes)
         for name in names
     ]
-    _, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, values)
+    result = _call_inlined(context, builder, row, signature(element, *kinds), values)
     _store(builder, registers[0], i, result, lanes)
     following = builder.add(i, INT64(LANES if lanes else 1))
     i.add_incoming(following, builder.block)

@@ -9,7 +9,7 @@ dtype codes: 0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8, 6 bool (bytes; any but 0 is
 """
 
 from pulse.program.kernels import stack_lowering as _stack_lowering  # noqa: F401
-from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, dispatcher
+from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, MOVE, dispatcher, outlined
 from pulse.program.kernels.microops import MICRO_OPS, OPCODES
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
 from pulse.program.kernels.registry import device, kernel
@@ -20,7 +20,11 @@ __all__ = ["OPCODES", "chain", "chain64"]
 
 F32, F64, I64, I32, U8, I8, BOOL = range(7)
 INPUTS, REGISTERS = 8, 16
-OPERANDS, OPERAND_WORDS, OP_WORDS = 6, 6, 7  # where operands begin in a row, words of one, words of a micro-op
+OPERANDS, OPERAND_WORDS, OP_WORDS = (
+    6,
+    6,
+    7,
+)  # where operands begin in a row, words of one, words of a micro-op
 BLOCK = 256  # elements of a register
 SLOT = BLOCK + LANES  # rows are stored by whole vectors: up to 15 lanes too many
 BLOCK64 = 64
@@ -81,7 +85,7 @@ def store_row(row: Row, bases: Bases, word: int, start: int, step: int, count: i
             p[j * step] = r[j]
 
 
-@device
+@outlined(*MOVE)
 def load_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, d: Pointer) -> None:
     """Rows of an operand, one after another, to a register."""
     step2, step3 = number(row, word + 4), number(row, word + 5)
@@ -92,7 +96,7 @@ def load_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns
             load_row(row, bases, word, start + r * step2, step3, columns, d + r * columns)
 
 
-@device
+@outlined(*MOVE)
 def store_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, r: Pointer) -> None:
     """A register to rows of an operand."""
     step2, step3 = number(row, word + 4), number(row, word + 5)
@@ -157,7 +161,9 @@ def chain(row: Row, bases: Bases) -> None:
                             result = f32(row, bases, output) + start
                         a, b, c = number(row, op + 2), number(row, op + 3), number(row, op + 4)
                         p, q = real(row, op + 5), real(row, op + 6)
-                        apply_lanes(number(row, op), result, registers[a], registers[b], registers[c], count, p, q)
+                        apply_lanes(
+                            number(row, op), result, registers[a], registers[b], registers[c], count, p, q
+                        )
                         registers[target] = result
                     if not direct:
                         store_block(row, bases, output, start, rows, columns, result)

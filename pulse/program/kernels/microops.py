@@ -31,10 +31,10 @@ from pulse.program.kernels.simd import (
     vsqrt,
 )
 from pulse.program.kernels.vmath import (
+    vcos,
     verf,
     vexp,
     vexpm1,
-    vcos,
     vlog,
     vmish,
     vsigmoid,
@@ -68,7 +68,7 @@ def either(a: Lanes, b: Lanes) -> Lanes:
 
 @device
 def vgelu(x: Lanes, tanh_form: float) -> Lanes:
-    """x * Phi(x), or its approximation by tanh."""
+    """X * Phi(x), or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
     return 0.5 * x * (verf(x * SQRT_HALF) + 1.0)
@@ -76,7 +76,7 @@ def vgelu(x: Lanes, tanh_form: float) -> Lanes:
 
 @device
 def gelu64(x: float, tanh_form: float) -> float:
-    """x * Phi(x), or its approximation by tanh."""
+    """X * Phi(x), or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (1 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + math.erf(x * SQRT_HALF))
@@ -129,7 +129,7 @@ def sigmoid64(x: float) -> float:
 
 @device
 def clip01(x: float) -> float:
-    """x limited to 0 and 1."""
+    """X limited to 0 and 1."""
     return smaller(larger(x, 0.0), 1.0)
 
 

@@ -1,0 +1,102 @@
+"""Errors of the vector functions over dense sweeps, compiled, and the same values as plain Python."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pulse.program.kernels import vmath
+from pulse.program.kernels.pointer import f32, number
+from pulse.program.kernels.registry import named_kernel
+from pulse.program.kernels.simd import LANES, vload, vstore
+from tests.pulse.program.kernels.rows import At, run_row
+
+POINTS = 1 << 17
+TINY = 1.2e-38
+erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def linear(low, high):
+    return np.linspace(low, high, POINTS).astype(np.float32)
+
+
+def magnitudes(low, high):
+    """Both signs, evenly spread in logarithm."""
+    size = np.exp(np.linspace(math.log(low), math.log(high), POINTS // 2))
+    return np.concatenate([-size, size]).astype(np.float32)
+
+
+def kernel_of(function):
+    @named_kernel(f"vmath_{function.__name__}")
+    def sweep(row, bases):
+        x, y, n = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+        i = 0
+        while i < n:
+            vstore(y, i, function(vload(x, i)))
+            i += LANES
+
+    return sweep
+
+
+FUNCTIONS = {
+    "vexp": (2, np.exp, [linear(-87, 88.7), magnitudes(1e-9, 80)]),
+    "vexpm1": (2, np.expm1, [linear(-40, 88.7), magnitudes(1e-30, 80)]),
+    "vlog": (2, np.log, [linear(0.5, 2), linear(1e-5, 100), np.abs(magnitudes(2e-38, 3e38))]),
+    "log1p_unit": (4, np.log1p, [linear(0, 1), np.abs(magnitudes(1e-30, 1))]),
+    "vsoftplus": (4, lambda x: np.logaddexp(0, x), [linear(-85, 100)]),
+    "vtanh": (4, np.tanh, [linear(-12, 12), magnitudes(1e-30, 30)]),
+    "vsigmoid": (3, lambda x: 1 / (1 + np.exp(-x)), [linear(-85, 40)]),
+    "vmish": (5, lambda x: x * np.tanh(np.logaddexp(0, x)), [linear(-80, 40), magnitudes(1e-20, 9)]),
+    "verf": (5, erf, [linear(-6, 6), magnitudes(1e-30, 4)]),
+    "vsin": (2, np.sin, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
+    "vcos": (2, np.cos, [linear(-1.5, 1.5), linear(1.6, 3.2)]),
+    "vsign": (0, np.sign, [linear(-2, 2)]),
+}
+KERNELS = {name: kernel_of(getattr(vmath, name)) for name in FUNCTIONS}
+
+
+def values(name, x, python=False):
+    return run_row(KERNELS[name], [x, np.zeros_like(x)], At(0), At(1), len(x), python=python)[1]
+
+
+def ulp_errors(got, wanted):
+    step = np.maximum(np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY)))
+    return np.abs(got - wanted) / step
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_error_in_ulp_is_as_stated(name):
+    limit, reference, sweeps = FUNCTIONS[name]
+    for x in sweeps:
+        assert ulp_errors(values(name, x), reference(x.astype(np.float64))).max() <= limit
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_python_form_gives_the_same(name):
+    limit, reference, sweeps = FUNCTIONS[name]
+    for x in sweeps:
+        few = np.ascontiguousarray(x[:: len(x) // 512][:512])
+        assert ulp_errors(values(name, few, python=True), reference(few.astype(np.float64))).max() <= limit + 1
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log1p_unit"}))
+@pytest.mark.parametrize("python", [True, False])
+def test_limits_and_nan(name, python):
+    x = np.resize(np.array([0.0, np.inf, -np.inf, np.nan, 3e38, -3e38], np.float32), 48)
+    seen = x if name not in ("vsin", "vcos") else x[np.abs(np.nan_to_num(x, posinf=0, neginf=0)) < 1e5][:16]
+    with np.errstate(all="ignore"):
+        wanted = FUNCTIONS[name][1](seen.astype(np.float64)).astype(np.float32)
+    seen, wanted = seen[: len(seen) // 16 * 16], wanted[: len(seen) // 16 * 16]
+    np.testing.assert_allclose(values(name, seen, python), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["vtanh", "verf"])
+def test_never_beyond_one(name):
+    assert np.abs(values(name, linear(-15, 15))).max() == 1
+
+
+@pytest.mark.parametrize("name", ["vsin", "vcos"])
+def test_waves_of_large_arguments(name):
+    for top in (10, 1e3, 1e5):
+        x = linear(-top, top)
+        assert np.abs(values(name, x) - FUNCTIONS[name][1](x.astype(np.float64))).max() < 1.5e-7
