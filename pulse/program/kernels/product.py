@@ -55,8 +55,8 @@ def start(bias: Lanes, y: Pointer, rest: int, accumulate: int) -> Lanes:
 
 @device
 def one_row_wide(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int, accumulate: int,
-    activation: int,
+    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int,
+    accumulate: int, activation: int,
 ) -> None:  # fmt: skip
     """One row against a panel of 32 columns, of which ``rest`` are stored."""
     low = start(vload_part(bias, 0, rest), y, rest, accumulate)
@@ -84,8 +84,8 @@ def one_row_wide(
 
 @device
 def one_row_narrow(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int, accumulate: int,
-    activation: int,
+    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int,
+    accumulate: int, activation: int,
 ) -> None:  # fmt: skip
     """One row against a panel of 16 columns, of which ``rest`` are stored."""
     sum0 = start(vload_part(bias, 0, rest), y, rest, accumulate)
@@ -109,8 +109,9 @@ def one_row_narrow(
 
 @device
 def four_rows_wide(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, activation: int,
+    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer,
+    bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int,
+    accumulate: int, activation: int,
 ) -> None:  # fmt: skip
     """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
@@ -141,8 +142,9 @@ def four_rows_wide(
 
 @device
 def four_rows_narrow(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer,
-    y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int, accumulate: int, activation: int,
+    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer,
+    bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int,
+    accumulate: int, activation: int,
 ) -> None:  # fmt: skip
     """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
     first = vload_part(bias, 0, rest)
@@ -202,30 +204,49 @@ def product(row: Row, bases: Bases) -> None:
 
 
 @device
+def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int) -> None:
+    """One row against 16 columns, of which ``rest`` are loaded and stored."""
+    sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 4 <= K:
+        sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
+        sum1 = vfma(p[ak], vload_part(q, bk, rest), sum1)
+        sum2 = vfma(p[2 * ak], vload_part(q, 2 * bk, rest), sum2)
+        sum3 = vfma(p[3 * ak], vload_part(q, 3 * bk, rest), sum3)
+        p, q = p + 4 * ak, q + 4 * bk
+        k += 4
+    while k < K:
+        sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
+        p, q = p + ak, q + bk
+        k += 1
+    vstore_part(z, 0, rest, (sum0 + sum1) + (sum2 + sum3))
+
+
+@device
 def columns_product(
     a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int
 ) -> None:
     """A product whose columns are neighbours in b and in y: vectors over n, four rows at a time."""
     n = 0
     while n < N:
-        rest = N - n
+        rest, z = N - n, y + n
         m = 0
-        while m < M:
-            m1, m2, m3 = min(m + 1, M - 1), min(m + 2, M - 1), min(m + 3, M - 1)
-            p0, p1, p2, p3 = a + m * am, a + m1 * am, a + m2 * am, a + m3 * am
-            q = b + n
+        while m + 2 <= M:
+            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # past the last row: the last one again
+            p, q, d1, d2, d3 = a + m * am, b + n, am, (m2 - m) * am, (m3 - m) * am
             sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
-            for k in range(K):
+            for _ in range(K):
                 right = vload_part(q, 0, rest)
-                sum0, sum1 = vfma(p0[k * ak], right, sum0), vfma(p1[k * ak], right, sum1)
-                sum2, sum3 = vfma(p2[k * ak], right, sum2), vfma(p3[k * ak], right, sum3)
-                q = q + bk
-            z = y + n
-            vstore_part(z + m * ym, 0, rest, sum0)
-            vstore_part(z + m1 * ym, 0, rest, sum1)
-            vstore_part(z + m2 * ym, 0, rest, sum2)
-            vstore_part(z + m3 * ym, 0, rest, sum3)
+                sum0, sum1 = vfma(p[0], right, sum0), vfma(p[d1], right, sum1)
+                sum2, sum3 = vfma(p[d2], right, sum2), vfma(p[d3], right, sum3)
+                p, q = p + ak, q + bk
+            vstore_part(z, m * ym, rest, sum0)
+            vstore_part(z, (m + 1) * ym, rest, sum1)
+            vstore_part(z, m2 * ym, rest, sum2)
+            vstore_part(z, m3 * ym, rest, sum3)
             m += 4
+        if m < M:
+            one_row_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk)
         n += LANES
 
 
@@ -242,17 +263,16 @@ def depth_product(
             q0, q1, q2, q3 = b + n * bn, b + n1 * bn, b + n2 * bn, b + n3 * bn
             sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
             k = 0
-            while k < K:
-                left, rest = vload_part(p, k, K - k), K - k
-                sum0, sum1 = (
-                    vfma(left, vload_part(q0, k, rest), sum0),
-                    vfma(left, vload_part(q1, k, rest), sum1),
-                )
-                sum2, sum3 = (
-                    vfma(left, vload_part(q2, k, rest), sum2),
-                    vfma(left, vload_part(q3, k, rest), sum3),
-                )
+            while k + LANES <= K:
+                left = vload(p, k)
+                sum0, sum1 = vfma(left, vload(q0, k), sum0), vfma(left, vload(q1, k), sum1)
+                sum2, sum3 = vfma(left, vload(q2, k), sum2), vfma(left, vload(q3, k), sum3)
                 k += LANES
+            if k < K:
+                rest = K - k
+                left = vload_part(p, k, rest)
+                sum0, sum1 = vfma(left, vload_part(q0, k, rest), sum0), vfma(left, vload_part(q1, k, rest), sum1)
+                sum2, sum3 = vfma(left, vload_part(q2, k, rest), sum2), vfma(left, vload_part(q3, k, rest), sum3)
             z[n * yn], z[n1 * yn] = vsum(sum0), vsum(sum1)
             z[n2 * yn], z[n3 * yn] = vsum(sum2), vsum(sum3)
             n += 4

@@ -27,7 +27,8 @@ OWN = {
 }
 OWN_PARAMS = {"affine": 2, "square": 0, "where_finite": 0}
 RELATIVE = {"swish": 5e-6, "mish": 2e-6}
-ABSOLUTE = {"mish": 1e-36, "gelu": 2e-6, "sin": 2e-7, "cos": 2e-7, "affine": 1e-6, "hard_sigmoid": 1e-6, "hard_swish": 2e-6}
+ABSOLUTE = {"mish": 1e-36, "gelu": 2e-6, "sin": 2e-7, "cos": 2e-7, "affine": 1e-6, "hard_sigmoid": 1e-6}
+ABSOLUTE["hard_swish"] = 2e-6
 PARAMS = (0.75, 0.25)
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 2e38, -2e38, 1.0, -1.0, 0.5, -0.5, 2.0, 88.0, -88.0, 1e-30]
 
@@ -100,6 +101,9 @@ def check_close(name, inputs, got, rtol):
     with np.errstate(all="ignore"):
         wanted = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(got.dtype)
     atol = ABSOLUTE.get(name, 0) * (1 if got.dtype == np.float32 else 1e-9)
+    if name == "pow":  # numpy itself has two answers for the root of -inf
+        seen = ~(np.isneginf(inputs[0]) & (inputs[1] == 0.5))
+        wanted, got = wanted[seen], got[seen]
     if name in ("sin", "cos", "tan"):
         seen = ~(np.abs(inputs[0]) > 1e5) | np.isinf(inputs[0])
         wanted, got = wanted[seen], got[seen]

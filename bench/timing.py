@@ -1,0 +1,120 @@
+"""A loop that times several steppers in turns."""
+
+import gc
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Pulse = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """The time of one step, in microseconds."""
+
+    p50_us: float
+    p90_us: float
+    p99_us: float
+    p99_9_us: float
+    max_us: float
+
+    @classmethod
+    def of(cls, times_ns: Sequence[int]) -> "Percentiles":
+        """From the time of every step."""
+        return cls(*(float(value) / 1e3 for value in np.percentile(times_ns, [50, 90, 99, 99.9, 100])))
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times slower one stepper is than another: median, lowest and highest over the rounds."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.lowest:.2f}..{self.highest:.2f})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The percentiles of every stepper in every round."""
+
+    rounds: Mapping[str, Sequence[Percentiles]]
+
+    def median(self, name: str) -> Percentiles:
+        """The median over the rounds of each percentile; the largest of the maxima."""
+        *columns, maxima = zip(*(astuple(each) for each in self.rounds[name]))
+        return Percentiles(*(statistics.median(column) for column in columns), max(maxima))
+
+    def ratio(self, slow: str, fast: str, percentile: str = "p50_us") -> Ratio:
+        """Time of ``slow`` divided by time of ``fast``, round by round."""
+        pairs = zip(self.rounds[slow], self.rounds[fast])
+        ratios = [getattr(a, percentile) / getattr(b, percentile) for a, b in pairs]
+        return Ratio(statistics.median(ratios), min(ratios), max(ratios))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The medians over the rounds, and every ratio of p50, for JSON."""
+        names = list(self.rounds)
+        return {
+            "us_per_step": {name: asdict(self.median(name)) for name in names},
+            "p50_ratios": {f"{a} / {b}": asdict(self.ratio(a, b)) for a in names for b in names if a != b},
+        }
+
+    def __str__(self) -> str:
+        """A table: one row per stepper, the last column is its p50 relative to the first stepper's."""
+        first = next(iter(self.rounds))
+        lines = [f"{'us per step':14}{'p50':>9}{'p90':>9}{'p99':>9}{'p99.9':>9}{'max':>9}   p50 / {first}'s"]
+        for name in self.rounds:
+            cells = "".join(f"{value:9.1f}" for value in astuple(self.median(name)))
+            lines.append(f"{name:14}{cells}   {self.ratio(name, first)}")
+        return "\n".join(lines)
+
+
+def alternate(
+    steppers: Mapping[str, Callable[[], object]], rounds: int, steps: int, warmup_steps: int = 300
+) -> Comparison:
+    """Time every stepper for ``steps`` calls a round, one after the other; who goes first changes by round.
+
+    Short rounds in turns let a change in the machine's speed reach all steppers alike. The garbage collector
+    is off while it times.
+    """
+    results: dict[str, list[Percentiles]] = {name: [] for name in steppers}
+    for stepper in steppers.values():
+        for _ in range(warmup_steps):
+            stepper()
+    order = list(steppers)
+    collected = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name in order:
+                results[name].append(Percentiles.of(time_steps(steppers[name], steps)))
+            order.append(order.pop(0))
+    finally:
+        if collected:
+            gc.enable()
+    return Comparison(results)
+
+
+def time_steps(stepper: Callable[[], object], steps: int) -> list[int]:
+    """The time of each of ``steps`` calls, in nanoseconds."""
+    clock = time.perf_counter_ns
+    times: list[int] = []
+    for _ in range(steps):
+        begin = clock()
+        stepper()
+        times.append(clock() - begin)
+    return times
+
+
+def fed(step: Callable[[Pulse], object], pulses: Sequence[Pulse]) -> Callable[[], object]:
+    """A stepper that gives ``step`` one pulse after another, over and over."""
+    source = itertools.cycle(pulses)
+    return lambda: step(next(source))

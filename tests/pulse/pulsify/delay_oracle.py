@@ -1,0 +1,59 @@
+"""The least delay that a model allows, found from its offline form alone.
+
+After pulse p a stream has told its first ``n = (p + 1) * pulse`` frames, and that it has at least so many. A frame
+of the output may be sent with that pulse only if it is the same in every continuation that has it: of any length
+from n on, with any frames behind the first n.
+"""
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.typed import TypedModel
+
+TAILS = 3
+"""Random continuations of each length."""
+
+
+def least_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
+    """The smallest delay, in output frames, of the only output of a model of the only input x [1, C, T].
+
+    reach   frames: no output frame depends on an input frame, or on an end, further away
+    ends    whether continuations differ in length too, not only in their frames
+    """
+    pulses = 2 * -(-reach // pulse) + 2
+    known = [known_frames(typed, (p + 1) * pulse, reach, ends) for p in range(pulses)]
+    checked = (pulses - -(-reach // pulse)) * out_frames
+    delay = 0
+    while not all(_in_time(known, frame, delay, out_frames) for frame in range(checked)):
+        delay += 1
+    return delay
+
+
+def _in_time(known: list[Array], frame: int, delay: int, out_frames: int) -> bool:
+    pulse = (frame + delay) // out_frames
+    if pulse >= len(known):
+        return True
+    return frame >= known[pulse].size or bool(known[pulse][frame])
+
+
+def known_frames(typed: TypedModel, told: int, reach: int, ends: bool) -> Array:
+    """For each output frame, whether it is the same in all continuations of ``told`` frames that have it."""
+    rng = np.random.default_rng(told)
+    channels = int(next(iter(typed.inputs.values())).shape[1])
+    head = rng.standard_normal((1, channels, told)).astype(np.float32)
+    lengths = [*range(told, told + reach + 1)] if ends else []
+    runs: list[Array] = []
+    for length in [*lengths, *[told + 2 * reach + 1] * 6]:
+        tail = 4 * rng.standard_normal((1, channels, length - told)).astype(np.float32)
+        try:
+            (result,) = typed.run(np.concatenate([head, tail], 2)).values()
+        except InputError:
+            continue
+        runs.append(result[0].astype(np.float64))
+    frames = max(run.shape[1] for run in runs)
+    low, high = np.full((runs[0].shape[0], frames), np.inf), np.full((runs[0].shape[0], frames), -np.inf)
+    for run in runs:
+        low[:, : run.shape[1]] = np.minimum(low[:, : run.shape[1]], run)
+        high[:, : run.shape[1]] = np.maximum(high[:, : run.shape[1]], run)
+    return ((high - low) <= 1e-6 * np.maximum(1.0, np.abs(high))).all(axis=0)
