@@ -7,6 +7,7 @@ one switch over loops into which the functions are inlined.
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -23,11 +24,12 @@ from pulse.program.kernels.simd_lowering import FLOATS, vector_pointer
 NAMES = ("a", "b", "c", "p", "q")
 DOUBLE = ir.DoubleType()
 FLOAT32, FLOAT64 = PointerType(types.float32), PointerType(types.float64)
+Function = Callable[..., Any]
 MOVE = (WORDS, WORDS, *[types.int64] * 4, FLOAT32)  # row, bases, four numbers, registers
 Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
-def _names(function: Callable) -> list[str]:
+def _names(function: Function) -> list[str]:
     names = list(inspect.signature(function).parameters)
     assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
     return names
@@ -37,7 +39,7 @@ def _load(p: Pointer, i: int, lanes: bool):
     return vload(p, i) if lanes else np.float64(p[i])
 
 
-def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: PointerType) -> Apply:
+def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], pointer: PointerType) -> Apply:
     """``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
 
     A row is a function and whether it takes 16 lanes (``count`` is rounded up to lanes) or one float64.
@@ -74,10 +76,10 @@ def dispatcher(name: str, rows: Sequence[tuple[Callable, bool]], pointer: Pointe
     return apply
 
 
-def outlined(*wanted: types.Type) -> Callable[[Callable], Callable]:
+def outlined(*wanted: types.Type) -> Callable[[Function], Function]:
     """A helper of these argument types, without a result, that kernels call: for what is rarely needed."""
 
-    def declare(function: Callable) -> Callable:
+    def declare(function: Function) -> Callable:
         def fill(context, builder, args) -> None:
             _call_inlined(context, builder, function, signature(types.none, *wanted), args)
 
@@ -87,7 +89,7 @@ def outlined(*wanted: types.Type) -> Callable[[Callable], Callable]:
     return declare
 
 
-def _lower_apart(function: Callable, wanted: Sequence[types.Type], fill: Callable) -> None:
+def _lower_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
     """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
     name = function.__name__
     typed(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
@@ -107,14 +109,14 @@ def _lower_apart(function: Callable, wanted: Sequence[types.Type], fill: Callabl
         return context.get_dummy_value()
 
 
-def _call_inlined(context, builder, function: Callable, sig, args):
+def _call_inlined(context, builder, function: Function, sig, args):
     flags = ConfigStack().top().copy()
     flags.forceinline = True
     compiled = context.compile_subroutine(builder, function, sig, flags=flags)
     return context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)[1]
 
 
-def _loop(context, builder, row: Callable, lanes: bool, registers, count, params) -> None:
+def _loop(context, builder, row: Function, lanes: bool, registers, count, params) -> None:
     """``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
     element = FLOATS if lanes else types.float64
     names = _names(row)

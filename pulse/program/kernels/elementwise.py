@@ -1,14 +1,14 @@
 """Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks.
 
-A row: sizes s0..s3 (s3 innermost), number of inputs (at most 8), number of micro-ops; for each input, then for
-the output, six words: operand, dtype code, strides t0..t3 in elements; for each micro-op seven words: opcode,
+A row: sizes s0..s3 (s3 innermost), number of inputs (at most 8), of micro-ops; for each input, then for the
+output, six words: operand, dtype code, strides t0..t3 in elements; for each micro-op seven words: opcode,
 target register, registers a b c, parameters p q (reals). Inputs are registers 0, 1 …, there are 16 registers,
 and the last target (register 0 where there is no micro-op) is stored.
 
 dtype codes: 0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8, 6 bool (bytes; any but 0 is loaded as 1).
 """
 
-from pulse.program.kernels import stack_lowering as _stack_lowering  # noqa: F401
+from pulse.program.kernels import stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, MOVE, dispatcher, outlined
 from pulse.program.kernels.microops import MICRO_OPS, OPCODES
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
@@ -123,7 +123,7 @@ def chain(row: Row, bases: Bases) -> None:
     """A chain on f32 and bool (dtype codes 0 and 6), in f32, 16 lanes at a time.
 
     A block is up to 256 elements: several short rows of s3, or a part of a long one. Inputs and outputs that
-    are one run of whole vectors in memory are used where they are, others pass through registers on the stack.
+    are one run of whole vectors in memory are used where they are, others pass through the stack.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).
     """
     slots, registers, loaded = stack_f32(SLOTS), stack_pointers(REGISTERS), stack_i64(TWICE_INPUTS)
@@ -205,7 +205,7 @@ def load64(row: Row, bases: Bases, word: int, start: int, step: int, count: int,
 
 @device
 def store64(row: Row, bases: Bases, word: int, start: int, step: int, count: int, r: Pointer) -> None:
-    """``operand[start + i*step] = r[i]`` of any dtype, i < count; to integers towards zero, to bool ``!= 0``."""
+    """``operand[start + i*step] = r[i]`` of any dtype; to integers towards zero, to bool ``!= 0``."""
     dtype = number(row, word + 1)
     if dtype == F32:
         p32 = f32(row, bases, word) + start

@@ -2,7 +2,7 @@
 """The functions of elementwise chains: a name, its vector form, its float64 form.
 
 Parameters ``a b c`` are operands, ``p q`` immediates. Where the vector form is missing, the chain of f32 uses
-the float64 form, element by element: correct, and slow (about 10 ns an element). To add a function, add a row.
+the float64 form, element by element: correct, and slow (about 10 ns an element). To add one, add a row.
 """
 
 import math

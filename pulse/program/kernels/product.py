@@ -55,9 +55,17 @@ def start(bias: Lanes, y: Pointer, rest: int, accumulate: int) -> Lanes:
 
 @device
 def one_row_wide(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int, activation: int,
-) -> None:  # fmt: skip
+    x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    y: Pointer,
+    rest: int,
+    accumulate: int,
+    activation: int,
+) -> None:
     """One row against a panel of 32 columns, of which ``rest`` are stored."""
     low = start(vload_part(bias, 0, rest), y, rest, accumulate)
     high = start(vload_part(bias + LANES, 0, rest - LANES), y + LANES, rest - LANES, accumulate)
@@ -84,9 +92,17 @@ def one_row_wide(
 
 @device
 def one_row_narrow(
-    x: Pointer, taps: Pointer, T: int, K: int, w: Pointer, bias: Pointer, y: Pointer, rest: int,
-    accumulate: int, activation: int,
-) -> None:  # fmt: skip
+    x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    y: Pointer,
+    rest: int,
+    accumulate: int,
+    activation: int,
+) -> None:
     """One row against a panel of 16 columns, of which ``rest`` are stored."""
     sum0 = start(vload_part(bias, 0, rest), y, rest, accumulate)
     sum1, sum2, sum3 = vzero(), vzero(), vzero()
@@ -109,10 +125,23 @@ def one_row_narrow(
 
 @device
 def four_rows_wide(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer,
-    bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int,
-    accumulate: int, activation: int,
-) -> None:  # fmt: skip
+    x0: Pointer,
+    x1: Pointer,
+    x2: Pointer,
+    x3: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    y0: Pointer,
+    y1: Pointer,
+    y2: Pointer,
+    y3: Pointer,
+    rest: int,
+    accumulate: int,
+    activation: int,
+) -> None:
     """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
     low0, high0 = start(low, y0, rest, accumulate), start(high, y0 + LANES, more, accumulate)
@@ -142,10 +171,23 @@ def four_rows_wide(
 
 @device
 def four_rows_narrow(
-    x0: Pointer, x1: Pointer, x2: Pointer, x3: Pointer, taps: Pointer, T: int, K: int, w: Pointer,
-    bias: Pointer, y0: Pointer, y1: Pointer, y2: Pointer, y3: Pointer, rest: int,
-    accumulate: int, activation: int,
-) -> None:  # fmt: skip
+    x0: Pointer,
+    x1: Pointer,
+    x2: Pointer,
+    x3: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    y0: Pointer,
+    y1: Pointer,
+    y2: Pointer,
+    y3: Pointer,
+    rest: int,
+    accumulate: int,
+    activation: int,
+) -> None:
     """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
     first = vload_part(bias, 0, rest)
     sum0, sum1 = start(first, y0, rest, accumulate), start(first, y1, rest, accumulate)
@@ -187,11 +229,11 @@ def product(row: Row, bases: Bases) -> None:
             if rest > LANES:
                 four_rows_wide(
                     x0, x1, x2, x3, taps, T, K, w, bias + n, y0, y1, y2, y3, rest, accumulate, activation
-                )  # fmt: skip
+                )
             else:
                 four_rows_narrow(
                     x0, x1, x2, x3, taps, T, K, w, bias + n, y0, y1, y2, y3, rest, accumulate, activation
-                )  # fmt: skip
+                )
             m += 4
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
@@ -271,8 +313,14 @@ def depth_product(
             if k < K:
                 rest = K - k
                 left = vload_part(p, k, rest)
-                sum0, sum1 = vfma(left, vload_part(q0, k, rest), sum0), vfma(left, vload_part(q1, k, rest), sum1)
-                sum2, sum3 = vfma(left, vload_part(q2, k, rest), sum2), vfma(left, vload_part(q3, k, rest), sum3)
+                sum0, sum1 = (
+                    vfma(left, vload_part(q0, k, rest), sum0),
+                    vfma(left, vload_part(q1, k, rest), sum1),
+                )
+                sum2, sum3 = (
+                    vfma(left, vload_part(q2, k, rest), sum2),
+                    vfma(left, vload_part(q3, k, rest), sum3),
+                )
             z[n * yn], z[n1 * yn] = vsum(sum0), vsum(sum1)
             z[n2 * yn], z[n3 * yn] = vsum(sum2), vsum(sum3)
             n += 4

@@ -1,4 +1,4 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
 """What ``stack`` means to numba: one alloca at the entry of the kernel, aligned to a cache line."""
 
 import operator

@@ -96,7 +96,7 @@ def test_every_row_of_the_table_has_an_opcode():
 
 
 def check_close(name, inputs, got, rtol):
-    """Compare with numpy in float64, rounded to the type of the result. A result close to denormal may be 0."""
+    """Compare with numpy in float64, rounded to the type of the result. Denormals may be 0."""
     params = PARAMS[: arity_of(name)[1]]
     with np.errstate(all="ignore"):
         wanted = np.asarray(reference(name, [x.astype(np.float64) for x in inputs], params)).astype(got.dtype)
@@ -161,14 +161,30 @@ def output_view(shape, dtype):
     return base, base[..., : inner[-1]].transpose(np.argsort(order))
 
 
-SHAPES = [(1,), (16,), (17,), (5, 3), (2, 1, 7), (3, 40), (2, 3, 4, 5), (1, 2, 33), (300,), (2, 256), (3, 513), (0, 4), (4, 0)]
+SHAPES = [
+    (1,),
+    (16,),
+    (17,),
+    (5, 3),
+    (2, 1, 7),
+    (3, 40),
+    (2, 3, 4, 5),
+    (1, 2, 33),
+    (300,),
+    (2, 256),
+    (3, 513),
+    (0, 4),
+    (4, 0),
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("python", [True, False])
 def test_chain_reads_any_strides(shape, python):
     for _ in range(3 if python else 25):
-        (b0, x0), (b1, x1), (b2, x2) = (random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_))
+        (b0, x0), (b1, x1), (b2, x2) = (
+            random_view(shape, dtype) for dtype in (np.float32, np.float32, np.bool_)
+        )
         base, y = output_view(shape, np.float32)
         ops = [
             ("add", 8, 0, 1, 0, 0.0, 0.0),
@@ -178,7 +194,9 @@ def test_chain_reads_any_strides(shape, python):
         ]
         (got,) = run_chain(chain, [b0, b1, b2], [x0, x1, x2], base, y, ops, python=python)
         wanted = np.where(x2, np.tanh(x0.astype(np.float64) + x1), x1) * 2 - 1
-        np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6)
+        np.testing.assert_allclose(
+            seen_as(got, base, y), np.broadcast_to(wanted, shape), rtol=2e-6, atol=2e-6
+        )
 
 
 def seen_as(got, base, view):
@@ -215,7 +233,11 @@ def test_any_byte_but_zero_is_true():
 @pytest.mark.parametrize("source", CODES)
 @pytest.mark.parametrize("target", CODES)
 def test_chain64_converts_as_numpy(source, target):
-    values = [0, 1, 2.5, 100.99, 127] if source in (np.uint8, np.bool_) or target == np.uint8 else [0, -1, 2.5, -100.99, 127]
+    values = (
+        [0, 1, 2.5, 100.99, 127]
+        if source in (np.uint8, np.bool_) or target == np.uint8
+        else [0, -1, 2.5, -100.99, 127]
+    )
     x = np.resize(np.array(values).astype(source), (3, 31))
     y = np.zeros((3, 31), target)
     for got in run_chain(chain64, [x], [x], y, y, []):
@@ -235,5 +257,7 @@ def test_chain64_is_exact_for_large_integers():
 def test_chain64_reads_any_strides(shape):
     (b0, x0), (b1, x1) = (random_view(shape, dtype) for dtype in (np.int32, np.float64))
     base, y = output_view(shape, np.float32)
-    for got in run_chain(chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]):
+    for got in run_chain(
+        chain64, [b0, b1], [x0, x1], base, y, [("mul", 8, 0, 1, 0, 0.0, 0.0), ("neg", 9, 8, 0, 0, 0.0, 0.0)]
+    ):
         np.testing.assert_allclose(seen_as(got, base, y), np.broadcast_to(-(x0 * x1), shape), rtol=1e-7)

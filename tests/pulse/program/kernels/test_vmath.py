@@ -60,7 +60,9 @@ def values(name, x, python=False):
 
 
 def ulp_errors(got, wanted):
-    step = np.maximum(np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY)))
+    step = np.maximum(
+        np.spacing(np.abs(wanted.astype(np.float32))).astype(np.float64), np.spacing(np.float32(TINY))
+    )
     return np.abs(got - wanted) / step
 
 
@@ -76,7 +78,9 @@ def test_python_form_gives_the_same(name):
     limit, reference, sweeps = FUNCTIONS[name]
     for x in sweeps:
         few = np.ascontiguousarray(x[:: len(x) // 512][:512])
-        assert ulp_errors(values(name, few, python=True), reference(few.astype(np.float64))).max() <= limit + 1
+        assert (
+            ulp_errors(values(name, few, python=True), reference(few.astype(np.float64))).max() <= limit + 1
+        )
 
 
 @pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log1p_unit"}))

@@ -1,0 +1,318 @@
+"""What a pulsed model tells of itself: delay, rate, length and buffers, worked out by hand for each kind of op."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.delay import Delay, LastFrames
+from pulse.ops.position import Positions, Range, TableRows
+from pulse.ops.slice import Slice
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.verify import verify
+from tests.pulse.models import NONE, Pair, Sketch
+
+Build = Callable[[Sketch, OutletId], OutletId]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of the input x [1, 2, T] and what is expected of its output.
+
+    buffers   delay, overlap and bytes of each delay buffer, in any order; a frame of x has 8 bytes
+    """
+
+    name: str
+    build: Build
+    pulse: int
+    delay: int
+    rate: Fraction | int
+    length: str
+    buffers: list[tuple[int, int, int]]
+
+
+def conv(kernel: int, pads: Pair = NONE, stride: int = 1, dilation: int = 1) -> Build:
+    return lambda s, x: s.conv(x, kernel, pads, stride, dilation)
+
+
+def cut(start: int, step: int = 1) -> Build:
+    return lambda s, x: s.cut(x, start, step)
+
+
+def deconv(kernel: int, stride: int, pads: Pair = NONE, extra: int = 0, dilation: int = 1) -> Build:
+    return lambda s, x: s.deconv(x, kernel, stride, pads, extra, dilation)
+
+
+def pad(before: int, after: int, mode: str = "constant") -> Build:
+    return lambda s, x: s.pad(x, (before, after), mode)  # type: ignore[arg-type]
+
+
+def causal_chain(s: Sketch, x: OutletId) -> OutletId:
+    x = s.each("tanh", s.each("relu", s.pad(x, (4, 0), fill=0.5)))
+    return s.conv(x, 3, dilation=2)
+
+
+def causal_stack(s: Sketch, x: OutletId) -> OutletId:
+    for number in range(3):
+        x = s.each("relu", s.conv(s.pad(x, (2, 0)), 3, name=f"conv{number}"))
+    return x
+
+
+def residual(s: Sketch, x: OutletId) -> OutletId:
+    """Offsets 0, 1 and 2 meet."""
+    narrow, wide = s.conv(x, 3, (1, 1), name="narrow"), s.conv(x, 5, (2, 2), name="wide")
+    return s.each("sum", x, narrow, wide)
+
+
+def down_and_up(s: Sketch, x: OutletId) -> OutletId:
+    """A U-net step: the skip waits for the branch at the low rate."""
+    low = s.conv(x, 4, (1, 1), stride=2, name="down")
+    high = s.deconv(low, 2, 2, name="up")
+    return s.each("add", s.cut(high, 0, end=s.length(x)), x)
+
+
+def average(kernel: int, pads: Pair, stride: int = 1, count: bool = False) -> Build:
+    return lambda s, x: s.pool(x, "average", kernel, pads, stride, count)
+
+
+def position_after(pads: Pair) -> Build:
+    def build(s: Sketch, x: OutletId) -> OutletId:
+        y = s.conv(x, 3, pads)
+        steps = s.add("steps", Range(1.0, 0.5, s.length(y), np.dtype(np.float32)))
+        return s.each("add", y, steps)
+
+    return build
+
+
+def position_at_a_lead(s: Sketch, x: OutletId) -> OutletId:
+    padded = s.pad(x, (2, 0))
+    steps = s.add("steps", Range(1.0, 0.5, s.length(padded), np.dtype(np.float32)))
+    return s.conv(s.each("add", padded, steps), 3)
+
+
+def table_at(lead: bool) -> Build:
+    def build(s: Sketch, x: OutletId) -> OutletId:
+        y = s.pad(x, (2, 0)) if lead else s.conv(x, 3, (1, 1))
+        table = s.constant(s.taps(1, 2, 200), "table")
+        rows = s.add("rows", Slice(2, TDim.of(3), s.length(y) + 3), table)
+        total = s.each("add", y, rows)
+        return s.conv(total, 3, name="after") if lead else total
+
+    return build
+
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+CASES = [
+    Case("one tap", conv(1), 4, 0, 1, "T", []),
+    Case("valid conv", conv(3), 4, 2, 1, "T-2", [(0, 2, 16)]),
+    Case("valid conv, pulse 1", conv(3), 1, 2, 1, "T-2", [(0, 2, 16)]),
+    Case("same conv", conv(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    Case("causal conv", conv(3, (2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
+    Case("anticausal conv", conv(3, (0, 2)), 4, 2, 1, "T", [(0, 2, 16)]),
+    Case("padded by more than it sees", conv(3, (5, 0)), 4, 0, 1, "T+3", [(3, 2, 40)]),
+    Case("dilated conv", conv(3, dilation=4), 4, 8, 1, "T-8", [(0, 8, 64)]),
+    Case("dilated causal conv", conv(3, (8, 0), dilation=4), 4, 0, 1, "T", [(0, 8, 64)]),
+    Case("strided conv", conv(3, stride=2), 4, 1, HALF, "(T-3)/2+1", [(0, 2, 16)]),
+    Case("strided same conv", conv(3, (1, 1), 2), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
+    Case("stride as long as the kernel", conv(4, stride=4), 8, 0, Fraction(1, 4), "(T-4)/4+1", []),
+    Case("stride longer than the kernel", conv(1, stride=3), 3, 0, THIRD, "(T-1)/3+1", []),
+    Case("slice from 1", cut(1), 4, 1, 1, "max(0,T-1)", []),
+    Case("slice from 9", cut(9), 4, 9, 1, "max(0,T-9)", []),
+    Case("every second", cut(0, 2), 4, 0, HALF, "(T+1)/2", []),
+    Case("every second from 1", cut(1, 2), 4, 0, HALF, "(max(0,T-1)+1)/2", []),
+    Case("every third from 5", cut(5, 3), 3, 1, THIRD, "(max(0,T-5)+2)/3", []),
+    Case("deconv without overlap", deconv(2, 2), 4, 0, 2, "2*T", []),
+    Case("deconv with overlap", deconv(4, 2), 4, 0, 2, "2*T+2", [(0, 1, 8)]),
+    Case("deconv cut at its ends", deconv(4, 2, (1, 1)), 4, 1, 2, "2*T", [(0, 1, 8)]),
+    Case("deconv with gaps", deconv(1, 2), 4, 0, 2, "2*T-1", []),
+    Case("deconv with output padding", deconv(3, 2, (1, 1), 1), 4, 1, 2, "2*T", [(0, 1, 8)]),
+    Case("deconv of stride 1", deconv(3, 1, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    Case("dilated deconv", deconv(2, 1, dilation=3), 4, 0, 1, "T+3", [(0, 3, 24)]),
+    Case("constants at both ends", lambda s, x: s.ends(x, 2, 3), 4, 0, 1, "T+5", [(2, 0, 16)]),
+    Case("constants behind", lambda s, x: s.ends(x, 0, 3), 4, 0, 1, "T+3", []),
+    Case("zeros in front", pad(2, 0), 4, 0, 1, "T+2", [(2, 0, 16)]),
+    Case("zeros at both ends", pad(2, 3), 1, 0, 1, "T+5", [(2, 0, 16)]),
+    Case("zeros behind", pad(0, 3), 4, 0, 1, "T+3", []),
+    Case("first frame repeated", pad(2, 0, "edge"), 4, 0, 1, "T+2", [(0, 2, 16)]),
+    Case("ends repeated", pad(2, 3, "edge"), 1, 0, 1, "T+5", [(0, 5, 40)]),
+    Case("mirrored, pulse 1", pad(2, 0, "reflect"), 1, 2, 1, "T+2", [(0, 4, 32)]),
+    Case("mirrored, pulse 2", pad(2, 0, "reflect"), 2, 2, 1, "T+2", [(0, 4, 32)]),
+    Case("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
+    Case("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
+    Case("lead through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
+    Case("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),
+    Case(
+        "residual", residual, 4, 2, 1, "T", [(0, 2, 16), (0, 4, 32), (2, 0, 16), (1, 0, 8)]
+    ),
+    Case("down and up", down_and_up, 4, 2, 1, "T", [(0, 3, 24), (2, 0, 16)]),
+    Case("sum of three", lambda s, x: s.pool(x, "sum", 3), 4, 2, 1, "T-2", [(0, 2, 16)]),
+    Case("padded maximum", lambda s, x: s.pool(x, "max", 3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    Case("average, padding not counted", average(3, (1, 1)), 4, 1, 1, "T", [(0, 2, 16), (0, 2, 8)]),
+    Case("average, padding counted", average(3, (1, 1), 2, True), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
+    Case("range at no delay", position_after((2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
+    Case("range at a delay", position_after((1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
+    Case("range at a lead", position_at_a_lead, 4, 0, 1, "T", [(0, 2, 16)]),
+    Case("table at a delay", table_at(False), 4, 1, 1, "T", [(0, 2, 16)]),
+    Case("table at a lead", table_at(True), 4, 0, 1, "T", [(0, 2, 16)]),
+]  # fmt: skip
+
+
+def delays(model: PulsedModel) -> list[tuple[int, int, int]]:
+    """Delay, overlap and bytes of every delay buffer."""
+    return sorted((op.delay, op.overlap, size) for _, op, size in model.buffers() if isinstance(op, Delay))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_delay_rate_length_and_buffers(case: Case) -> None:
+    """As worked out by hand, and the stream is right."""
+    sketch = Sketch(x="1,2,T")
+    typed = sketch.model(case.build(sketch, sketch["x"]))
+    model = pulsify(typed, pulse=case.pulse)
+    (port,) = model.outputs
+    assert (port.delay, port.rate) == (case.delay, case.rate)
+    expected = sketch.dim(case.length)
+    assert all(
+        max(0, port.length.eval({model.symbol: n})) == max(0, expected.eval({model.symbol: n}))
+        for n in range(60)
+    )
+    assert port.frames == case.rate * case.pulse
+    assert delays(model) == sorted(case.buffers)
+    assert verify(typed, case.pulse, lengths=[3, 7, 30], backend="numpy").require().equal
+
+
+def test_free_wires_are_made_where_their_reader_is() -> None:
+    """One reader at a delay and one at a lead: two sources, no buffer for either."""
+    s = Sketch(x="1,2,T")
+    x = s["x"]
+    steps = s.add("steps", Range(0.0, 1.0, s.length(x), np.dtype(np.float32)))
+    table = s.constant(s.taps(1, 2, 90), "table")
+    rows = s.add("rows", Slice(2, TDim.of(0), s.length(x)), table)
+    late = s.each("add", s.conv(x, 5, (0, 4), name="late"), steps)
+    typed = s.model(late, s.each("add", x, s.each("mul", rows, steps, name="product")))
+    model = pulsify(typed, pulse=2)
+    ops = [node.op for node in model.graph.nodes]
+    assert sorted(op.offset for op in ops if isinstance(op, Positions)) == [0, 4]
+    assert [op.offset for op in ops if isinstance(op, TableRows)] == [0]
+    assert delays(model) == [(0, 4, 32)]
+    assert verify(typed, 2, lengths=[5, 12], backend="numpy").require().equal
+
+
+def test_the_last_frames_wait_for_the_end() -> None:
+    """An output of constant size, known at the flush; its memory is its own."""
+    s = Sketch(x="1,2,T")
+    y = s.conv(s["x"], 3, (1, 1))
+    length = s.length(y)
+    typed = s.model(y, s.add("last", Slice(2, length - 5, length), y))
+    model = pulsify(typed, pulse=4)
+    last = model.port("last")
+    assert (last.shape, last.axis, last.rate, last.streams) == ((1, 2, 5), 2, 0, False)
+    ((name, op, size),) = [buffer for buffer in model.buffers() if isinstance(buffer[1], LastFrames)]
+    assert (name, size, op.frames, op.offset) == ("last", 40, 5, 1)
+    assert str(last) == "last: 1,2,5,f32, axis 2, 5 frames at the end"
+    assert verify(typed, 4, lengths=[5, 6, 8, 21], backend="numpy").require().equal
+
+
+def test_inputs_of_several_rates_and_side_inputs() -> None:
+    """Each input has pulses of its own; what does not stream is given once."""
+    s = Sketch(x="1,2,T", y="1,2,2*T", gain="1,2,1")
+    low = s.conv(s["y"], 2, stride=2)
+    typed = s.model(s.each("mul", s.each("add", low, s["x"]), s["gain"]))
+    model = pulsify(typed, pulse=3)
+    assert [(port.name, port.frames, port.rate, port.streams) for port in model.inputs] == [
+        ("x", 3, 1, True),
+        ("y", 6, 2, True),
+        ("gain", 0, 0, False),
+    ]
+    assert model.outputs[0].delay == 0 and delays(model) == []
+    assert verify(typed, 3, lengths=[1, 3, 10], backend="numpy").require().equal
+
+
+def test_a_lead_that_depends_on_a_side_input_becomes_a_delay() -> None:
+    """What stands before the stream is not known when the model is compiled."""
+    s = Sketch(x="1,2,T", gain="1,2,1")
+    typed = s.model(s.conv(s.each("mul", s.pad(s["x"], (2, 0), fill=1.0), s["gain"]), 3))
+    model = pulsify(typed, pulse=4)
+    assert model.outputs[0].delay == 2 and delays(model) == [(0, 2, 16), (2, 0, 16)]
+    assert verify(typed, 4, lengths=[1, 4, 11], backend="numpy").require().equal
+
+
+def several_rates() -> Sketch:
+    s = Sketch(x="1,2,T")
+    x = s["x"]
+    wide = s.conv(x, 9, (4, 4), name="wide")
+    s.graph.set_outputs(
+        [
+            s.conv(x, 3, (1, 1), name="narrow"),
+            s.deconv(wide, 2, 2, name="up"),
+            s.conv(x, 2, stride=2, name="down"),
+            x,
+        ]
+    )
+    return s
+
+
+def test_outputs_tell_their_own_delay_and_align_makes_them_one_moment() -> None:
+    """Aligned, every delay is as long in time as the longest."""
+    s = several_rates()
+    typed = s.model(*s.graph.outputs)
+    plain = pulsify(typed, pulse=4)
+    assert {port.name: port.delay for port in plain.outputs} == {"narrow": 1, "up": 8, "down": 0, "x": 0}
+    aligned = pulsify(typed, pulse=4, align=True)
+    assert {port.name: port.delay for port in aligned.outputs} == {"narrow": 4, "up": 8, "down": 2, "x": 4}
+    assert {port.delay / port.rate for port in aligned.outputs} == {4}
+    assert {delay for delay, overlap, _ in delays(aligned) if overlap == 0} == {2, 3, 4}
+
+
+def test_align_rounds_up_where_rates_do_not_meet() -> None:
+    """A moment between two frames of a slower output is its next frame."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.conv(s["x"], 4, (0, 3), name="fast"), s.conv(s["x"], 2, stride=2, name="slow"))
+    model = pulsify(typed, pulse=2, align=True)
+    assert {port.name: port.delay for port in model.outputs} == {"fast": 3, "slow": 2}
+
+
+def test_outputs_that_are_inputs_constants_or_one_wire() -> None:
+    """None of them is a special case."""
+    s = Sketch(x="1,2,T", side="1,2,1")
+    fixed = s.constant(np.arange(3, dtype=np.float32))
+    y = s.each("relu", s["x"])
+    typed = s.model(s["x"], y, y, s["side"], fixed, names=["same", "a", "b", "given", "fixed"])
+    model = pulsify(typed, pulse=4)
+    assert [(port.name, port.shape, port.streams) for port in model.outputs] == [
+        ("same", (1, 2, 4), True),
+        ("a", (1, 2, 4), True),
+        ("b", (1, 2, 4), True),
+        ("given", (1, 2, 1), False),
+        ("fixed", (3,), False),
+    ]
+    assert "no stream" in str(model.port("given"))
+    assert verify(typed, 4, lengths=[1, 9]).require().equal
+
+
+def test_a_model_that_declutters_to_its_input() -> None:
+    """Nothing is left, and it still streams."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.each("neg", s.each("neg", s.cut(s["x"], 0)), name="twice"), names=["y"]).declutter()
+    model = pulsify(typed, pulse=4)
+    assert (model.outputs[0].name, model.outputs[0].delay, model.buffers()) == ("y", 0, [])
+    assert verify(typed, 4, lengths=[1, 9]).require().equal
+
+
+def test_the_smallest_pulse_is_found() -> None:
+    """Rates 1/2 and 1/3 meet at 6."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.conv(s["x"], 2, stride=2, name="half"), s.conv(s["x"], 3, stride=3, name="third"))
+    assert pulsify(typed).pulse == 6
+    assert pulsify(typed, pulse=12).outputs[0].frames == 6
+
+
+def test_one_buffer_for_readers_that_need_the_same() -> None:
+    """Two kernels of one reach share the history of their input."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.each("add", s.conv(s["x"], 3, name="a"), s.conv(s["x"], 3, name="b")))
+    assert delays(pulsify(typed, pulse=4)) == [(0, 2, 16)]
