@@ -2,7 +2,21 @@
 
 from types import ModuleType
 
-from pulse.onnx import constants, conv, elementwise, matmul, norm, pad, pool, reduce, shape, slicing
+from pulse.onnx import (
+    constants,
+    conv,
+    elementwise,
+    matmul,
+    norm,
+    pad,
+    pool,
+    reduce,
+    resize,
+    search,
+    shape,
+    slicing,
+    spectral,
+)
 
 FAMILIES: tuple[ModuleType, ...] = (
     constants,
@@ -13,6 +27,9 @@ FAMILIES: tuple[ModuleType, ...] = (
     pad,
     pool,
     reduce,
+    resize,
+    search,
     shape,
     slicing,
+    spectral,
 )

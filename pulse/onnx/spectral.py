@@ -34,8 +34,6 @@ def stft(node: NodeContext) -> OutletId:
     window = _stft_window(node)
     length = len(window)
     onesided = node.flag("onesided", True)
-    if onesided and parts == 2:
-        raise node.error("a complex signal has no one-sided spectrum; export it with onesided=0")
     bins = length // 2 + 1 if onesided else length
     waves = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = waves.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)

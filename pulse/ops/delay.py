@@ -75,10 +75,7 @@ class LastFrames(Stateful):
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
         (x,) = inputs
-        pulse = x.shape[self.axis]
-        first = clock.pulse * pulse - self.offset
-        start = min(pulse, max(0, -first))
-        stop = max(start, min(pulse, clock.frames(self.length) - first))
+        start, stop = clock.span(x.shape[self.axis], self.offset, self.length)
         seen = np.concatenate([state[0], frames_at(x, self.axis, start, stop)], self.axis)
         size = seen.shape[self.axis]
         state[0] = frames_at(seen, self.axis, size - self.frames, size).copy()

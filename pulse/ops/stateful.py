@@ -29,6 +29,12 @@ class Clock:
             return int(length)
         return FAR if self.end is None else max(0, length.eval({self.symbol: self.end}))
 
+    def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:
+        """Which of a pulse's frames belong to the stream, as start and stop."""
+        first = self.pulse * frames - offset
+        start = min(frames, max(0, -first))
+        return start, max(start, min(frames, self.frames(length) - first))
+
 
 class Stateful(Op):
     """An op of a pulsed model that keeps state between pulses or looks at the clock."""

@@ -264,18 +264,19 @@ class Placer:
 
     def _ends(self, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream:
         before = int(ends.before)
-        if ends.after != 0:
-            stream = self._surely_ended(stream, name)
         if ends.mode == "constant":
+            if ends.after != 0:
+                stream = self._surely_ended(stream, name)
             return self._constant_ends(name, ends, stream, before, length)
         if stream.fact.offset < 0:
             stream = self.wiring.delayed(stream, 0, name)
         return self._mirrored_ends(name, ends, stream, before, length)
 
     def _surely_ended(self, stream: Stream, name: str) -> Stream:
-        fact = stream.fact
-        sure = lag(fact.length, fact.rate, self.wiring.symbol, self.wiring.pulse)
-        return self.wiring.delayed(stream, max(fact.offset, sure), name)
+        return self.wiring.delayed(stream, max(stream.fact.offset, self._sure(stream)), name)
+
+    def _sure(self, stream: Stream) -> int:
+        return lag(stream.fact.length, stream.fact.rate, self.wiring.symbol, self.wiring.pulse)
 
     def _constant_ends(self, name: str, ends: Ends, stream: Stream, before: int, length: TDim) -> Stream:
         fact = stream.fact
@@ -319,7 +320,8 @@ class Placer:
         after = ends.after.bounds()[1] if not ends.after.is_const else int(ends.after)
         if after is None:
             raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
-        offset = max(0, fact.offset - before)
+        sure = self._sure(stream) if after else 0
+        offset = max(0, fact.offset - before, sure - before)
         while not all(
             (j + offset) // pulse * pulse + pulse > fact.offset + _source_of(ends, j - before)
             for j in range(before)

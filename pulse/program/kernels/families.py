@@ -1,5 +1,5 @@
 """All kernels: importing this fills the registry."""
 
-from pulse.program.kernels import copy, depthwise, elementwise, gather, norm, product, reduce, time
+from pulse.program.kernels import copy, depthwise, elementwise, gather, norm, product, reduce, search, time
 
-__all__ = ["copy", "depthwise", "elementwise", "gather", "norm", "product", "reduce", "time"]
+__all__ = ["copy", "depthwise", "elementwise", "gather", "norm", "product", "reduce", "search", "time"]

@@ -1,5 +1,5 @@
 """How each family of ops becomes instructions, mirroring ``pulse.ops``. Importing this fills the registry."""
 
-from pulse.program.lower import convolution, elementwise, movement, norm, reduction, time
+from pulse.program.lower import convolution, elementwise, movement, norm, reduction, resize, search, time
 
-__all__ = ["convolution", "elementwise", "movement", "norm", "reduction", "time"]
+__all__ = ["convolution", "elementwise", "movement", "norm", "reduction", "resize", "search", "time"]

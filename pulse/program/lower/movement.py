@@ -1,6 +1,7 @@
 """Ops that move elements: views where strides can say it, copies where not."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -224,5 +225,5 @@ def _suits(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> boo
     lead_axes = [a for a in _by_stride(x, lead) if x.shape[a] != 1]
     return all(
         x.strides[outer] == x.strides[inner] * x.shape[inner]
-        for outer, inner in zip(lead_axes, lead_axes[1:])
+        for outer, inner in pairwise(lead_axes)
     )

@@ -1,5 +1,7 @@
 """Pools and reductions."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from pulse.errors import CompileError
@@ -156,7 +158,7 @@ def _reduced(
     scale: float,
     wire: tuple[OutletId, bool] | None,
 ) -> Value:
-    """Reduce some axes: rows of one long axis, or runs of a kept one; the reduced axes are gone, or as the wire has them."""
+    """Reduce some axes, as rows of one long axis or as runs of a kept one; the result as the wire has it, if any."""
     kept = [axis for axis in range(len(x.shape)) if axis not in axes]
     shape = [x.shape[axis] for axis in kept]
     order = [kept.index(axis) for axis in x.order if axis in kept]
@@ -208,7 +210,7 @@ def _reduced(
 def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
     """The tensor, and the stride and length of its reduced axes as one; a copy where they are not one."""
     long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
-    one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in zip(long, long[1:]))
+    one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
     if not one:
         x = cx.ordered(
             x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]

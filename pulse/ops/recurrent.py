@@ -1,0 +1,206 @@
+"""Recurrent layers: RNN, GRU and LSTM in one direction, offline and as a stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, DType, TypedFact
+from pulse.ops.cells import GATES, Cell, Wide
+from pulse.ops.op import Env, Op, unify
+from pulse.ops.relation import Cumulative, Pointwise, Relation, Whole
+from pulse.ops.stateful import Clock, Stateful
+
+
+@dataclass(frozen=True)
+class Recurrent(Op):
+    """A recurrent layer in one direction; what bidirectional ones are made of.
+
+    h[t], c[t] = cell(x[t] @ w' + b_w, h[t-1], c[t-1]);  y[t] = h[t]
+
+    Inputs   x [T, B, I], w [G*H, I], r [G*H, H], b [2*G*H]: those of w, then those of r;
+             then those that ``optional`` names: initial h and c [B, H] (or [1, H]; zeros by default),
+             peepholes p [3*H]
+    Outputs  y [T, B, H]; the last h and (lstm) c [B, H]
+    Stream   T: cumulative forward, whole in reverse; B: pointwise; I: whole
+    Raises   FactError: sizes do not fit
+    Source   ONNX RNN-22, GRU-22, LSTM-22
+
+    lengths: frames of each sequence of the batch; frames behind them are zero and do not touch the state.
+    """
+
+    cell: Cell
+    hidden: int
+    reverse: bool = False
+    lengths: tuple[int, ...] | None = None
+    optional: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.cell.kind
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, w, r, b = inputs[:4]
+        if x.rank != 3:
+            raise FactError(f"the input must be [frames, batch, features], got {x}")
+        time, batch, features = x.shape
+        rows, hidden = TDim.of(GATES[self.cell.kind] * self.hidden), TDim.of(self.hidden)
+        wanted = {"w": (rows, features), "r": (rows, hidden), "b": (rows * 2,)}
+        wanted |= {"h": (batch, hidden), "c": (batch, hidden), "p": (hidden * 3,)}
+        for name, fact in zip(("w", "r", "b", *self.optional), (w, r, b, *inputs[4:]), strict=True):
+            if fact.rank != len(wanted[name]) or fact.dtype != x.dtype:
+                raise FactError(f"its input {name}: {fact} does not fit {x}")
+            for got, size in zip(fact.shape, wanted[name]):
+                if name not in ("h", "c") or got != 1:
+                    unify(got, size, f"its input {name}")
+        if self.lengths is not None and batch.prove_eq(len(self.lengths)).no:
+            raise FactError(f"{len(self.lengths)} lengths for a batch of {batch}")
+        last = TypedFact(x.dtype, (batch, hidden))
+        return [TypedFact(x.dtype, (time, batch, hidden)), *[last] * self.cell.states]
+
+    def optional_slot(self, name: str) -> int | None:
+        """Which input is h, c or p; None where it is left out."""
+        return 4 + self.optional.index(name) if name in self.optional else None
+
+    def begin(self, inputs: Sequence[Array]) -> list[Wide]:
+        """The state before the first frame."""
+        batch = inputs[0].shape[1]
+        slots = [self.optional_slot(name) for name in ("h", "c")[: self.cell.states]]
+        return [
+            np.zeros((batch, self.hidden))
+            if slot is None
+            else np.broadcast_to(inputs[slot], (batch, self.hidden)).astype(np.float64)
+            for slot in slots
+        ]
+
+    def advance(
+        self, x: Array, inputs: Sequence[Array], state: Sequence[Wide]
+    ) -> tuple[Wide, tuple[Wide, ...]]:
+        """y of the frames x, and the state after them."""
+        w, r, b = (array.astype(np.float64) for array in inputs[1:4])
+        slot = self.optional_slot("p")
+        peepholes = None if slot is None else inputs[slot].astype(np.float64)
+        half = len(b) // 2
+        projected: Wide = x.astype(np.float64) @ w.T + b[:half]
+        frames = len(x)
+        y = np.zeros((frames, x.shape[1], self.hidden))
+        current = tuple(state)
+        for t in range(frames)[::-1] if self.reverse else range(frames):
+            following = self.cell.step(projected[t], current, r, b[half:], peepholes)
+            if self.lengths is not None:
+                inside = np.array(self.lengths)[:, None] > t
+                y[t] = np.where(inside, following[0], 0)
+                current = tuple(np.where(inside, new, old) for new, old in zip(following, current))
+            else:
+                y[t] = following[0]
+                current = following
+        return y, current
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x = inputs[0]
+        with np.errstate(all="ignore"):
+            y, state = self.advance(x, inputs, self.begin(inputs))
+        return [array.astype(x.dtype) for array in (y, *state)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        h, c, p = (self.optional_slot(name) for name in ("h", "c", "p"))
+        constant = [1, 2, 3] if p is None else [1, 2, 3, p]
+        if axis is None or any(axes[slot] is not None for slot in constant):
+            return Whole("its weights depend on the stream", "give weights that do not stream")
+        starts = [slot for slot in (h, c) if slot is not None]
+        if axis == 2:
+            return Whole("it sums over its features, and these stream", "stream over its time or its batch")
+        if axis == 1:
+            return self._over_batch([(inputs[slot], axes[slot]) for slot in starts])
+        if self.reverse:
+            return Whole(
+                "in reverse direction the first frame needs the last one",
+                "use the forward direction, or run the layer on chunks of limited length",
+            )
+        if self.lengths is not None:
+            return Whole("its sequence_lens are constant", "leave sequence_lens out")
+        if any(axes[slot] is not None for slot in starts):
+            return Whole("its initial state streams", "give an initial state that does not stream")
+        batch, dtype = inputs[0].shape[1], inputs[0].dtype
+
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
+            return RecurrentStream(self, int(batch), dtype, offset, length, past)
+
+        return Cumulative((0, *(None,) * self.cell.states), at)
+
+    def _over_batch(self, starts: Sequence[tuple[TypedFact, int | None]]) -> Relation:
+        """Every frame is a sequence of its own, which begins with the initial state."""
+        for fact, axis in starts:
+            if axis not in (0, None) or (axis is None and fact.shape[0] != 1):
+                return Whole(
+                    f"an initial state {fact} of constant batch meets the stream on the batch axis",
+                    "give one initial state for all frames ([1, H]), or a stream of them",
+                )
+        if self.lengths is not None:
+            return Whole("its sequence_lens are constant", "leave sequence_lens out")
+        return Pointwise((1, *(0,) * self.cell.states))
+
+    def detail(self) -> str:
+        words = [f"hidden {self.hidden}", "reverse" if self.reverse else "forward"]
+        words += [str(activation) for activation in self.cell.activations]
+        if self.cell.clip is not None:
+            words.append(f"clip {self.cell.clip:g}")
+        if self.cell.linear_before_reset:
+            words.append("linear before reset")
+        if self.cell.input_forget:
+            words.append("input forget")
+        if self.lengths is not None:
+            words.append(f"lengths {list(self.lengths)}")
+        return " ".join([*words, *(f"+{name}" for name in self.optional)])
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentStream(Stateful):
+    """A recurrent layer that goes on where the pulse before it ended.
+
+    Inputs   as of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
+    Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
+    State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a lead), without a
+             past the initial state, taken with the first pulse
+    """
+
+    op: Recurrent
+    batch: int
+    dtype: DType
+    offset: int
+    length: TDim
+    past: Sequence[Array] | None
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def awaits(self) -> tuple[int, TDim]:
+        return self.offset, self.length
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return self.op.facts(inputs)
+
+    def begin(self) -> list[Array]:
+        if self.past is not None:
+            return [array.copy() for array in self.past[1:]]
+        return [np.zeros((self.batch, self.op.hidden), self.dtype) for _ in range(self.op.cell.states)]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        x = inputs[0]
+        with np.errstate(all="ignore"):
+            if clock.pulse == 0 and self.past is None:
+                state[:] = [array.astype(self.dtype) for array in self.op.begin(inputs)]
+            start, stop = clock.span(len(x), self.offset, self.length)
+            y = np.zeros((len(x), self.batch, self.op.hidden), self.dtype)
+            wide = [array.astype(np.float64) for array in state]
+            y[start:stop], after = self.op.advance(x[start:stop], inputs, wide)
+        state[:] = [array.astype(self.dtype) for array in after]
+        return [y, *(array.copy() for array in state)]
+
+    def detail(self) -> str:
+        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

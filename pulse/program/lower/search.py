@@ -1,0 +1,34 @@
+"""Searches along an axis."""
+
+from pulse.graph import OutletId
+from pulse.ops.search import TopK
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@lowers(TopK)
+def lower_top_k(cx: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
+    """One row for each position of the other axes; values and indices lie alike."""
+    x = cx.floats(cx.value(node.inputs[0]), "a search")
+    outlets = [OutletId(node.id, slot) for slot in range(2)]
+    order = cx.stream_first(outlets[0])
+    values, indices = (
+        cx.temporary(fact.sizes, fact.dtype, order) for fact in (cx.fact(outlet) for outlet in outlets)
+    )
+    others = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    rows = x.offsets(others)
+    cx.emit(
+        "top_rows",
+        x,
+        values,
+        indices,
+        len(rows),
+        cx.table(rows),
+        cx.table(values.offsets(others)),
+        x.shape[op.axis],
+        x.strides[op.axis],
+        op.count,
+        values.strides[op.axis],
+        int(op.largest),
+    )
+    return [values, indices]
