@@ -141,6 +141,11 @@ class NodeContext:
         """A list of floats. Raises LoadError."""
         return tuple(value for value in self._list(name, None) if self._is(float, value, name))
 
+    def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of texts. Raises LoadError."""
+        values = self._list(name, None if default is None else list(default))
+        return tuple(value for value in values if self._is(str, value, name))
+
     def _list(self, name: str, default: list[Any] | None) -> list[Any]:
         return self._attribute(name, list, default)
 

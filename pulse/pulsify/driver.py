@@ -10,6 +10,7 @@ from pulse.ops.op import Op
 from pulse.pulsify.model import Placed, Port, PulsedModel
 from pulse.pulsify.place import Placer, Wire
 from pulse.pulsify.prepare import prepared
+from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.wiring import Free, Stream, Wiring
 from pulse.typed import TypedModel
@@ -39,7 +40,13 @@ def pulsify(
         if not isinstance(wire, Free)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
-    return PulsedModel(wiring.graph, typed, stream, frames, inputs, ports, wires)
+    seen = receptive_fields(typed, related)
+    fields = {
+        name: seen[outlet]
+        for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
+        if outlet in seen
+    }
+    return PulsedModel(wiring.graph, typed, stream, frames, inputs, ports, wires, fields)
 
 
 def _located(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:

@@ -1,6 +1,6 @@
 """PulsedModel: every wire of constant shape, memory in the open, time in every fact."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pulse.graph import Graph, OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
+from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Placed:
 class PulsedModel:
     """A model that takes pulses of constant size.
 
+    fields  output name -> which frames of the symbol an output frame depends on
     wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
     """
 
@@ -93,6 +95,7 @@ class PulsedModel:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     wires: dict[OutletId, Placed]
+    fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
 
     @property
     def title(self) -> str:

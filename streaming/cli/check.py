@@ -61,6 +61,10 @@ def check(
                 "rtol": RTOL,
                 "atol": ATOL,
                 "delays": [opened.delay(port, pulsed.pulse) for port in outputs],
+                "receptive_fields": {
+                    name: {"frames": field.frames, "ahead_frames": field.ahead}
+                    for name, field in pulsed.fields.items()
+                },
                 "state_bytes": state_bytes,
                 "divergence": None
                 if found is None
@@ -84,6 +88,7 @@ def check(
                 ("skipped", f"{', '.join(map(str, report.skipped))}: refused by the offline model too")
             )
         pairs += [(f"delay of {port.name}", opened.delay_text(port, pulsed.pulse)) for port in outputs]
+        pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))
         pairs.append(("error", f"{report.error:.3g} at most (allowed {ATOL:g} + {RTOL:g} of the value)"))
         print_pairs(pairs)

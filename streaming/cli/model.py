@@ -12,6 +12,7 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.console import progress
@@ -67,6 +68,14 @@ class Opened:
         delay = self.delay(port, pulse)
         parts = f"{delay['model_frames']:g} of the model + {pulse - 1} until a pulse is full"
         return f"{delay['total_frames']:g} frames{self._ms(delay['total_frames'])}: {parts}"
+
+    def receptive_text(self, field: Receptive) -> str:
+        """How many frames of the symbol an output frame depends on."""
+        if field.frames is None:
+            span = "all frames so far"
+        else:
+            span = f"{field.frames} frame{'s' if field.frames > 1 else ''}{self._ms(field.frames)}"
+        return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"
 
     def pulse_text(self, pulse: int) -> str:
         """The pulse, and how long it lasts."""

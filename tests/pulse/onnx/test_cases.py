@@ -9,10 +9,19 @@ import pytest
 from onnx import ModelProto
 
 from pulse.model import load
-from tests.pulse.cases import conv, elementwise, matrix, shape
+from tests.pulse.cases import conv, elementwise, matrix, recurrent, resize, search, shape, spectral
 from tests.pulse.cases.build import Case, Feeds
 
-GENERATORS = [*elementwise.ALL, *conv.ALL, *shape.ALL, *matrix.ALL]
+GENERATORS = [
+    *elementwise.ALL,
+    *conv.ALL,
+    *shape.ALL,
+    *matrix.ALL,
+    *spectral.ALL,
+    *resize.ALL,
+    *search.ALL,
+    *recurrent.ALL,
+]
 
 
 def all_cases() -> Iterator[Case]:

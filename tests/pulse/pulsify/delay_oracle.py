@@ -11,8 +11,10 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.typed import TypedModel
 
-TAILS = 3
-"""Random continuations of each length."""
+ENDS = 7
+"""Continuations end after 0 … ENDS-1 further frames, or far away."""
+FAR = 6
+"""Continuations that end far away."""
 
 
 def least_delay(typed: TypedModel, pulse: int, out_frames: int, reach: int, ends: bool = True) -> int:
@@ -42,9 +44,9 @@ def known_frames(typed: TypedModel, told: int, reach: int, ends: bool) -> Array:
     rng = np.random.default_rng(told)
     channels = int(next(iter(typed.inputs.values())).shape[1])
     head = rng.standard_normal((1, channels, told)).astype(np.float32)
-    lengths = [*range(told, told + reach + 1)] if ends else []
+    lengths = [*range(told, told + ENDS)] if ends else []
     runs: list[Array] = []
-    for length in [*lengths, *[told + 2 * reach + 1] * 6]:
+    for length in [*lengths, *[told + reach + ENDS] * FAR]:
         tail = 4 * rng.standard_normal((1, channels, length - told)).astype(np.float32)
         try:
             (result,) = typed.run(np.concatenate([head, tail], 2)).values()

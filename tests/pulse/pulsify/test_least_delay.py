@@ -105,7 +105,7 @@ def grown(seed: int, steps: Sequence[str], last: Sequence[str] = ()) -> tuple[Ty
 def test_no_chain_is_later_than_it_must_be() -> None:
     """Convolutions, pools, deconvolutions, constant padding, slices and branches, of any order."""
     reached: Counter[str] = Counter()
-    for seed in range(70):
+    for seed in range(60):
         typed, reach, pulse = grown(seed, STEPS)
         reported, least = compared(typed, pulse, reach)
         assert reported == least, (seed, pulse)
@@ -120,7 +120,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be() -> None:
     Where what is mirrored begins with constants (a lead), those are waited for although they are known.
     """
     reached: Counter[str] = Counter()
-    for seed in range(45):
+    for seed in range(40):
         try:
             typed, reach, pulse = grown(seed, STEPS, MIRRORS)
         except FactError:
@@ -135,7 +135,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be() -> None:
         else:
             assert reported == least, (seed, pulse)
         reached["lead" if source.lead else "no lead"] += 1
-    assert reached["no lead"] >= 25 and reached["lead"] >= 3, reached
+    assert reached["no lead"] >= 25 and reached["lead"] >= 2, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], OutletId]:

@@ -1,0 +1,159 @@
+"""Recurrent layers and running sums."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import dtype_name
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.ops.cells import GATES, PARAMETERS, Activation, Cell, CellKind
+from pulse.ops.concat import Concat
+from pulse.ops.cumsum import CumSum
+from pulse.ops.recurrent import Recurrent
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
+from pulse.ops.slice import Slice
+from pulse.typed import wire
+
+KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
+DEFAULTS: dict[CellKind, tuple[str, ...]] = {
+    "rnn": ("tanh",),
+    "gru": ("sigmoid", "tanh"),
+    "lstm": ("sigmoid", "tanh", "tanh"),
+}
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
+
+
+@onnx_op(*KINDS)
+def recurrent(node: NodeContext) -> Sequence[OutletId]:
+    """One layer for each direction, their outputs side by side; layout 1 is transposed around it."""
+    kind = KINDS[node.op_type]
+    direction = node.text("direction", "forward")
+    if direction not in DIRECTIONS:
+        raise node.error(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
+    if node.fact(0).rank != 3 or node.fact(1).rank != 3 or node.fact(2).rank != 3:
+        raise node.error("input, W and R must have 3 axes")
+    batch_first = node.flag("layout")
+    x = node.wire(Transpose((1, 0, 2)), [node.input(0)], "time_first") if batch_first else node.input(0)
+    backwards = DIRECTIONS[direction]
+    cells = _cells(node, kind, len(backwards))
+    lengths = _lengths(node, node.graph.fact(x).shape[0])
+    hidden = int(node.fact(2).shape[2])
+    made: list[list[OutletId]] = []
+    for number, (cell, reverse) in enumerate(zip(cells, backwards)):
+        operands, optional = _operands(node, x, cell, number, hidden, batch_first)
+        op = Recurrent(cell, hidden, reverse, lengths, optional)
+        name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
+        made.append(wire(node.graph, name, op, operands))
+    return [_stacked(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*made))]
+
+
+def _stacked(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:
+    """One output of all directions: y [T, D, B, H] or a state [D, B, H]; with layout 1, the batch in front."""
+    name = node.outputs[slot] if slot < len(node.outputs) else ""
+    named = node.named(name or f"{node.wire_name}.{'yhc'[slot]}")
+    last = Transpose((2, 0, 1, 3) if slot == 0 else (1, 0, 2)) if batch_first else None
+    axis = 1 if slot == 0 else 0
+    joins = len(parts) > 1
+    wide = [
+        named.wire(AddAxis(axis), [part], f"wide{number}" if joins or last else "")
+        for number, part in enumerate(parts)
+    ]
+    joined = named.wire(Concat(axis), wide, "joined" if last else "") if joins else wide[0]
+    return joined if last is None else named.wire(last, [joined])
+
+
+def _operands(
+    node: NodeContext, x: OutletId, cell: Cell, number: int, hidden: int, batch_first: bool
+) -> tuple[list[OutletId], tuple[str, ...]]:
+    """The inputs of one direction's layer, and which optional ones are among them."""
+    dtype, batch = node.graph.fact(x).dtype, node.graph.fact(x).shape[1]
+    rows = 2 * GATES[cell.kind] * hidden
+    bias = (
+        _direction(node, 3, number, 0)
+        if node.has(3)
+        else node.constant(np.zeros(rows, dtype), f"bias{number}")
+    )
+    operands = [x, _direction(node, 1, number, 0), _direction(node, 2, number, 0), bias]
+    optional: list[str] = []
+    axis = 1 if batch_first else 0
+    for name, slot in (("h", INITIAL_H), ("c", INITIAL_C), ("p", PEEPHOLES)):
+        if node.has(slot):
+            optional.append(name)
+            operands.append(_direction(node, slot, number, 0 if name == "p" else axis))
+    if any(name in optional for name in ("h", "c")) and cell.states == 2:
+        for place, name in enumerate(("h", "c")):
+            if name not in optional:
+                zero = node.constant(np.zeros((), dtype), f"zero{number}")
+                zeros = node.wire(Expand((batch, TDim.of(hidden))), [zero], f"{name}{number}")
+                optional.insert(place, name)
+                operands.insert(4 + place, zeros)
+    return operands, tuple(optional)
+
+
+def _direction(node: NodeContext, slot: int, number: int, axis: int) -> OutletId:
+    """The part of an input that belongs to one direction, without the axis of directions."""
+    outlet, count = node.input(slot), node.fact(slot).shape[axis]
+    name = f"in{slot}_{number}"
+    if count != 1:
+        part = Slice(axis, TDim.of(number), TDim.of(number + 1))
+        outlet = node.wire(part, [outlet], f"{name}_direction")
+    return node.wire(RemoveAxis(axis), [outlet], name)
+
+
+def _cells(node: NodeContext, kind: CellKind, directions: int) -> list[Cell]:
+    """The cell of each direction."""
+    names = [name.lower() for name in node.text_list("activations", DEFAULTS[kind] * directions)]
+    per = len(DEFAULTS[kind])
+    if len(names) != per * directions:
+        raise node.error(
+            f"{len(names)} activations where {directions} directions of {per} each need {per * directions}"
+        )
+    alphas, betas = (
+        list(node.real_list(name)) if name in node.attributes else []
+        for name in ("activation_alpha", "activation_beta")
+    )
+    functions: list[Activation] = []
+    for name in names:
+        if name not in PARAMETERS:
+            raise node.error(f"activation {name} is not one of {', '.join(PARAMETERS)}")
+        values = list(PARAMETERS[name])
+        for place, given in enumerate((alphas, betas)[: len(values)]):
+            if given:
+                values[place] = given.pop(0)
+        functions.append(Activation(name, *values))
+    clip = node.real("clip") if "clip" in node.attributes else None
+    before, couples = node.flag("linear_before_reset"), node.flag("input_forget")
+    return [
+        Cell(kind, tuple(functions[per * number :][:per]), clip, before and kind == "gru", couples)
+        for number in range(directions)
+    ]
+
+
+def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
+    """The frames of each sequence; None where each has all of them."""
+    if not node.has(LENGTHS):
+        return None
+    value = node.value(LENGTHS)
+    if value is None:
+        raise node.error("its sequence_lens are computed while running; only constants are covered")
+    dims = [TDim.of(dim) for dim in value.ravel().tolist()]
+    if all(dim.prove_eq(time).yes for dim in dims):
+        return None
+    if not all(dim.is_const for dim in dims):
+        raise node.error(
+            f"its sequence_lens {', '.join(map(str, dims))} depend on a length other than its own {time}"
+        )
+    return tuple(int(dim) for dim in dims)
+
+
+@onnx_op("CumSum")
+def cumsum(node: NodeContext) -> OutletId:
+    """Along a constant axis."""
+    axis = node.axis(int(node.scalar(1, "axis")), node.fact(0).rank)
+    if dtype_name(node.fact(0).dtype) == "bool":
+        raise node.error("sums of bool are not defined; cast it to numbers")
+    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])

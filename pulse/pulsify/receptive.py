@@ -1,0 +1,76 @@
+"""Which frames of the source each output frame depends on."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pulse.graph import OutletId
+from pulse.ops.relation import Cumulative, Ends, Relation, Window
+from pulse.pulsify.relate import Related
+from pulse.typed import TypedModel
+
+
+@dataclass(frozen=True)
+class Receptive:
+    """Output frame j sees the frames ``j/rate + first … j/rate + last`` of the symbol.
+
+    ``first`` is None where it sees everything before.
+    """
+
+    first: Fraction | None
+    last: Fraction
+
+    @property
+    def frames(self) -> int | None:
+        """How many frames of the symbol it spans, None where that is everything before."""
+        return None if self.first is None else math.floor(self.last - self.first) + 1
+
+    @property
+    def ahead(self) -> int:
+        """How many frames of the symbol it looks ahead."""
+        return max(0, math.ceil(self.last))
+
+    def union(self, other: "Receptive") -> "Receptive":
+        """What both see together."""
+        everything = self.first is None or other.first is None
+        first = None if everything else min(self.first or Fraction(0), other.first or Fraction(0))
+        return Receptive(first, max(self.last, other.last))
+
+
+def receptive_fields(model: TypedModel, related: Related) -> dict[OutletId, Receptive]:
+    """The receptive field of every wire that depends on a streaming input; padding does not count."""
+    graph = model.graph
+    fields = {
+        outlet: Receptive(Fraction(0), Fraction(0)) for outlet in graph.inputs if outlet in related.flows
+    }
+    for node_id in related.order:
+        relation = related.relations.get(node_id)
+        node = graph.nodes[node_id]
+        seen = [(outlet, fields[outlet]) for outlet in node.inputs if outlet in fields]
+        if relation is None or not seen:
+            continue
+        field = seen[0][1]
+        for _, other in seen[1:]:
+            field = field.union(other)
+        rate_in, rate_out = related.flows[seen[0][0]].rate, related.flows[OutletId(node_id)].rate
+        field = _through(relation, field, rate_in, rate_out)
+        for slot in range(len(node.outputs)):
+            fields[OutletId(node_id, slot)] = field
+    return fields
+
+
+def _through(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: Fraction) -> Receptive:
+    if isinstance(relation, Ends):
+        return _moved(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
+    if isinstance(relation, Cumulative):
+        return Receptive(None, field.last)
+    if isinstance(relation, Window):
+        before = int(relation.ends.before) if relation.ends is not None else 0
+        first = (relation.skip - relation.up + 1) / rate_out - before / rate_in
+        last = relation.skip / rate_out + (relation.span - 1 - before) / rate_in
+        return _moved(field, first, last)
+    return field
+
+
+def _moved(field: Receptive, first: Fraction, last: Fraction) -> Receptive:
+    return Receptive(None if field.first is None else field.first + first, field.last + last)

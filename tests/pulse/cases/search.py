@@ -1,0 +1,88 @@
+"""Searches, tensors made from indices, and normalisations made of several ops."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.pulse.cases.build import Case, cases, floats, node, rng
+
+
+def top_k() -> Iterator[Case]:
+    """Both orders, every axis, equal entries, all and none of them."""
+    x = np.round(floats("top", 3, 7, 5) * 2)
+    for axis in (0, 1, -1):
+        for largest in (0, 1):
+            for count in (1, 3):
+                made = node("TopK", "x k", "y z", axis=axis, largest=largest)
+                constants = {"k": np.array([count])}
+                stream = {"x": 1 if axis != 1 else 2}
+                name = f"TopK_{axis}_{largest}_{count}"
+                yield from cases(name, [made], {"x": x}, constants, (11, 13), stream, "y z")
+    whole = node("TopK", "x k", "y z", axis=1)
+    yield from cases("TopK_all", [whole], {"x": x}, {"k": np.array([7])}, (10,), {"x": 2}, "y z")
+    yield from cases("TopK_none", [whole], {"x": x}, {"k": np.array([0])}, (11,), {"x": 2}, "y z")
+    yield from cases("TopK_indices", [whole], {"x": x}, {"k": np.array([2])}, (11,), {"x": 2}, "z")
+    yield from cases("TopK_time", [whole], {"x": x}, {"k": np.array([2])}, (11,), {"x": 1}, "y z")
+    old = node("TopK", "x", "y z", axis=1, k=2)
+    yield from cases("TopK_old", [old], {"x": x}, None, (9,), {"x": 2}, "y z")
+    integers = rng("top").integers(-9, 9, (3, 7, 5))
+    yield from cases("TopK_i64", [whole], {"x": integers}, {"k": np.array([2])}, (11,), {"x": 2}, "y z")
+
+
+def one_hot() -> Iterator[Case]:
+    """Axes, indices from the end and out of range, types."""
+    x = np.array([[0, 2, -1, 5], [3, -4, -5, 1]])
+    for axis in (-1, 0, 1):
+        made = node("OneHot", "x depth values", axis=axis)
+        constants = {"depth": np.int64(4), "values": np.array([-1, 2], np.float32)}
+        yield from cases(f"OneHot_{axis}", [made], {"x": x}, constants, (9, 11), {"x": 1})
+    as_float = {"depth": np.array([4], np.float32), "values": np.array([0, 1], np.float32)}
+    made = node("OneHot", "x depth values")
+    yield from cases("OneHot_f32", [made], {"x": x.astype(np.float32)}, as_float, (11,), {"x": 1})
+
+
+def trilu() -> Iterator[Case]:
+    """Both halves, moved diagonals, of constants and of streams."""
+    x = floats("trilu", 3, 4, 5)
+    for upper in (0, 1):
+        yield from cases(f"Trilu_{upper}", [node("Trilu", "x", upper=upper)], {"x": x}, None, (14,), {"x": 0})
+        for k in (-2, 1, 9):
+            made = node("Trilu", "x k", upper=upper)
+            constants = {"k": np.int64(k)}
+            yield from cases(f"Trilu_{upper}_{k}", [made], {"x": x}, constants, (14,), {"x": 0})
+    masked = [node("Trilu", "w", "m", upper=0), node("Add", "x m")]
+    yield from cases("Trilu_constant", masked, {"x": x}, {"w": floats("w", 4, 5)}, (14,), {"x": 0})
+    yield from cases("Trilu_time", [node("Trilu", "x")], {"x": x}, None, (14,), {"x": 1})
+
+
+def norms() -> Iterator[Case]:
+    """Statistics of channels, groups, axes, and of all at once."""
+    x = floats("norms", 2, 6, 4, 3)
+    each = {"g": floats("g", 6), "b": floats("b", 6)}
+    groups = {"g": floats("g", 3), "b": floats("b", 3)}
+    instance = node("InstanceNormalization", "x g b", epsilon=1e-3)
+    yield from cases("InstanceNormalization", [instance], {"x": x}, each, (7, 17, 22), {"x": 0})
+    yield from cases("InstanceNormalization_3", [instance], {"x": x[..., 0]}, each, (17,), {"x": 2})
+    group = node("GroupNormalization", "x g b", num_groups=3, epsilon=1e-3)
+    yield from cases("GroupNormalization", [group], {"x": x}, groups, (18,), {"x": 0})
+    yield from cases("GroupNormalization", [group], {"x": x}, each, (21,), {"x": 0})
+    yield from cases("GroupNormalization_3", [group], {"x": x[..., 0]}, each, (21,), {"x": 2})
+    zeros = x.copy()
+    zeros[0, :, 0, 0] = 0
+    for p in (1, 2):
+        for axis in (1, -1):
+            made = node("LpNormalization", "x", p=p, axis=axis)
+            yield from cases(f"LpNormalization_{p}_{axis}", [made], {"x": zeros}, None, (13,), {"x": 2})
+    for axes in ([1], [0, 2, 3], [1, 3]):
+        made = node("MeanVarianceNormalization", "x", axes=axes)
+        stream = {"x": 2 if 2 not in axes else 1}
+        yield from cases(f"MeanVarianceNormalization_{axes}", [made], {"x": x}, None, (9, 13), stream)
+    plain = node("MeanVarianceNormalization", "x")
+    yield from cases("MeanVarianceNormalization", [plain], {"x": x}, None, (13,), {"x": 1})
+    for axis in (-1, 2):
+        made = node("RMSNormalization", "x g", axis=axis, epsilon=1e-3)
+        scale = {"g": floats("g", *x.shape[axis:])}
+        yield from cases(f"RMSNormalization_{axis}", [made], {"x": x}, scale, (23,), {"x": 1})
+
+
+ALL = (top_k, one_hot, trilu, norms)

@@ -1,0 +1,64 @@
+"""The receptive field that a model tells bounds what a change of one input frame can reach."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.pulsify.driver import pulsify
+from tests.laws.graphs import feeds, random_model, shortest
+
+
+def test_no_change_reaches_further() -> None:
+    tried = tight = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        typed = random_model(rng, 6)
+        model = pulsify(typed)
+        length = shortest(typed) + 24
+        values = feeds(typed, length, rng)
+        try:
+            before = typed.run(values)
+        except InputError:
+            continue
+        at = length // 2
+        changed = {name: array.copy() for name, array in values.items()}
+        changed["x"][:, :, at] += 10.0
+        after = typed.run(changed)
+        for port in model.outputs:
+            if port.axis is None or port.name not in model.fields:
+                continue
+            field = model.fields[port.name]
+            differs = (before[port.name] != after[port.name]).any(
+                axis=tuple(axis for axis in range(before[port.name].ndim) if axis != port.axis)
+            )
+            for frame in np.flatnonzero(differs):
+                centre = Fraction(int(frame)) / port.rate
+                assert field.first is not None
+                if 3 <= frame < before[port.name].shape[port.axis] - 3:  # mirrored and edge frames see inwards
+                    assert centre + field.first <= at <= centre + field.last, (seed, port.name, int(frame))
+                    tight += at in (centre + field.first, centre + field.last)
+            tried += 1
+    assert tried >= 150
+    assert tight >= 100
+
+
+@pytest.mark.parametrize(("before", "after", "ahead"), [(2, 0, 0), (1, 1, 1), (0, 2, 2)])
+def test_a_convolution(before: int, after: int, ahead: int) -> None:
+    from pulse.dim import SymbolScope, TDim
+    from pulse.facts import TypedFact
+    from pulse.graph import Graph
+    from pulse.ops.conv import Conv
+    from pulse.ops.source import Source
+    from pulse.typed import TypedModel, constant, wire
+
+    scope = SymbolScope()
+    fact = TypedFact.parse("1,1,T,f32", scope)
+    graph = Graph()
+    graph.inputs = graph.add("x", Source(fact), (), [fact])
+    kernel = constant(graph, "w", np.ones((1, 1, 3), np.float32))
+    pads = ((TDim.of(before), TDim.of(after)),)
+    graph.set_outputs(wire(graph, "y", Conv((1,), (1,), pads), [graph.inputs[0], kernel]), ["y"])
+    field = pulsify(TypedModel(graph, scope)).fields["y"]
+    assert (field.frames, field.ahead) == (3, ahead)

@@ -1,0 +1,208 @@
+"""What cannot stream is refused by name, all of it at once, with what would help."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import pulse
+from pulse.dim import TDim
+from pulse.errors import PulseError, PulsifyError, Refusal
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
+from pulse.ops.op import Op
+from pulse.ops.pool import Pool
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import Transpose
+from pulse.ops.slice import Slice
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch, pads_of
+
+
+class Strange(Op):
+    """An op of a user's own that says nothing of streams."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [inputs[0]]
+
+
+def refused(sketch: Sketch, *outputs: OutletId) -> dict[str, Refusal]:
+    """The refusals, by node; each is whole and stands in the message."""
+    with pytest.raises(PulsifyError) as caught:
+        pulsify(sketch.model(*outputs))
+    for refusal in caught.value.refusals:
+        assert str(refusal) in str(caught.value)
+        assert refusal.node in str(refusal) and refusal.op in str(refusal)
+        assert refusal.relation in str(refusal) and refusal.reason and refusal.help
+    return {refusal.node: refusal for refusal in caught.value.refusals}
+
+
+def test_every_failing_node_is_in_one_error() -> None:
+    """Seven that fail, one that fails only because of another, one that is fine."""
+    s = Sketch(x="1,2,T")
+    x = s["x"]
+    length = s.length(x)
+    soft = s.add("soft", Softmax(2), x)
+    last = s.add("last", Slice(2, length - 2, length), x)
+    found = refused(
+        s,
+        soft,
+        s.each("relu", soft, name="dependent"),
+        s.add("mean", Reduce("mean", (2,), True), x),
+        s.add("back", Slice(2, length - 1, TDim.of(-1), -1), x),
+        s.add("half", Slice(2, length // 2, length), x),
+        s.add("twice", Concat(2), x, x),
+        s.add("attention", MatMul(), s.add("turn", Transpose((0, 2, 1)), x), x),
+        s.conv(last, 2, name="after"),
+        s.add("strange", Strange(), x),
+        s.each("relu", x, name="fine"),
+    )
+    assert {name: (r.op, r.axis, r.relation) for name, r in found.items()} == {
+        "soft": ("softmax", 2, "whole"),
+        "mean": ("reduce_mean", 2, "whole"),
+        "back": ("Slice", 2, "whole"),
+        "half": ("Slice", 2, "whole"),
+        "twice": ("Concat", 2, "whole"),
+        "attention": ("MatMul", 1, "whole"),
+        "after": ("Conv", 2, "window"),
+        "strange": ("Strange", 2, "whole"),
+    }
+    assert "divides by a sum over the whole stream" in found["soft"].reason
+    assert "pooling window" in found["mean"].help
+    assert "slice forwards" in found["back"].help
+    assert "T/2" in found["half"].reason
+    assert "begins where the first one ends" in found["twice"].reason
+    assert "every frame of one operand meets every frame of the other" in found["attention"].reason
+    assert "has no rule" in found["strange"].reason
+
+
+def test_the_message_counts_and_names_the_stream() -> None:
+    """One node, several nodes."""
+    s = Sketch(x="1,2,T")
+    a = s.add("a", Softmax(2), s["x"])
+    with pytest.raises(PulsifyError, match="sketch cannot be streamed over T: 1 node refused\n  a "):
+        pulsify(s.model(a))
+    with pytest.raises(PulsifyError, match="over T: 2 nodes refused"):
+        pulsify(s.model(a, s.add("b", Softmax(2), s["x"])))
+
+
+def test_frames_that_are_known_at_the_end_only_are_refused_inside() -> None:
+    """The last frames may be changed frame by frame, but not looked at together or joined to the stream."""
+    s = Sketch(x="1,2,T")
+    length = s.length(s["x"])
+    last = s.add("last", Slice(2, length - 2, length), s["x"])
+    assert pulsify(s.model(s["x"], s.each("tanh", last))).outputs[1].rate == 0
+    found = refused(
+        s,
+        s["x"],
+        s.pool(last, "max", 2, name="window"),
+        s.pad(last, (1, 0), name="ends"),
+        s.each("add", s.each("relu", last), s.cut(s["x"], 0, end=TDim.of(2), name="first"), name="met"),
+    )
+    assert set(found) == {"window", "ends", "met"}
+    assert all("only when the stream has ended" in refusal.reason for refusal in found.values())
+    assert all("output of the model" in refusal.help for refusal in found.values())
+
+
+def test_streams_that_meet_on_different_axes() -> None:
+    """An outer sum over time."""
+    s = Sketch(x="1,1,T", y="1,T,1")
+    found = refused(s, s.each("add", s["x"], s["y"], name="outer"))
+    assert "different axes [1, 2]" in found["outer"].reason and "transpose" in found["outer"].help
+
+
+def test_streams_of_different_rates_that_meet() -> None:
+    """Lengths that are equal for no long stream at all, or only by an assumption."""
+    s = Sketch(x="1,2,T", y="1,2,2*T")
+    found = refused(s, s.each("add", s["x"], s["y"], name="met"))
+    assert "different rates 1, 2" in found["met"].reason and "resample" in found["met"].help
+
+
+def test_what_depends_on_the_length_of_the_stream() -> None:
+    """Padding in front, and constants made of lengths."""
+    s = Sketch(x="1,2,T")
+    length = s.length(s["x"])
+    padded = s.add("pool", Pool("max", (2,), (1,), (1,), ((length, TDim.of(0)),)), s["x"])
+    sizes = s.constant(np.array([length], dtype=object), "sizes")
+    found = refused(s, padded, sizes)
+    assert "before the first frame, T," in found["pool"].reason
+    assert "depends on the length" in found["sizes"].reason
+
+
+def test_symbols() -> None:
+    """None, two, on two axes, on one that shrinks, and a name that is not there."""
+    with pytest.raises(PulseError, match="no input has a symbolic dim.*inputs="):
+        pulsify((s := Sketch(x="1,1,4")).model(s.each("relu", s["x"])))
+    two = Sketch(x="1,T,U")
+    model = two.model(two.each("relu", two["x"]))
+    with pytest.raises(PulseError, match=r"2 symbols \(T, U\).*symbol="):
+        pulsify(model)
+    with pytest.raises(PulseError, match="no input has a symbol Z; there is T, U"):
+        pulsify(model, symbol="Z")
+    with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{'x': '1,T,1'\}"):
+        pulsify(model, symbol="T")
+    both = Sketch(x="1,T,T")
+    assert refused(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"
+    back = Sketch(x="1,2,5-T")
+    assert "does not grow with T" in refused(back, back.each("relu", back["x"]))["x"].reason
+
+
+def test_the_advice_on_symbols_works() -> None:
+    """A batch that the file leaves open is fixed by ``inputs=``; an unused input is passed by by ``symbol=``."""
+    shape = ["N", 2, "T"]
+    proto = helper.make_model(
+        helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])],
+            "two",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=9,
+    )
+    with pytest.raises(PulseError, match=r"2 symbols \(N, T\)"):
+        pulse.load(proto).analyse().pulsify()
+    with pytest.raises(PulsifyError, match="'3,2,T'|'1,2,T'"):
+        pulse.load(proto).analyse().pulsify(symbol="T")
+    fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
+    assert fixed.outputs[0].shape == (3, 2, 4)
+    s = Sketch(x="1,2,T", y="1,2,U")
+    model = pulsify(s.model(s.each("relu", s["x"])), symbol="T", pulse=2)
+    assert [port.name for port in model.inputs] == ["x"]
+    assert pulsify(s.model(s.each("relu", s["y"], name="other")), symbol=s.scope.symbol("U")).symbol.name == "U"
+
+
+def test_outputs_that_do_not_stream_at_all() -> None:
+    """A model of constants has no stream."""
+    s = Sketch(x="1,2,T")
+    with pytest.raises(PulsifyError, match=r"no input streams over T|no output depends on the stream"):
+        pulsify(s.model(s.constant(np.ones(3, np.float32))))
+
+
+def test_a_pulse_that_does_not_suit() -> None:
+    """The node that asks for it, the multiples on both sides; a first multiple where there is none below."""
+    s = Sketch(x="1,2,T")
+    third = s.conv(s["x"], 3, stride=3, name="third")
+    typed = s.model(s.conv(third, 2, stride=2, name="sixth"))
+    assert pulsify(typed).pulse == 6
+    with pytest.raises(PulsifyError, match=r"third \(Conv\): pulse 100 .*multiple of 6: use 96 or 102"):
+        pulsify(typed, pulse=100)
+    with pytest.raises(PulsifyError, match=r"sixth \(Conv\): pulse 9 gives 3/2 frames .* use 6 or 12"):
+        pulsify(typed, pulse=9)
+    with pytest.raises(PulsifyError, match="use 6$"):
+        pulsify(typed, pulse=4)
+    for bad in (0, -6):
+        with pytest.raises(PulsifyError, match=f"pulse {bad} is not a positive number of frames.* 6"):
+            pulsify(typed, pulse=bad)
+
+
+def test_a_length_that_does_not_tell_the_end() -> None:
+    """Frames of an input must prove how long the stream is."""
+    s = Sketch(x="1,2,T+3")
+    with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
+        pulsify(s.model(s.each("relu", s["x"])))
+    assert pads_of((1, 2)) == ((TDim.of(1), TDim.of(2)),)

@@ -1,0 +1,177 @@
+"""``verify`` passes good models, and finds each kind of bug that is put in on purpose."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import DivergenceError, PulsifyError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.delay import Delay
+from pulse.ops.ends import FillEnds
+from pulse.ops.position import Range
+from pulse.ops.stateful import Clock
+from pulse.program import lowering
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.lower import time as time_lowering
+from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.memory import Value
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.verify import default_lengths, verify
+from pulse.pulsify.wiring import Stream, Wiring
+from pulse.typed import TypedModel
+from tests.pulse.models import Sketch
+
+
+def small() -> TypedModel:
+    """A causal conv, a same conv after it, a residual: a lead, ends and delays."""
+    s = Sketch(x="1,2,T")
+    causal = s.conv(s.pad(s["x"], (2, 0)), 3, name="causal")
+    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
+    return s.model(s.each("add", same, causal, name="sum"))
+
+
+def test_good_models_agree_on_both_backends() -> None:
+    """The report tells what was run."""
+    report = verify(small(), 4)
+    assert report.equal and report.require() is report
+    assert report.backends == ("numpy", "numba") and report.skipped == ()
+    assert report.lengths == tuple(default_lengths(report.model))
+    assert 0 <= report.error < 1e-4
+    assert verify(small(), 4, backend="numpy").backends == ("numpy",)
+
+
+def test_default_lengths() -> None:
+    """Shorter than a pulse, whole pulses, next to them, not a multiple, long."""
+    lengths = default_lengths(pulsify(small(), pulse=6))
+    assert lengths == sorted(set(lengths)) and lengths[0] == 1
+    assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
+    s = Sketch(x="1,2,T")
+    valid = default_lengths(pulsify(s.model(s.conv(s["x"], 9)), pulse=4))
+    assert valid[0] == 9 and max(valid) >= 9 + 8 * 4
+    assert any(length % 4 for length in valid) and any(length % 4 == 0 for length in valid)
+
+
+def test_the_pulse_is_found_and_one_frame_pulses_work() -> None:
+    """The smallest pulse by default."""
+    report = verify(small())
+    assert report.model.pulse == 1 and report.equal
+
+
+def test_lengths_that_offline_refuses_are_skipped_and_told() -> None:
+    """Reflection needs more frames than it adds; where no length is left, that is an error."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.pad(s["x"], (3, 3), "reflect"))
+    report = verify(typed, 4, lengths=[1, 3, 4, 11], backend="numpy")
+    assert (report.lengths, report.skipped, report.equal) == ((4, 11), (1, 3), True)
+    with pytest.raises(PulsifyError, match=r"none of the lengths \[1, 2\]; give lengths"):
+        verify(typed, 4, lengths=[1, 2])
+
+
+def ones(self: Wiring, stream: Stream, frames: int) -> Array:
+    """History that begins with ones."""
+    fact = self.graph.fact(stream.outlet)
+    shape = list(fact.sizes)
+    shape[stream.fact.axis] = frames
+    return np.ones(shape, fact.dtype)
+
+
+def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wire after the buffer, the first frame, the first backend."""
+    monkeypatch.setattr(Wiring, "_initial", ones)
+    report = verify(small(), 4, lengths=[9])
+    found = report.divergence
+    assert found is not None and not report.equal
+    assert (found.wire, found.op, found.frame, found.backend, found.length) == ("causal", "Conv", 0, "numpy", 9)
+    assert found.offline != found.streamed
+    with pytest.raises(DivergenceError, match=r"causal \(Conv\) diverges at frame 0 of a stream of 9.*numpy"):
+        report.require()
+
+
+def test_a_delay_that_is_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the frames behind the buffer are wrong: the residual, not the convolutions."""
+    plain = Delay.step
+
+    def early(self: Delay, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (y,) = plain(self, inputs, state, clock)
+        return [np.roll(y, -1, self.axis) if self.overlap == 0 else y]
+
+    monkeypatch.setattr(Delay, "step", early)
+    found = verify(small(), 4, lengths=[9], backend="numpy").divergence
+    assert found is not None
+    assert (found.wire, found.backend) == ("sum", "numpy")
+
+
+def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The padding of the last pulse is NaN, so what leaks shows, and only there."""
+
+    def leak(self: FillEnds, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        return [inputs[0].copy()]
+
+    monkeypatch.setattr(FillEnds, "step", leak)
+    found = verify(small(), 4, lengths=[8, 9], backend="numpy").divergence
+    assert found is not None
+    assert (found.wire, found.length) == ("same", 8)
+    assert found.frame == 7 and np.isnan(found.streamed)
+
+
+def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numpy agrees, numba does not, from the first row of the table that is misplaced."""
+    from pulse.ops.position import Positions
+
+    def late(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
+        return time_lowering.lower_positions(cx, node, replace(op, offset=op.offset + 1))
+
+    monkeypatch.setitem(lowering.LOWER, Positions, late)
+    s = Sketch(x="1,2,T")
+    steps = s.add("steps", Range(0.0, 1.0, s.length(s["x"]), np.dtype(np.float32)))
+    found = verify(s.model(s.each("add", s["x"], steps, name="sum")), 4, lengths=[1, 6]).divergence
+    assert found is not None
+    assert (found.wire, found.backend, found.length, found.frame) == ("sum", "numba", 1, 0)
+    assert (found.streamed - found.offline) == pytest.approx(-1.0)
+
+
+def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fill that is written as another number: the first frame after the end."""
+
+    plain: Callable[..., list[Value]] = time_lowering.lower_fill_ends
+
+    def other(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
+        return plain(cx, node, replace(op, fill=op.fill + 1.0))
+
+    monkeypatch.setitem(lowering.LOWER, FillEnds, other)
+    found = verify(small(), 4, lengths=[2, 9]).divergence
+    assert found is not None
+    assert (found.wire, found.backend, found.length, found.frame) == ("same", "numba", 2, 1)
+    assert real_bits(0.0) == 0
+
+
+def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Outputs of another size than offline."""
+    good = pulsify
+
+    def longer(*args: Any) -> Any:
+        model = good(*args)
+        (port,) = model.outputs
+        return replace(model, outputs=(replace(port, length=port.length - 1),))
+
+    monkeypatch.setattr("pulse.pulsify.verify.pulsify", longer)
+    with pytest.raises(DivergenceError, match=r"sum \(shape \(1, 2, 8\), offline \(1, 2, 9\)\)"):
+        verify(small(), 4, lengths=[9], backend="numpy").require()
+
+
+def test_integers_and_bools_are_compared_exactly() -> None:
+    """Random integers and comparisons."""
+    s = Sketch(x="1,2,T,i64", y="1,2,T")
+    typed = s.model(s.each("add", s["x"], s["x"]), s.each("greater", s["y"], s.cut(s["y"], 0, name="again")))
+    assert verify(typed, 3, lengths=[1, 8], backend="numpy").require().error == 0
+
+
+def test_through_the_front_door() -> None:
+    """``pulse.verify`` takes typed models too."""
+    assert pulse.verify(small(), pulse=4, lengths=[5]).require().equal
+    assert isinstance(OutletId(0), tuple)
