@@ -52,9 +52,10 @@ class Refusal:
     relation: str
     reason: str
     help: str
+    origin: str = ""
 
     def __str__(self) -> str:
-        where = f"{self.node} ({self.op})"
+        where = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
             where += f", stream axis {self.axis}"
         return f"{where}: {self.relation}: {self.reason}; {self.help}"

@@ -51,6 +51,11 @@ class ModelOp:
         """Whether it can be translated."""
         return True
 
+    @property
+    def origin(self) -> str:
+        """Where the node comes from: its name in the file and the line of the program, as far as the file tells."""
+        return ""
+
     def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
         raise NotImplementedError
@@ -124,7 +129,10 @@ class Model:
         target = TypedModel(TypedGraph(), self.scope, self.title, dict(self.metadata))
         made: dict[OutletId, OutletId] = {}
         for node in needed:
+            before = len(target.graph.nodes)
             outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
+            if node.op.origin:
+                target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
         target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
         return target

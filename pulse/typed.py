@@ -60,12 +60,14 @@ class TypedModel:
     scope: SymbolScope
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+    origins: dict[str, str] = field(default_factory=dict[str, str])
+    """Where nodes come from, by name: the file's node, the line of the program that made it."""
 
     def copy(self) -> "TypedModel":
         """The same model in a graph of its own, holding only what the outputs need."""
         from pulse.patch import rebuilt
 
-        return TypedModel(rebuilt(self.graph), self.scope, self.title, dict(self.metadata))
+        return TypedModel(rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins)
 
     def with_outputs(self, names: Sequence[str]) -> "TypedModel":
         """The same model with only these outputs, which may be any wires. Raises PulseError."""

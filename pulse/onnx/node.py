@@ -1,5 +1,6 @@
 """A node of an ONNX graph, as the file states it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -15,6 +16,7 @@ from pulse.onnx.registry import TRANSLATORS
 from pulse.typed import TypedModel
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+_TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,7 @@ class OnnxOp(ModelOp):
     opset          the version of its domain
     title          the node's name in the file, which may be empty
     attributes     numbers, text, lists of them, arrays; graphs as protobuf
+    trace          the exporter's stack trace, if the file has one
     slots          for each input place of the operator: which of the node's inputs, None where it is left out
     outputs        the names of the outputs; empty where they are not asked for
     """
@@ -36,6 +39,13 @@ class OnnxOp(ModelOp):
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     slots: tuple[int | None, ...] = ()
     outputs: tuple[str, ...] = ()
+    trace: str = ""
+
+    @property
+    def origin(self) -> str:
+        lines = _TRACE_LINE.findall(self.trace)
+        told = [f"node {self.title}"] if self.title else []
+        return ", ".join([*told, *(f"{file} line {number}" for file, number in lines[-1:])])
 
     @property
     def name(self) -> str:

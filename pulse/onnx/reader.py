@@ -138,6 +138,7 @@ class _Builder:
             {entry.name: self._attribute(entry, what) for entry in node.attribute},
             tuple(next(places) if name else None for name in node.input),
             tuple(node.output),
+            _trace(node),
         )
         reads = [self._value(name, what) for name in named]
         label = next((name for name in node.output if name), what)
@@ -161,3 +162,11 @@ class _Builder:
         if attribute.type == AttributeProto.STRINGS:
             return [text.decode(errors="replace") for text in value]
         return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value
+
+
+def _trace(node: NodeProto) -> str:
+    """The stack trace that exporters leave: PyTorch's under a key of the metadata, older ones in the doc string."""
+    for entry in node.metadata_props:
+        if entry.key.endswith("stack_trace"):
+            return entry.value
+    return node.doc_string

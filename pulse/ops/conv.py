@@ -53,6 +53,25 @@ def matrix_type(x: Array) -> DType:
     return np.dtype(np.float64) if np.issubdtype(x.dtype, np.floating) else x.dtype
 
 
+def check_ranks(x: TypedFact, w: TypedFact, rank: int) -> int:
+    """The number of spatial axes. Raises FactError where x or the kernel has another."""
+    if x.rank != rank + 2 or w.rank != rank + 2:
+        raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+    return rank
+
+
+def spatial_stream(axes: Sequence[int | None]) -> int | Pointwise | Whole:
+    """The stream axis of x [N, C, X...] where it is a spatial one, else the relation."""
+    axis = axes[0]
+    if axis is None or any(other is not None for other in axes[1:]):
+        return Whole("the kernel itself is a stream", "give the kernel as a constant")
+    if axis == 0:
+        return Pointwise((0,))
+    if axis == 1:
+        return Whole("a convolution mixes all channels, and time is its channel axis", "convolve over time")
+    return axis
+
+
 @dataclass(frozen=True)
 class Conv(Op):
     """Slide kernels over the spatial axes.
@@ -73,9 +92,7 @@ class Conv(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w = inputs[0], inputs[1]
-        rank = len(self.strides)
-        if x.rank != rank + 2 or w.rank != rank + 2:
-            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+        rank = check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[1] * self.group, "input channels")
         if int(w.shape[0]) % self.group:
             raise FactError(f"{w.shape[0]} output channels do not divide into {self.group} groups")
@@ -114,15 +131,9 @@ class Conv(Op):
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        axis = axes[0]
-        if axis is None or any(other is not None for other in axes[1:]):
-            return Whole("the kernel itself is a stream", "give the kernel as a constant")
-        if axis == 0:
-            return Pointwise((0,))
-        if axis == 1:
-            return Whole(
-                "a convolution mixes all channels, and time is its channel axis", "convolve over time"
-            )
+        axis = spatial_stream(axes)
+        if not isinstance(axis, int):
+            return axis
         spatial = axis - 2
         before, after = self.pads[spatial]
         return Window(
@@ -165,9 +176,7 @@ class ConvTranspose(Op):
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, w = inputs[0], inputs[1]
-        rank = len(self.strides)
-        if x.rank != rank + 2 or w.rank != rank + 2:
-            raise FactError(f"expected {rank} spatial axes, got x of rank {x.rank} and w of rank {w.rank}")
+        rank = check_ranks(x, w, len(self.strides))
         unify(x.shape[1], w.shape[0], "input channels")
         if int(w.shape[0]) % self.group:
             raise FactError(f"{w.shape[0]} input channels do not divide into {self.group} groups")
@@ -218,15 +227,9 @@ class ConvTranspose(Op):
         return [np.ascontiguousarray(y.astype(x.dtype, copy=False))]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
-        axis = axes[0]
-        if axis is None or any(other is not None for other in axes[1:]):
-            return Whole("the kernel itself is a stream", "give the kernel as a constant")
-        if axis == 0:
-            return Pointwise((0,))
-        if axis == 1:
-            return Whole(
-                "a convolution mixes all channels, and time is its channel axis", "convolve over time"
-            )
+        axis = spatial_stream(axes)
+        if not isinstance(axis, int):
+            return axis
         spatial = axis - 2
         span, stride = self.span(spatial, inputs[1]), self.strides[spatial]
         reach = max(0, -(-(span - stride) // stride))

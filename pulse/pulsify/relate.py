@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pulse.dim import Symbol, TDim
@@ -101,7 +101,7 @@ def relate(model: TypedModel, symbol: Symbol) -> Related:
             continue
         found = _relate_node(graph, node, symbol, flows)
         if isinstance(found, Refusal):
-            refusals.append(found)
+            refusals.append(replace(found, origin=model.origins.get(node.name, "")))
             failed.add(node_id)
         elif found is not None:
             relations[node_id], own = found

@@ -20,7 +20,7 @@ from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Transpose
 from pulse.ops.slice import Slice
 from pulse.pulsify.driver import pulsify
-from tests.pulse.models import Sketch, pads_of
+from tests.pulse.models import Sketch
 
 
 class Strange(Op):
@@ -205,4 +205,3 @@ def test_a_length_that_does_not_tell_the_end() -> None:
     s = Sketch(x="1,2,T+3")
     with pytest.raises(PulsifyError, match=r"do not prove that there are T frames"):
         pulsify(s.model(s.each("relu", s["x"])))
-    assert pads_of((1, 2)) == ((TDim.of(1), TDim.of(2)),)

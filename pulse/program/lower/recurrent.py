@@ -1,0 +1,197 @@
+"""Recurrent layers: one product with the input weights for all frames, then one instruction for all steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import Array, dtype_name
+from pulse.graph import OutletId
+from pulse.ops.cells import Activation
+from pulse.ops.cumsum import CumSum, CumSumStream
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.stateful import FAR
+from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.recurrent import ACTIVATIONS, HEAD, pack_gates
+from pulse.program.lower.convolution import emit_product, weights_of
+from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@dataclass(frozen=True)
+class Times:
+    """When a layer runs: as a stream, or afresh with every pulse."""
+
+    clock: Value
+    end: Value
+    offset: int
+    reload: bool
+
+
+@lowers(Recurrent)
+def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
+    """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
+    h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
+    return _lower(cx, node, op, h, always(cx))
+
+
+def always(cx: Lowering) -> Times:
+    """Every pulse is the first one of a stream without an end."""
+    zero, far = (cx.table([moment]) for moment in (0, FAR))
+    return Times(zero, far, 0, True)
+
+
+@lowers(RecurrentStream)
+def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) -> list[Value]:
+    """The state is memory, and as such an output."""
+    slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
+    known = [None if slot is None else cx.known(node.inputs[slot]) for slot in slots]
+    reload = op.past is None and any(
+        slot is not None and value is None for slot, value in zip(slots, known)
+    )
+    begin = op.begin()
+    if op.past is None:
+        begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]
+    state = [cx.remembered(np.ascontiguousarray(first), (0, 1)) for first in begin]
+    times = Times(cx.clock, cx.end(op.length), op.offset, reload)
+    return _lower(cx, node, op.op, state, times)
+
+
+def _lower(
+    cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: Times
+) -> list[Value]:
+    if op.lengths is not None:
+        raise CompileError(f"{node.name}: no kernel for sequence_lens; use backend='numpy'")
+    outlet = OutletId(node.id)
+    w, r, b = (
+        weights_of(cx, node, slot, what)
+        for slot, what in ((1, "its input weights"), (2, "its recurrent weights"), (3, "its bias"))
+    )
+    y = cx.new(outlet)
+    extra, kernel, packed, bias = _of_kind(cx, node, op, r, b, state, times)
+    projected = _projected(cx, node, w, bias)
+    frames, batch, hidden = y.shape
+    start, start_step = _initial(cx, node, op, "h")
+    head: list[Operand] = [
+        projected,
+        cx.constant(packed),
+        y,
+        state[0],
+        start,
+        times.clock,
+        times.end,
+        times.offset,
+        frames,
+        batch,
+        hidden,
+        start_step,
+        y.strides[0],
+        y.strides[1],
+        int(op.reverse),
+        int(times.reload),
+        real_bits(op.cell.clip or 0.0),
+    ]
+    assert len(head) == HEAD
+    functions = [word for function in op.cell.activations for word in _activation(node, function)]
+    cx.emit(kernel, *head, *functions, *extra)
+    return [y, *state]
+
+
+def _projected(cx: Lowering, node: PulsedNode, w: Array, bias: Array) -> Value:
+    """All frames times the input weights, dense [T, B, G*H]."""
+    x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
+    y = cx.temporary((*x.shape[:2], len(w)), x.dtype)
+    matrix = np.ascontiguousarray(w.T)
+    emit_product(cx, x, x.offsets([0, 1]), np.zeros(1, np.int64), matrix, bias, y, y.offsets([0, 1]))
+    return y
+
+
+def _of_kind(
+    cx: Lowering, node: PulsedNode, op: Recurrent, r: Array, b: Array, state: Sequence[Value], times: Times
+) -> tuple[list[Operand], str, Array, Array]:
+    """What follows the activations in a row, the kernel, its packed weights, the bias of the projection."""
+    size, half = op.hidden, len(b) // 2
+    bias = b[:half] + b[half:]
+    if op.cell.kind == "rnn":
+        return [], "rnn", pack_gates(r, size), bias
+    if op.cell.kind == "gru" and op.cell.linear_before_reset:
+        bias[2 * size :] = b[2 * size : half]
+        own = cx.constant(np.ascontiguousarray(b[half + 2 * size :]))
+        return [own], "gru", pack_gates(r, size), bias
+    if op.cell.kind == "gru":
+        last = cx.constant(pack_gates(r[2 * size :], size))
+        scratch = cx.temporary((2, size), np.dtype(np.float32))
+        return [last, scratch], "gru_reset", pack_gates(r[: 2 * size], size), bias
+    slot = op.optional_slot("p")
+    peepholes = (
+        np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
+    )
+    start, step = _initial(cx, node, op, "c")
+    extra: list[Operand] = [state[1], start, step, cx.constant(peepholes), int(op.cell.input_forget)]
+    return extra, "lstm", pack_gates(r, size), bias
+
+
+def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
+    """An initial state, and its elements from row to row."""
+    slot = op.optional_slot(name)
+    if slot is None:
+        return cx.constant(np.zeros(op.hidden, np.float32)), 0
+    value = cx.innermost(cx.floats(cx.value(node.inputs[slot]), "an initial state"), 1)
+    return value, 0 if value.shape[0] == 1 else value.strides[0]
+
+
+def _activation(node: PulsedNode, function: Activation) -> tuple[int, int, int]:
+    if function.name not in ACTIVATIONS:
+        raise CompileError(f"{node.name}: no kernel for the activation {function}; use backend='numpy'")
+    return ACTIVATIONS[function.name], real_bits(function.alpha), real_bits(function.beta)
+
+
+SUM_CODES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.int64): 2, np.dtype(np.int32): 3}
+
+
+@lowers(CumSum)
+def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
+    """Sums that begin anew with every pulse."""
+    sizes = list(cx.fact(node.inputs[0]).sizes)
+    sizes[op.axis] = 1
+    sums = cx.temporary(sizes, np.dtype(np.int64))
+    return _lower_sums(cx, node, op, sums, always(cx))
+
+
+@lowers(CumSumStream)
+def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
+    """Sums that are remembered."""
+    (first,) = op.begin()
+    wide = first.astype(np.float64 if np.issubdtype(op.dtype, np.floating) else np.int64)
+    sums = cx.remembered(wide, range(wide.ndim))
+    return _lower_sums(cx, node, op.op, sums, Times(cx.clock, cx.end(op.length), op.offset, False))
+
+
+def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:
+    """The columns in the order of the sums, which lie densely. The total is no output of the reader."""
+    x = cx.value(node.inputs[0])
+    if x.dtype not in SUM_CODES:
+        raise CompileError(f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use backend='numpy'")
+    y = cx.new(OutletId(node.id))
+    others = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    cx.emit(
+        "cumsum",
+        x,
+        y,
+        sums,
+        SUM_CODES[x.dtype],
+        x.shape[op.axis],
+        sums.size,
+        cx.table(x.offsets(others)),
+        cx.table(y.offsets(others)),
+        x.strides[op.axis],
+        y.strides[op.axis],
+        int(op.exclusive),
+        int(op.reverse),
+        times.clock,
+        times.end,
+        times.offset,
+        int(times.reload),
+    )
+    return [y]

@@ -1,0 +1,33 @@
+"""A refusal tells where in the user's program the node comes from, as far as the file does."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import pulse
+
+
+def model_with(**extra: str) -> onnx.ModelProto:
+    node = helper.make_node("ReduceMean", ["x"], ["y"], name="/encoder/pool", axes=[2])
+    node.doc_string = extra.get("doc_string", "")
+    if "stack_trace" in extra:
+        entry = node.metadata_props.add()
+        entry.key, entry.value = "pkg.torch.onnx.stack_trace", extra["stack_trace"]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, "T"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+
+
+@pytest.mark.parametrize("key", ["doc_string", "stack_trace"])
+def test_a_refusal_names_the_line(key: str) -> None:
+    trace = 'File "train.py", line 3, in <module>\n  File "encoder.py", line 12, in forward\n    x.mean(-1)'
+    typed = pulse.load(model_with(**{key: trace})).analyse().declutter()
+    with pytest.raises(pulse.PulsifyError, match=r"node /encoder/pool, encoder.py line 12") as caught:
+        typed.pulsify()
+    assert caught.value.refusals[0].origin == "node /encoder/pool, encoder.py line 12"
+
+
+def test_without_a_trace_the_node_is_named() -> None:
+    with pytest.raises(pulse.PulsifyError, match="node /encoder/pool"):
+        pulse.load(model_with()).analyse().pulsify()
