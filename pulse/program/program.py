@@ -49,6 +49,8 @@ class Program(ABC):
         for node in self.model.graph.nodes:
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
+            if isinstance(node.op, Stateful):
+                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
         return digest.digest()
 
     def steps(self, end: int) -> int:

@@ -17,10 +17,6 @@ from pulse.program.whole import run_whole
 from tests.shared import ROOT, shared
 
 LATER = {
-    "CumSum",
-    "GRU",
-    "LSTM",
-    "RNN",
 }
 """Operators that are not covered yet; a case that needs none of them must pass."""
 

@@ -7,6 +7,7 @@ what is random here is meant to be simplified.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -19,11 +20,13 @@ from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
-from pulse.ops.norm import Softmax
+from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.reduce import Reduce
+from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Sampling
+from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
@@ -36,6 +39,9 @@ ZERO, ONE = TDim.of(0), TDim.of(1)
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
 PADDINGS = ("constant", "edge", "reflect")
+SLOWER = (Fraction(1, 2), Fraction(1, 3), Fraction(2, 3))
+FASTER = (Fraction(2), Fraction(3), Fraction(3, 2))
+COORDINATES: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 
 
 @dataclass
@@ -307,6 +313,43 @@ def repeat(b: Builder) -> None:
     b.keep(b.add(Tile((ONE, TDim.of(times), ONE)), x))
 
 
+def resize(b: Builder) -> None:
+    """Time by a ratio of small numbers, nearest frames or straight lines."""
+    x = b.pick()
+    ratio = b.one_of(SLOWER if b.rate(x) > 1 else FASTER if b.rate(x) < 1 else (*SLOWER, *FASTER))
+    coordinates = b.one_of(COORDINATES)
+    sampling = Sampling(coordinates, None if b.chance() else b.one_of(tuple(ROUNDING)))
+    length = b.length(x) * ratio.numerator // ratio.denominator
+    b.keep(b.add(Interpolate(2, length, ratio, sampling), x))
+
+
+def shuffle(b: Builder) -> None:
+    """Channels become frames."""
+    x = b.pick()
+    channels = b.channels(x)
+    if channels % 2 or b.rate(x) > 1:
+        return
+    half, two = TDim.of(channels // 2), TDim.of(2)
+    x = b.add(Reshape((ONE, half, two, b.length(x))), x)
+    x = b.add(Transpose((0, 1, 3, 2)), x)
+    b.keep(b.add(Reshape((ONE, half, b.graph.fact(x).shape[2] * 2)), x))
+
+
+def top(b: Builder) -> None:
+    """The largest or smallest channels."""
+    x = b.pick()
+    values, _ = wire(b.graph, "top", TopK(1, b.small(1, b.channels(x)), b.chance()), [x])
+    b.keep(values)
+
+
+def normalise(b: Builder) -> None:
+    """All channels of a frame."""
+    x = b.pick()
+    rows = b.add(Transpose((0, 2, 1)), x)
+    y = b.add(LayerNorm(2, 0.1), rows, b.constant(b.numbers((b.channels(x),))))
+    b.keep(b.add(Transpose((0, 2, 1)), y))
+
+
 def reduce(b: Builder) -> None:
     kind = b.one_of(("sum", "mean", "max", "min", "l2"))
     axes = b.one_of(((1,), (0,), (0, 1)))
@@ -349,8 +392,8 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
-        transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, reduce, softmax, product,
-        left_product, again,
+        transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, resize, shuffle, top, normalise,
+        reduce, softmax, product, left_product, again,
     )
 }  # fmt: skip
 """What ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

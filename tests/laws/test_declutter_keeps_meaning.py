@@ -15,8 +15,9 @@ from tests.laws.graphs import feeds, random_model, shortest
 
 def shared_labels(model: TypedModel, lean: TypedModel) -> list[str]:
     """Wires whose name outlived the rewrites; weights excepted, which may have taken a scale in."""
-    names = {node.name for node in model.graph.nodes}
-    return [node.name for node in lean.graph.nodes if node.name in names and not isinstance(node.op, Const)]
+    names = {model.graph.label(outlet) for outlet in model.graph.wires()}
+    wires = [outlet for outlet in lean.graph.wires() if not isinstance(lean.graph.node(outlet).op, Const)]
+    return [label for label in map(lean.graph.label, wires) if label in names]
 
 
 def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:

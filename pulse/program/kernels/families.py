@@ -1,5 +1,29 @@
 """All kernels: importing this fills the registry."""
 
-from pulse.program.kernels import copy, depthwise, elementwise, gather, norm, product, reduce, search, time
+from pulse.program.kernels import (
+    copy,
+    cumsum,
+    depthwise,
+    elementwise,
+    gather,
+    norm,
+    product,
+    recurrent,
+    reduce,
+    search,
+    time,
+)
 
-__all__ = ["copy", "depthwise", "elementwise", "gather", "norm", "product", "reduce", "search", "time"]
+__all__ = [
+    "copy",
+    "cumsum",
+    "depthwise",
+    "elementwise",
+    "gather",
+    "norm",
+    "product",
+    "recurrent",
+    "reduce",
+    "search",
+    "time",
+]

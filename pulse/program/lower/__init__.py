@@ -1,5 +1,25 @@
 """How each family of ops becomes instructions, mirroring ``pulse.ops``. Importing this fills the registry."""
 
-from pulse.program.lower import convolution, elementwise, movement, norm, reduction, resize, search, time
+from pulse.program.lower import (
+    convolution,
+    elementwise,
+    movement,
+    norm,
+    recurrent,
+    reduction,
+    resize,
+    search,
+    time,
+)
 
-__all__ = ["convolution", "elementwise", "movement", "norm", "reduction", "resize", "search", "time"]
+__all__ = [
+    "convolution",
+    "elementwise",
+    "movement",
+    "norm",
+    "recurrent",
+    "reduction",
+    "resize",
+    "search",
+    "time",
+]

@@ -345,6 +345,17 @@ def test_what_is_no_snapshot_of_this_program_is_refused(program: Program) -> Non
     assert state.snapshot() == good
 
 
+def test_what_a_stream_begins_with_tells_snapshots_apart(program: Program) -> None:
+    """Two models that differ only in the number that they are padded with in front."""
+    states: list[State] = []
+    for fill in (1.0, 2.0):
+        s = Sketch(x="1,2,T")
+        model = pulsify(s.model(s.pad(s["x"], (3, 0), fill=fill)), pulse=4)
+        states.append(compile_model(model, program.backend).spawn())
+    with pytest.raises(InputError, match="another model"):
+        states[0].restore(states[1].snapshot())
+
+
 def test_states_of_one_program_are_independent(program: Program) -> None:
     """Interleaved, each gives what it gives alone."""
     recordings = [noise(frames, seed) for seed, frames in enumerate((24, 17, 33))]
@@ -366,6 +377,7 @@ def test_states_of_one_program_are_independent(program: Program) -> None:
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_backends_agree_on_random_streams() -> None:
     """Two recordings through each of many graphs, a reset between them."""
+    compared = 0
     for seed in range(40):
         rng = np.random.default_rng(1000 + seed)
         typed = random_model(rng, 8)
@@ -388,3 +400,5 @@ def test_backends_agree_on_random_streams() -> None:
                 continue
             for name, wanted in got[0].items():
                 np.testing.assert_allclose(got[1][name], wanted, 1e-4, 1e-5, err_msg=f"{seed} {name}")
+            compared += 1
+    assert compared >= 60
