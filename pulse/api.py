@@ -26,6 +26,7 @@ def stream(
     align: bool = False,
     backend: str = "numba",
     progress: Progress | None = None,
+    max_context: int | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -35,12 +36,13 @@ def stream(
     inputs   shapes to give or to fix, such as ``{"x": "1,80,T,f32"}``
     outputs  the outputs to keep; all of them by default
     align    delay the earlier outputs so that all belong to the same moment
+    max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     Raises   PulseError
     """
     typed = load(source, inputs).analyse()
     if outputs is not None:
         typed = typed.with_outputs(outputs)
-    return typed.declutter().pulsify(symbol, pulse, align).compile(backend, progress)
+    return typed.declutter().pulsify(symbol, pulse, align, max_context).compile(backend, progress)
 
 
 def verify(
@@ -49,14 +51,16 @@ def verify(
     symbol: str | None = None,
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
+    max_context: int | None = None,
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
     lengths  frames of the symbol to try; shorter than a pulse, not a multiple, and long ones by default
+    max_context  as of ``stream``; longer lengths are skipped
     Raises   PulseError where the model cannot be streamed at all
     """
     if isinstance(model, TypedModel):
         typed = model
     else:
         typed = (model if isinstance(model, Model) else load(model)).analyse().declutter()
-    return _verify(typed, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend)
+    return _verify(typed, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context)

@@ -82,12 +82,16 @@ class TypedModel:
         return declutter(self)
 
     def pulsify(
-        self, symbol: str | Symbol | None = None, pulse: int | None = None, align: bool = False
+        self,
+        symbol: str | Symbol | None = None,
+        pulse: int | None = None,
+        align: bool = False,
+        max_context: int | None = None,
     ) -> "PulsedModel":
         """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``."""
         from pulse.pulsify.driver import pulsify
 
-        return pulsify(self, symbol, pulse, align)
+        return pulsify(self, symbol, pulse, align, max_context)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:

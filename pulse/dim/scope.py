@@ -80,6 +80,17 @@ class SymbolScope:
         self.premises, self.ranges, self.cache = premises, ranges, Cache()
         self.joint = tuple(p for p in premises if len(p.symbols) > 1 and _is_linear(p))
 
+    def narrowed(self, condition: str | TDim) -> SymbolScope:
+        """A scope of the same symbols that relies on one comparison more; this one stays as it is.
+
+        Raises DimError as ``assume`` does.
+        """
+        scope = SymbolScope()
+        scope._symbols, scope._assumptions = dict(self._symbols), self._assumptions
+        scope.premises, scope.joint, scope.ranges = self.premises, self.joint, dict(self.ranges)
+        scope.assume(condition)
+        return scope
+
     def _contradiction(self, condition: str | TDim) -> DimError:
         known = ", ".join(map(str, self._assumptions)) or "nothing"
         return DimError(f"assumption {condition} can never hold (already assumed: {known}); drop one of them")

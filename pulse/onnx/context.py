@@ -1,7 +1,7 @@
 """What a translator sees of its node: inputs, attributes, and a way to wire ops."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ class NodeContext:
     """One node while it is translated.
 
     ``wire_name`` is the name of its first output; the last op that stands for the node gets it.
+    ``captures`` has the values around the node that its Subgraphs read, by their names.
     """
 
     op_type: str
@@ -31,6 +32,7 @@ class NodeContext:
     outputs: tuple[str, ...]
     graph: TypedGraph
     scope: SymbolScope
+    captures: Mapping[str, OutletId] = field(default_factory=dict[str, OutletId])
 
     def error(self, message: str) -> LoadError:
         """A LoadError that names the node."""

@@ -3,6 +3,7 @@
 from types import ModuleType
 
 from pulse.onnx import (
+    attention,
     constants,
     conv,
     elementwise,
@@ -13,6 +14,7 @@ from pulse.onnx import (
     recurrent,
     reduce,
     resize,
+    scan,
     search,
     shape,
     slicing,
@@ -20,6 +22,7 @@ from pulse.onnx import (
 )
 
 FAMILIES: tuple[ModuleType, ...] = (
+    attention,
     constants,
     conv,
     elementwise,
@@ -30,6 +33,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     recurrent,
     reduce,
     resize,
+    scan,
     search,
     shape,
     slicing,

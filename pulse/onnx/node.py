@@ -26,10 +26,11 @@ class OnnxOp(ModelOp):
     type, domain   the operator
     opset          the version of its domain
     title          the node's name in the file, which may be empty
-    attributes     numbers, text, lists of them, arrays; graphs as protobuf
+    attributes     numbers, text, lists of them, arrays, Subgraphs
     trace          the exporter's stack trace, if the file has one
     slots          for each input place of the operator: which of the node's inputs, None where it is left out
     outputs        the names of the outputs; empty where they are not asked for
+    captures       the names of the node's last inputs: values that its Subgraphs read
     """
 
     type: str
@@ -40,6 +41,7 @@ class OnnxOp(ModelOp):
     slots: tuple[int | None, ...] = ()
     outputs: tuple[str, ...] = ()
     trace: str = ""
+    captures: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -58,7 +60,15 @@ class OnnxOp(ModelOp):
     def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         placed = tuple(None if slot is None else inputs[slot] for slot in self.slots)
         context = NodeContext(
-            self.type, self.opset, wire, self.attributes, placed, self.outputs, target.graph, target.scope
+            self.type,
+            self.opset,
+            wire,
+            self.attributes,
+            placed,
+            self.outputs,
+            target.graph,
+            target.scope,
+            dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
         )
         made = TRANSLATORS[self.type](context)
         outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)

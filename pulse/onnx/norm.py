@@ -111,11 +111,11 @@ def lp_norm(node: NodeContext) -> OutletId:
         raise node.error(f"p {p} is not covered; 1 and 2 are")
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
     norm = node.wire(Reduce("l1" if p == 1 else "l2", (axis,), True), [x], "norm")
-    zero, one = (node.scalar_constant(number, node.fact(0), name) for number, name in ((0, "zero"), (1, "one")))
-    empty = node.wire(Elementwise("equal"), [norm, zero], "empty")
-    return node.wire(
-        Elementwise("div"), [x, node.wire(Elementwise("where"), [empty, one, norm], "divisor")]
+    zero, one = (
+        node.scalar_constant(number, node.fact(0), name) for number, name in ((0, "zero"), (1, "one"))
     )
+    empty = node.wire(Elementwise("equal"), [norm, zero], "empty")
+    return node.wire(Elementwise("div"), [x, node.wire(Elementwise("where"), [empty, one, norm], "divisor")])
 
 
 @onnx_op("MeanVarianceNormalization")

@@ -17,6 +17,7 @@ from pulse.model import Constant, InferenceFact, Input, Model, ModelGraph
 from pulse.onnx import families as families
 from pulse.onnx.inputs import input_facts
 from pulse.onnx.node import DEFAULT_DOMAINS, OnnxOp
+from pulse.onnx.subgraph import Subgraph, free_names
 from pulse.onnx.tensors import tensor_value
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ class _Builder:
         if proto.sparse_initializer:
             raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
         for name, fact in inputs.items():
+            if fact.value is not None:
+                self._constant(name, fact.value)
+                continue
             (outlet,) = self.graph.add(name, Input(fact), (), [fact])
             self.graph.inputs.append(outlet)
             self._define(name, outlet)
@@ -130,29 +134,38 @@ class _Builder:
         what = node.name or (node.output[0] if node.output else node.op_type)
         named = [name for name in node.input if name]
         places = iter(range(len(named)))
+        attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
+        bodies = [value for value in attributes.values() if isinstance(value, Subgraph)]
+        captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
         op = OnnxOp(
             node.op_type,
             node.domain,
             self._opsets.get(node.domain, 1),
             node.name,
-            {entry.name: self._attribute(entry, what) for entry in node.attribute},
+            attributes,
             tuple(next(places) if name else None for name in node.input),
             tuple(node.output),
             _trace(node),
+            captures,
         )
-        reads = [self._value(name, what) for name in named]
+        reads = [self._value(name, what) for name in (*named, *captures)]
         label = next((name for name in node.output if name), what)
         outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in node.output])
         for name, outlet in zip(node.output, outlets):
             if name:
                 self._define(name, outlet)
 
+    def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
+        builder = _Builder(self._opsets, self._folder, self._title)
+        builder.read(proto, inputs)
+        return builder.graph
+
     def _attribute(self, attribute: AttributeProto, what: str) -> Any:
         where = f"{what}, attribute {attribute.name}"
         if attribute.type == AttributeProto.TENSOR:
             return tensor_value(attribute.t, self._folder, where)
         if attribute.type == AttributeProto.GRAPH:
-            return attribute.g
+            return Subgraph(attribute.g, free_names(attribute.g), self._body)
         try:
             value: Any = helper.get_attribute_value(attribute)
         except (ValueError, TypeError) as error:

@@ -53,7 +53,9 @@ def _plan(node: NodeContext) -> Plan:
     axes = node.integer_list("axes", range(len(shape)))
     axes = [node.axis(axis, len(shape)) for axis in axes]
     if len(scales or sizes) != len(axes):
-        raise node.error(f"{len(scales)} scales and {len(sizes)} sizes for {len(axes)} axes; give one of the two")
+        raise node.error(
+            f"{len(scales)} scales and {len(sizes)} sizes for {len(axes)} axes; give one of the two"
+        )
     _require_covered(node)
     plan: Plan = {}
     for place, axis in enumerate(axes):

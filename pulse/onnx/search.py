@@ -53,7 +53,7 @@ def trilu(node: NodeContext) -> OutletId:
     if x.rank < 2:
         raise node.error(f"{x} is no matrix")
     k = int(node.scalar(1, "k")) if node.has(1) else 0
-    rows, columns = (_steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
+    rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
     column = node.wire(AddAxis(1), [shifted], "column")
     kind = "greater_equal" if node.flag("upper", True) else "less_equal"
@@ -63,7 +63,8 @@ def trilu(node: NodeContext) -> OutletId:
     )
 
 
-def _steps(node: NodeContext, size: TDim, name: str) -> OutletId:
+def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
+    """0, 1, 2 …, ``size`` of them."""
     if size.is_const:
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

@@ -10,6 +10,7 @@ from pulse.errors import DimError
 from pulse.facts import is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
+from pulse.onnx.progression import progression, sliced
 from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
 from pulse.ops.gather import Gather
@@ -154,11 +155,13 @@ def concat(node: NodeContext) -> OutletId:
 
 @onnx_op("Gather")
 def gather(node: NodeContext) -> OutletId:
-    """Entries by index; constant negative indices are counted from the front."""
+    """Entries by index; constant negative indices are counted from the front, evenly spaced ones are slices."""
     shape = node.fact(0).shape
     axis = node.axis(node.integer("axis", 0), len(shape))
     indices = node.input(1)
     value, size = node.value(1), shape[axis]
     if value is not None and not is_symbolic(value) and size.is_const and (value < 0).any():
         indices = node.constant(np.where(value < 0, value + int(size), value).astype(value.dtype), "indices")
-    return node.wire(Gather(axis), [node.input(0), indices])
+    spaced = progression(node.graph, indices)
+    slices = None if spaced is None else sliced(node, node.input(0), axis, spaced)
+    return slices if slices is not None else node.wire(Gather(axis), [node.input(0), indices])

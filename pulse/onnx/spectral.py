@@ -27,7 +27,9 @@ def stft(node: NodeContext) -> OutletId:
     signal = node.fact(0)
     parts = int(signal.shape[2]) if signal.rank == 3 and signal.shape[2].is_const else 1
     if signal.rank not in (2, 3) or parts not in (1, 2):
-        raise node.error(f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex")
+        raise node.error(
+            f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex"
+        )
     hop = int(node.scalar(1, "frame_step"))
     if hop < 1:
         raise node.error(f"its frame_step {hop} must be positive")
@@ -102,9 +104,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     stored = node.constant(matrix.reshape(-1, bins * results).astype(x.dtype), "waves")
     product = node.wire(MatMul(), [flat, stored], "product")
     back = op.axis != rank - 2
-    y = node.wire(
-        Reshape((*outer, TDim.of(bins), TDim.of(results))), [product], "spectrum" if back else ""
-    )
+    y = node.wire(Reshape((*outer, TDim.of(bins), TDim.of(results))), [product], "spectrum" if back else "")
     if not back:
         return y
     perm = [*range(op.axis), rank - 2, *range(op.axis, rank - 2), rank - 1]

@@ -65,7 +65,7 @@ class Cell:
 
     kind                 rnn, gru or lstm
     activations          rnn f; gru f g; lstm f g h
-    clip                 the inputs of the activations stay within -clip … clip; None: no limit
+    clip                 the inputs of the gates' activations stay within -clip … clip; None: no limit
     linear_before_reset  gru: the reset gate multiplies what comes out of the recurrent product, not what goes in
     input_forget         lstm: the forget gate is 1 - input gate
     """

@@ -42,7 +42,7 @@ class CumSum(Op):
         return [TypedFact(x.dtype, x.shape), TypedFact(x.dtype, total)]
 
     def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
-        """y and the total, going on from a sum; in the type in which the oracle sums."""
+        """The running sums and the total, going on from a sum; in the type in which the oracle sums."""
         wide = np.flip(x, self.axis) if self.reverse else x
         wide = np.concatenate([before, wide.astype(matrix_type(x))], self.axis)
         running = np.cumsum(wide, self.axis, dtype=wide.dtype)

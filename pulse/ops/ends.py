@@ -17,7 +17,8 @@ class FillEnds(Stateful):
 
     Input    x [..., overlap + P, ...]: a window that ends with the current pulse; frame f of the stream is at
              index f + offset of the concatenated pulses, and there are ``length`` frames
-    Output   y [..., P, ...]: index i holds frame ``f = i - shift`` of the stream, where f is outside of it:
+    Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
+             pulses holds frame ``f = i - shift`` of the stream, where f is outside of it:
              mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
              mode edge: the first or last frame; mode reflect: the mirrored frame
     """
@@ -31,10 +32,11 @@ class FillEnds(Stateful):
     fill: float = 0.0
     head: Array | None = None
     tail: Array | None = None
+    keep: int = 0
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         shape = list(inputs[0].shape)
-        shape[self.axis] = shape[self.axis] - self.overlap
+        shape[self.axis] = shape[self.axis] - self.overlap + self.keep
         return [TypedFact(inputs[0].dtype, tuple(shape))]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
@@ -42,9 +44,9 @@ class FillEnds(Stateful):
         pulse = x.shape[self.axis] - self.overlap
         base = clock.pulse * pulse
         length = clock.frames(self.length)
-        y = np.empty_like(frames_at(x, self.axis, 0, pulse))
-        for i in range(pulse):
-            y_frame = frames_at(y, self.axis, i, i + 1)
+        y = np.empty_like(frames_at(x, self.axis, 0, self.keep + pulse))
+        for i in range(-self.keep, pulse):
+            y_frame = frames_at(y, self.axis, self.keep + i, self.keep + i + 1)
             y_frame[...] = self._frame(x, base + i - self.shift, length, base)
         return [y]
 

@@ -78,7 +78,7 @@ class Recurrent(Op):
     def advance(
         self, x: Array, inputs: Sequence[Array], state: Sequence[Wide]
     ) -> tuple[Wide, tuple[Wide, ...]]:
-        """y of the frames x, and the state after them."""
+        """The outputs of the frames x, and the state after them."""
         w, r, b = (array.astype(np.float64) for array in inputs[1:4])
         slot = self.optional_slot("p")
         peepholes = None if slot is None else inputs[slot].astype(np.float64)

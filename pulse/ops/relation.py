@@ -7,6 +7,7 @@ Window       groups of ``up`` output frames need ``span`` neighbouring input fra
 Ends         the input with frames added before its first and after its last one
 Positional   output frame j is a function of j alone
 Cumulative   output frame j needs the input frames 0 … j: a state is carried
+Banded       output frame j needs frame j of the first input, and of the others those near it
 Tail         the last frames of the input, known when the stream has ended
 Final        computed from values that are known when the stream has ended
 Whole        every output frame may need every input frame: cannot be streamed
@@ -104,6 +105,21 @@ class Cumulative:
 
 
 @dataclass(frozen=True)
+class Banded:
+    """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
+
+    axis   the stream axis of the output
+    at     ``at(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+           ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    """
+
+    axis: int
+    back: int
+    ahead: int
+    at: "Callable[[int, TDim], Op]"
+
+
+@dataclass(frozen=True)
 class Final:
     """A function of values without a stream axis that are known when the stream has ended."""
 
@@ -124,7 +140,7 @@ class Whole:
     help: str
 
 
-Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Tail | Final | Whole
+Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Banded | Tail | Final | Whole
 
 
 def relation_name(relation: Relation) -> str:

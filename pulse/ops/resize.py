@@ -37,7 +37,7 @@ ROUNDING: dict[Rounding, Callable[[Array, int], Array]] = {
 
 @dataclass(frozen=True)
 class Sampling:
-    """Where output frames lie among input frames; ``rounding`` takes the nearest frame, None draws lines between two."""
+    """Where output frames lie among input frames; a ``rounding`` takes the nearest one, None a mix of two."""
 
     coordinates: Coordinates
     rounding: Rounding | None

@@ -14,6 +14,7 @@ from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
+from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
 
 _HEADER = struct.Struct("<8s16sqq")
@@ -30,7 +31,7 @@ class Program(ABC):
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
-        self.limit = longest(model)
+        self.limit = longest(model.symbol, model.typed.scope.assumptions)
         """The most frames of the symbol that the model takes, None where there is no limit."""
 
     @property
@@ -245,30 +246,6 @@ class State(ABC):
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
                 raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
         return checked
-
-
-def longest(model: PulsedModel) -> int | None:
-    """The most frames that satisfy what the model assumes of its length, None where there is no limit.
-
-    An assumption may hold for some remainders only, so each length stands for the 64 from it on.
-    """
-    symbol = model.symbol
-    tests = [test for test in model.typed.scope.assumptions if test.symbols <= {symbol}]
-
-    def fits(length: int) -> bool:
-        return all(test.eval({symbol: length}) for test in tests)
-
-    def near(length: int) -> bool:
-        return any(fits(length + more) for more in range(64))
-
-    beyond = 1 << 40
-    if not tests or near(beyond):
-        return None
-    inside = next((length for length in (1 << power for power in range(40)) if near(length)), 0)
-    while beyond - inside > 1:
-        middle = (inside + beyond) // 2
-        inside, beyond = (middle, beyond) if near(middle) else (inside, middle)
-    return max((length for length in range(inside, inside + 64) if fits(length)), default=0)
 
 
 def _pulse(port: Port, fill: float) -> Array:

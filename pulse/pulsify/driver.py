@@ -7,28 +7,40 @@ from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact, StreamFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
+from pulse.pulsify.attention import attended
 from pulse.pulsify.model import Placed, Port, PulsedModel
 from pulse.pulsify.place import Placer, Wire
 from pulse.pulsify.prepare import prepared
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
-from pulse.pulsify.wiring import Free, Stream, Wiring
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring
 from pulse.typed import TypedModel
 
 
 def pulsify(
-    model: TypedModel, symbol: str | Symbol | None = None, pulse: int | None = None, align: bool = False
+    model: TypedModel,
+    symbol: str | Symbol | None = None,
+    pulse: int | None = None,
+    align: bool = False,
+    max_context: int | None = None,
 ) -> PulsedModel:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
 
-    symbol  the stream; found where there is one
-    pulse   frames of the symbol for each step; the smallest possible where none is given
-    align   delay the earlier outputs so that all belong to the same moment of the input
+    symbol       the stream; found where there is one
+    pulse        frames of the symbol for each step; the smallest possible where none is given
+    align        delay the earlier outputs so that all belong to the same moment of the input
+    max_context  for attention to all frames before: the most frames of the symbol that a stream may have. Memory
+                 and work grow with it, and longer streams are refused
     Raises  PulsifyError, which lists every node that cannot stream, or says which pulses would suit
     """
     stream = model.find_symbol(symbol)
-    typed = prepared(model, stream)
-    related = relate(typed, stream)
+    if max_context is not None and max_context < 1:
+        raise PulsifyError(f"max_context {max_context} is not a positive number of frames")
+    found = attended(prepared(model, stream), stream, max_context)
+    typed = found.model
+    if found.limited:
+        typed.scope = typed.scope.narrowed(f"{stream.name} <= {max_context}")
+    related = relate(typed, stream, found.refused)
     frames = related.fit(typed.graph, pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
     placer = Placer(typed, related, wiring, {})
@@ -37,7 +49,7 @@ def pulsify(
     wires = {
         outlet: Placed(*_located(wiring, wire))
         for outlet, wire in placer.wires.items()
-        if not isinstance(wire, Free)
+        if not isinstance(wire, Free | Mirrored)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
     seen = receptive_fields(typed, related)
@@ -72,7 +84,7 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
     graph = typed.graph
     streams: list[Stream | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
-        wire = placer.wires[outlet]
+        wire = placer.written(outlet)
         if isinstance(wire, Free):
             wire = wire.at(0)
         streams.append(_sent(wiring, wire, name) if isinstance(wire, Stream) else wire)

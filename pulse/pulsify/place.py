@@ -5,6 +5,7 @@ With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as i
 pointwise   D = max(Din of all inputs); the others are delayed to it
 window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip
 ends        D = Din - before; frames outside of the input are replaced by constants
+banded      D = E + ahead with E = max(Din of keys and values, Din of queries - ahead, -ahead) their offset
 ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
 """
 
@@ -22,14 +23,25 @@ from pulse.graph import Node, OutletId
 from pulse.ops.delay import LastFrames
 from pulse.ops.ends import FillEnds, mirrored
 from pulse.ops.op import Op
-from pulse.ops.relation import Cumulative, Ends, Final, Pointwise, Positional, Relation, Tail, Whole, Window
+from pulse.ops.relation import (
+    Banded,
+    Cumulative,
+    Ends,
+    Final,
+    Pointwise,
+    Positional,
+    Relation,
+    Tail,
+    Whole,
+    Window,
+)
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.relate import Flow, Related
-from pulse.pulsify.wiring import Free, Stream, Wiring, lag
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring, lag
 from pulse.typed import TypedModel
 
-Wire: TypeAlias = OutletId | Stream | Free
+Wire: TypeAlias = OutletId | Stream | Free | Mirrored
 
 
 @dataclass
@@ -49,8 +61,8 @@ class Placer:
             node = self.model.graph.nodes[node_id]
             if isinstance(node.op, Source):
                 continue
-            inputs = [self.wires[outlet] for outlet in node.inputs]
             relation = self.related.relations.get(node_id)
+            inputs = [self._wire(outlet, relation) for outlet in node.inputs]
             if relation is None:
                 facts = [outlet.fact for outlet in node.outputs]
                 self._keep(
@@ -60,6 +72,25 @@ class Placer:
                 continue
             results = self._place(node, relation, inputs)
             self._keep(node, results)
+
+    def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
+        """A wire as a relation takes it: only a plain window fills in mirrored frames by itself."""
+        plain = isinstance(relation, Window) and relation.op is not None
+        if (
+            plain
+            and isinstance(relation, Window)
+            and (relation.ends is None or relation.ends.changes_nothing)
+        ):
+            return self.wires[outlet]
+        return self.written(outlet)
+
+    def written(self, outlet: OutletId) -> OutletId | Stream | Free:
+        """A wire with its mirrored frames written into the stream."""
+        wire = self.wires[outlet]
+        if isinstance(wire, Mirrored):
+            name = self.model.graph.label(outlet)
+            wire = self.wires[outlet] = self._mirrored_ends(name, wire)
+        return wire
 
     def _keep(self, node: Node[TypedFact, Op], results: Sequence[Wire]) -> None:
         for slot, wire in enumerate(results):
@@ -93,13 +124,15 @@ class Placer:
             case Window():
                 return [self._window(node, relation, inputs, flows[0].rate, length)]
             case Ends():
-                return [self._ends(node.name, relation, self._fixed(inputs[0], relation), length)]
+                return [self._extended(node.name, relation, self._fixed(inputs[0], relation), length)]
             case Positional():
                 return [self._positional(node, relation, inputs, flows[0], length)]
             case Tail():
                 return [self._tail(node, relation, inputs[0], length)]
             case Cumulative():
                 return self._cumulative(node, relation, inputs, flows)
+            case Banded():
+                return [self._banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
                 reads = [_still(wire) for wire in inputs]
                 return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
@@ -156,7 +189,7 @@ class Placer:
             return self.wiring.delayed(wire, offset, name).outlet
         if isinstance(wire, Free):
             return wire.at(offset).outlet
-        return wire
+        return _still(wire)
 
     def _pointwise_prefix(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], frames: int
@@ -176,7 +209,7 @@ class Placer:
         if isinstance(wire, Stream):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
-        return self.wiring.known(wire)
+        return self.wiring.known(_still(wire))
 
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
@@ -223,11 +256,16 @@ class Placer:
     def _window(
         self, node: Node[TypedFact, Op], window: Window, inputs: list[Wire], rate: Fraction, length: TDim
     ) -> Stream:
-        stream = self._fixed(inputs[window.source], window)
         name = node.name
+        wire = inputs[window.source]
+        extended = wire if isinstance(wire, Mirrored) else self._fixed(wire, window)
         if window.ends is not None and not window.ends.changes_nothing:
-            padded = stream.fact.length + window.ends.before + window.ends.after
-            stream = self._ends(name, window.ends, stream, padded)
+            assert isinstance(extended, Stream)
+            padded = extended.fact.length + window.ends.before + window.ends.after
+            extended = self._extended(name, window.ends, extended, padded)
+        if isinstance(extended, Mirrored) and window.op is not None:
+            return self._mirrored_window(node, window, inputs, extended, rate, length)
+        stream = self._mirrored_ends(name, extended) if isinstance(extended, Mirrored) else extended
         if window.op is None:
             offset = stream.fact.offset + window.skip
             fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
@@ -262,15 +300,13 @@ class Placer:
 
     # ends
 
-    def _ends(self, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream:
-        before = int(ends.before)
+    def _extended(self, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
+        """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
+        if ends.after != 0:
+            stream = self._surely_ended(stream, name)
         if ends.mode == "constant":
-            if ends.after != 0:
-                stream = self._surely_ended(stream, name)
-            return self._constant_ends(name, ends, stream, before, length)
-        if stream.fact.offset < 0:
-            stream = self.wiring.delayed(stream, 0, name)
-        return self._mirrored_ends(name, ends, stream, before, length)
+            return self._constant_ends(name, ends, stream, int(ends.before), length)
+        return Mirrored(self.wiring.delayed(stream, max(0, stream.fact.offset), name), ends, length)
 
     def _surely_ended(self, stream: Stream, name: str) -> Stream:
         return self.wiring.delayed(stream, max(stream.fact.offset, self._sure(stream)), name)
@@ -314,25 +350,59 @@ class Placer:
         parts = [head] if stream.fact.prefix is None else [head, stream.fact.prefix]
         return np.concatenate(parts, axis)
 
-    def _mirrored_ends(self, name: str, ends: Ends, stream: Stream, before: int, length: TDim) -> Stream:
-        fact = stream.fact
+    def _mirrored_ends(self, name: str, wire: Mirrored) -> Stream:
+        """Mirrored frames written into the stream, each in a pulse that already has its source."""
+        fact, before = wire.stream.fact, int(wire.ends.before)
         pulse = self.wiring.frames(fact.rate)
-        after = ends.after.bounds()[1] if not ends.after.is_const else int(ends.after)
-        if after is None:
-            raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
-        sure = self._sure(stream) if after else 0
-        offset = max(0, fact.offset - before, sure - before)
+        offset = max(0, fact.offset - before)
         while not all(
-            (j + offset) // pulse * pulse + pulse > fact.offset + _source_of(ends, j - before)
+            (j + offset) // pulse * pulse + pulse > fact.offset + _source_of(wire.ends, j - before)
             for j in range(before)
         ):
             offset += 1
-        extra = offset - (fact.offset - before)
-        overlap = extra + after * (1 if ends.mode == "edge" else 2)
-        window = self.wiring.window(stream, overlap, name)
-        op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, ends.mode)
-        out = StreamFact(fact.axis, length, fact.rate, offset)
+        overlap = offset - (fact.offset - before) + _look_back(name, wire.ends)
+        window = self.wiring.window(wire.stream, overlap, name)
+        op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, wire.ends.mode)
+        out = StreamFact(fact.axis, wire.length, fact.rate, offset)
         return self.wiring.expect(Stream(self.wiring.add(f"{name}.ends", op, [window], out), out), name)
+
+    def _mirrored_window(
+        self,
+        node: Node[TypedFact, Op],
+        window: Window,
+        inputs: list[Wire],
+        wire: Mirrored,
+        rate: Fraction,
+        length: TDim,
+    ) -> Stream:
+        """A window over a stream with mirrored ends, which it fills in its own view of the frames.
+
+        The first group that sees a frame before the first one waits until that frame's source has come.
+        """
+        assert window.op is not None
+        name, fact, before = node.name, wire.stream.fact, int(wire.ends.before)
+        pulse = self.wiring.frames(fact.rate)
+        groups = pulse // window.stride
+        first = fact.offset - before
+        group_offset = -((window.stride - window.span - first) // window.stride)
+        users = [max(0, -((window.span - 1 - frame) // window.stride)) for frame in range(before)]
+        while not all(
+            ((group + group_offset) // groups + 1) * pulse
+            > fact.offset + _source_of(wire.ends, frame - before)
+            for frame, group in enumerate(users)
+        ):
+            group_offset += 1
+        start = first - group_offset * window.stride
+        keep = max(0, -start)
+        overlap = keep + _look_back(name, wire.ends)
+        seen = self.wiring.window(wire.stream, overlap, name)
+        op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
+        filled = self.wiring.add(f"{name}.ends", op, [seen], fact)
+        needed = (groups - 1) * window.stride + window.span
+        filled = self.wiring.cropped(filled, fact.axis, start + keep, start + keep + needed, name)
+        out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
+        reads = [filled if slot == window.source else _still(other) for slot, other in enumerate(inputs)]
+        return self.wiring.expect(Stream(self.wiring.add(name, window.op, reads, out), out), name)
 
     # states
 
@@ -367,6 +437,32 @@ class Placer:
             outlet if fact is None else self.wiring.expect(Stream(outlet, fact), node.name)
             for outlet, fact in zip(outlets, facts)
         ]
+
+    # bands
+
+    def _banded(
+        self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
+    ) -> Stream:
+        needs = [-band.ahead]
+        for slot, wire in enumerate(inputs):
+            if isinstance(wire, Stream):
+                needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
+        if band.ahead > 0:
+            needs.append(lag(length, rate, self.wiring.symbol, self.wiring.pulse))
+        late = max(needs)
+        offset = late + band.ahead
+        placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
+        reads = [placed[0].outlet]
+        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
+        fact = StreamFact(band.axis, length, rate, offset)
+        added = self.wiring.add(node.name, band.at(offset, length), reads, fact)
+        return self.wiring.expect(Stream(added, fact), node.name)
+
+    def _at(self, wire: Wire, offset: int, name: str) -> Stream:
+        if isinstance(wire, Free):
+            return wire.at(offset)
+        assert isinstance(wire, Stream)
+        return self.wiring.delayed(wire, offset, name)
 
     # positions and tails
 
@@ -413,7 +509,7 @@ class Placer:
 
 def _still(wire: Wire) -> OutletId:
     """The outlet of a wire that does not stream."""
-    if isinstance(wire, Stream | Free):
+    if isinstance(wire, Stream | Free | Mirrored):
         raise AssertionError("a stream where the relation speaks of none")
     return wire
 
@@ -427,6 +523,14 @@ def _after_skip(stream: Stream, skip: int) -> Array | None:
     if prefix is None or stream.fact.offset + skip >= 0:
         return None
     return frames_at(prefix, stream.fact.axis, skip, prefix.shape[stream.fact.axis])
+
+
+def _look_back(name: str, ends: Ends) -> int:
+    """How far behind a frame after the last one its source may be."""
+    after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
+    if after is None:
+        raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
+    return after * (1 if ends.mode == "edge" else 2)
 
 
 def _source_of(ends: Ends, frame: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.graph import OutletId
-from pulse.ops.relation import Cumulative, Ends, Relation, Window
+from pulse.ops.relation import Banded, Cumulative, Ends, Relation, Window
 from pulse.pulsify.relate import Related
 from pulse.typed import TypedModel
 
@@ -64,6 +64,8 @@ def _through(relation: Relation, field: Receptive, rate_in: Fraction, rate_out: 
         return _moved(field, -int(relation.before) / rate_in, -int(relation.before) / rate_in)
     if isinstance(relation, Cumulative):
         return Receptive(None, field.last)
+    if isinstance(relation, Banded):
+        return _moved(field, -max(relation.back, 0) / rate_in, max(relation.ahead, 0) / rate_in)
     if isinstance(relation, Window):
         before = int(relation.ends.before) if relation.ends is not None else 0
         first = (relation.skip - relation.up + 1) / rate_out - before / rate_in

@@ -1,7 +1,7 @@
 """First pass: the stream axis and rate of every wire, the relation of every node, and all refusals at once."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -11,6 +11,7 @@ from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.op import Op
 from pulse.ops.relation import (
+    Banded,
     Cumulative,
     Ends,
     Final,
@@ -26,6 +27,9 @@ from pulse.ops.source import Const, Source
 from pulse.typed import TypedGraph, TypedModel
 
 TypedNode = Node[TypedFact, Op]
+
+MOST_FRAMES = 1 << 24
+"""A pulse, a window or padding of more frames than this is refused: a mistake, and memory would run out."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Related:
             return divisor
         if pulse < 1:
             raise PulsifyError(f"pulse {pulse} is not a positive number of frames; the smallest is {divisor}")
+        if pulse > MOST_FRAMES:
+            raise PulsifyError(f"pulse {pulse} is more than {MOST_FRAMES} frames: use a smaller one")
         if pulse % divisor == 0:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
@@ -86,8 +92,11 @@ class Related:
         raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
 
 
-def relate(model: TypedModel, symbol: Symbol) -> Related:
-    """Walk the graph in order. Raises PulsifyError with every node that cannot stream."""
+def relate(model: TypedModel, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None) -> Related:
+    """Walk the graph in order. Raises PulsifyError with every node that cannot stream.
+
+    refused  nodes by name that are known not to stream, and why; None where another node's refusal covers it
+    """
     graph = model.graph
     flows: dict[OutletId, Flow] = {}
     relations: dict[int, Relation] = {}
@@ -98,6 +107,11 @@ def relate(model: TypedModel, symbol: Symbol) -> Related:
         node = graph.nodes[node_id]
         if any(outlet.node in failed for outlet in node.inputs):
             failed.add(node_id)
+            continue
+        if refused is not None and node.name in refused:
+            failed.add(node_id)
+            known = refused[node.name]
+            refusals += [] if known is None else [known]
             continue
         found = _relate_node(graph, node, symbol, flows)
         if isinstance(found, Refusal):
@@ -233,7 +247,7 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
             "it needs frames that are known only when the stream has ended",
             "use them as an output of the model only",
         )
-    if isinstance(relation, Pointwise | Cumulative):
+    if isinstance(relation, Pointwise | Cumulative | Banded):
         rates = sorted({flow.rate for flow in streaming})
         if len(rates) > 1:
             return _refusal(
@@ -252,6 +266,10 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
             f"the padding before the first frame, {ends.before}, depends on the length",
             "pad the front by a constant",
         )
+    buffered = max(_buffered(relation), int(ends.before) if ends is not None else 0)
+    if buffered > MOST_FRAMES:
+        reason = f"it needs {buffered} frames at once, more than {MOST_FRAMES}"
+        return _refusal(node, axis, relation, reason, "use shorter windows and padding")
     axes = _axes(relation)
     for outlet, out_axis in zip(node.outputs, axes):
         extra = [found for found in outlet.fact.symbolic_axes(symbol) if found != out_axis]
@@ -264,6 +282,13 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
                 "limit the reach over time by a window",
             )
     return None
+
+
+def _buffered(relation: Relation) -> int:
+    """The most frames that a relation looks at, or makes, at once."""
+    if isinstance(relation, Window):
+        return max(relation.span, relation.stride, relation.up)
+    return relation.frames if isinstance(relation, Tail) else 0
 
 
 def _axes(relation: Relation) -> Iterable[int | None]:

@@ -72,12 +72,13 @@ def verify(
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
     seed: int = 0,
+    max_context: int | None = None,
 ) -> Report:
     """Run random streams of several lengths, the padding of the last pulse NaN, and compare every frame.
 
     Raises  PulsifyError, CompileError; PulsifyError if no length can be run offline
     """
-    model = pulsify(typed, symbol, pulse)
+    model = pulsify(typed, symbol, pulse, max_context=max_context)
     backends = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name) for name in backends]
     rng = np.random.default_rng(seed)
@@ -87,6 +88,7 @@ def verify(
     for length in lengths if lengths is not None else default_lengths(model):
         feeds = random_feeds(typed, model, length, rng)
         try:
+            model.typed.bind(feeds)
             offline = typed.run(feeds)
         except InputError:
             skipped.append(length)

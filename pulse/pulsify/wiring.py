@@ -12,6 +12,7 @@ from pulse.facts import Array, PulsedFact, StreamFact
 from pulse.graph import OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
+from pulse.ops.relation import Ends
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.model import PulsedGraph
@@ -41,6 +42,19 @@ class Free:
     rate: Fraction
     at: Callable[[int], Stream]
     first: Callable[[int], Array]
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """A stream with edge or mirrored frames at its ends that are not written yet.
+
+    ``stream`` is the one without them, surely ended if frames follow; ``length`` counts them. A window fills them in
+    as it looks at them, which may be earlier than they could be written into the stream.
+    """
+
+    stream: Stream
+    ends: Ends
+    length: TDim
 
 
 @dataclass

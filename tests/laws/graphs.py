@@ -6,9 +6,7 @@ what is random here is meant to be simplified.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -21,83 +19,30 @@ from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
-from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
+from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
 from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Sampling
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, wire
+from tests.laws.builder import MOST_CHANNELS, ONE, ZERO, Builder
+from tests.laws.layers import recurrent, recurrent_over_channels, running_sum
 
-Thing = TypeVar("Thing")
-
-MOST_CHANNELS = 6
-ZERO, ONE = TDim.of(0), TDim.of(1)
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
 PADDINGS = ("constant", "edge", "reflect")
 SLOWER = (Fraction(1, 2), Fraction(1, 3), Fraction(2, 3))
 FASTER = (Fraction(2), Fraction(3), Fraction(3, 2))
-COORDINATES: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
-
-
-@dataclass
-class Builder:
-    """A model under construction: ``open`` holds the wires [1, C, L] that a step may read."""
-
-    rng: Generator
-    graph: TypedGraph
-    symbol: TDim
-    open: list[OutletId]
-
-    def chance(self, probability: float = 0.5) -> bool:
-        return bool(self.rng.random() < probability)
-
-    def one_of(self, things: Sequence[Thing]) -> Thing:
-        return things[int(self.rng.integers(len(things)))]
-
-    def small(self, low: int, high: int) -> int:
-        """An integer, both ends included."""
-        return int(self.rng.integers(low, high + 1))
-
-    def pick(self) -> OutletId:
-        """A wire to read, rather a late one."""
-        back = min(int(self.rng.geometric(0.5)), len(self.open))
-        return self.open[-back]
-
-    def add(self, op: Op, *inputs: OutletId) -> OutletId:
-        return wire(self.graph, op.name.lower(), op, inputs)[0]
-
-    def keep(self, outlet: OutletId) -> None:
-        self.open.append(outlet)
-
-    def constant(self, value: Array) -> OutletId:
-        return constant(self.graph, "c", value)
-
-    def channels(self, outlet: OutletId) -> int:
-        return int(self.graph.fact(outlet).shape[1])
-
-    def length(self, outlet: OutletId) -> TDim:
-        return self.graph.fact(outlet).shape[2]
-
-    def alike(self, outlet: OutletId) -> list[OutletId]:
-        """The open wires that are as long."""
-        return [other for other in self.open if self.length(other) == self.length(outlet)]
-
-    def rate(self, outlet: OutletId) -> float:
-        return float(self.length(outlet).slope(next(iter(self.symbol.symbols))))
-
-    def numbers(self, shape: tuple[int, ...], scale: float = 1.0) -> Array:
-        """Random numbers, or all 0, or all 1."""
-        fill = self.rng.random()
-        if fill < 0.15:
-            return np.zeros(shape, np.float32)
-        if fill < 0.3:
-            return np.ones(shape, np.float32)
-        return (self.rng.standard_normal(shape) * scale).astype(np.float32)
+COORDINATES: tuple[Coordinates, ...] = (
+    "asymmetric",
+    "half_pixel",
+    "pytorch_half_pixel",
+    "tf_half_pixel_for_nn",
+)
 
 
 def unary(b: Builder) -> None:
@@ -350,6 +295,14 @@ def normalise(b: Builder) -> None:
     b.keep(b.add(Transpose((0, 2, 1)), y))
 
 
+def ramp(b: Builder) -> None:
+    """A function of the position alone."""
+    x = b.pick()
+    slope = b.add(Range(0.0, 0.01, b.length(x), np.dtype(np.float32)))
+    row = b.add(Reshape((ONE, ONE, b.length(x))), slope)
+    b.keep(b.add(Elementwise("add"), x, row))
+
+
 def reduce(b: Builder) -> None:
     kind = b.one_of(("sum", "mean", "max", "min", "l2"))
     axes = b.one_of(((1,), (0,), (0, 1)))
@@ -393,7 +346,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
         transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, resize, shuffle, top, normalise,
-        reduce, softmax, product, left_product, again,
+        ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
     )
 }  # fmt: skip
 """What ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

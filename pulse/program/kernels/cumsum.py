@@ -35,8 +35,18 @@ def cumsum(row: Row, bases: Bases) -> None:
     clock, end (operands, int64), offset, reload (0, 1).
     """
     dtype, T, M = number(row, 3), number(row, 4), number(row, 5)
-    columns_x, columns_y, step_x, step_y = i64(row, bases, 6), i64(row, bases, 7), number(row, 8), number(row, 9)
-    exclusive, reverse, pulses, end = number(row, 10), number(row, 11), i64(row, bases, 12)[0], i64(row, bases, 13)[0]
+    columns_x, columns_y, step_x, step_y = (
+        i64(row, bases, 6),
+        i64(row, bases, 7),
+        number(row, 8),
+        number(row, 9),
+    )
+    exclusive, reverse, pulses, end = (
+        number(row, 10),
+        number(row, 11),
+        i64(row, bases, 12)[0],
+        i64(row, bases, 13)[0],
+    )
     first = pulses * T - number(row, 14)
     start = min(T, max(0, -first))
     stop = max(start, min(T, end - first))

@@ -1,6 +1,7 @@
 """All kernels: importing this fills the registry."""
 
 from pulse.program.kernels import (
+    attention,
     copy,
     cumsum,
     depthwise,
@@ -15,6 +16,7 @@ from pulse.program.kernels import (
 )
 
 __all__ = [
+    "attention",
     "copy",
     "cumsum",
     "depthwise",

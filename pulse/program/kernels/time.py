@@ -35,20 +35,21 @@ def shown_frame(frame: int, length: int, mode: int) -> int:
 
 @kernel
 def fill_ends(row: Row, bases: Bases) -> None:
-    """Frames outside of the stream replaced: y[i] is frame f = clock*P - shift + i, for i < P.
+    """Frames outside of the stream replaced: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
-    Inside of the stream, y[i] = x[i - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
+    Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
     frames of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or
     last frame; mode 2 (reflect): the mirrored frame. Zeros where x or the table has no such frame. x may be y
     if the mode is constant, overlap 0 and offset = shift.
-    Arguments: x [overlap + P frames], y [P frames], clock, end (operands), P, overlap, offset, shift, mode,
-    bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill, head
-    (operand), frames of head, tail (operand), frames of tail.
+    Arguments: x [overlap + P frames], y [keep + P frames], clock, end (operands), P, overlap, offset, shift,
+    mode, bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill,
+    head (operand), frames of head, tail (operand), frames of tail, keep (at most overlap).
     """
     x, y = u8(row, bases, 0), u8(row, bases, 1)
     pulse, overlap, offset, shift = number(row, 4), number(row, 5), number(row, 6), number(row, 7)
-    length = i64(row, bases, 3)[0]
-    base = i64(row, bases, 2)[0] * pulse
+    length, keep = i64(row, bases, 3)[0], number(row, 18)
+    base = i64(row, bases, 2)[0] * pulse - keep
+    pulse, overlap = pulse + keep, overlap - keep
     ahead = offset + overlap - shift
     begin = min(max(shift - base, 0), pulse)
     end = max(begin, min(length - base + shift, pulse))

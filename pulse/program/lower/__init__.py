@@ -1,6 +1,7 @@
 """How each family of ops becomes instructions, mirroring ``pulse.ops``. Importing this fills the registry."""
 
 from pulse.program.lower import (
+    attention,
     convolution,
     elementwise,
     movement,
@@ -13,6 +14,7 @@ from pulse.program.lower import (
 )
 
 __all__ = [
+    "attention",
     "convolution",
     "elementwise",
     "movement",

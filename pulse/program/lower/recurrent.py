@@ -47,9 +47,7 @@ def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) 
     """The state is memory, and as such an output."""
     slots = [op.op.optional_slot(name) for name in ("h", "c")[: op.op.cell.states]]
     known = [None if slot is None else cx.known(node.inputs[slot]) for slot in slots]
-    reload = op.past is None and any(
-        slot is not None and value is None for slot, value in zip(slots, known)
-    )
+    reload = op.past is None and any(slot is not None and value is None for slot, value in zip(slots, known))
     begin = op.begin()
     if op.past is None:
         begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]

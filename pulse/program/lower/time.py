@@ -52,7 +52,7 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
     """In place where nobody else reads the input."""
     outlet = OutletId(node.id)
     x = outermost(cx, cx.value(node.inputs[0]), op.axis)
-    pulse = cx.fact(outlet).sizes[op.axis]
+    pulse = cx.fact(outlet).sizes[op.axis] - op.keep
     run = x.size // max(1, x.shape[op.axis])
     order = frame_order(x, op.axis)
     y = x if _may_overwrite(cx, node, op, x) else cx.new(outlet, order)
@@ -77,6 +77,7 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
         head[1],
         tail[0],
         tail[1],
+        op.keep,
     )
     return [y]
 

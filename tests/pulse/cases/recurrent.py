@@ -10,7 +10,7 @@ from tests.pulse.cases.build import Case, Feeds, cases, floats, node
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 OUTPUTS = {"RNN": "y h", "GRU": "y h", "LSTM": "y h c"}
 ACTIVATIONS = ["Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "HardSigmoid", "Elu", "Softsign", "Softplus"]
-T, B, I, H = 6, 3, 5, 4  # noqa: E741
+T, B, I, H = 6, 3, 5, 4
 
 
 def weights(op: str, directions: int, hidden: int = H, features: int = I) -> Feeds:
@@ -48,7 +48,9 @@ def layer(
     yield from cases(f"{op}_{name}", [made], fed, constants, opsets, stream, kept)
     if "l" not in inputs.split():
         over_batch = {found: 1 for found in ("x", "h0", "c0") if found in fed}
-        for case, model, values in cases(f"{op}_{name}_batch", [made], fed, constants, opsets, over_batch, kept):
+        for case, model, values in cases(
+            f"{op}_{name}_batch", [made], fed, constants, opsets, over_batch, kept
+        ):
             if not case.endswith("fixed"):
                 yield case, model, values
 
@@ -76,15 +78,17 @@ def states() -> Iterator[Case]:
                 given["c0"] = floats("c0", count, B, H)
                 yield from layer(op, f"{direction}_h0", names, feeds={"h0": given["h0"]}, direction=direction)
                 yield from layer(
-                    op, f"{direction}_c0", f"{names[:-3]} _ c0", feeds={"c0": given["c0"]}, direction=direction
+                    op,
+                    f"{direction}_c0",
+                    f"{names[:-3]} _ c0",
+                    feeds={"c0": given["c0"]},
+                    direction=direction,
                 )
                 names += " c0"
             yield from layer(op, f"{direction}_states", names, feeds=given, direction=direction)
             lengths = np.array([T, 2, 4], np.int32)
             for label, value in (("whole", np.full(B, T, np.int32)), ("part", lengths)):
-                made = node(
-                    op, names.replace(" _ ", " l "), OUTPUTS[op], direction=direction, hidden_size=H
-                )
+                made = node(op, names.replace(" _ ", " l "), OUTPUTS[op], direction=direction, hidden_size=H)
                 fed = {"x": floats("x", T, B, I), **given}
                 constants = {**weights(op, count), "l": value}
                 yield from cases(
@@ -121,6 +125,9 @@ def activations() -> Iterator[Case]:
     )
     for op in GATES:
         yield from layer(op, "clip", clip=0.4)
+    unbounded = ["HardSigmoid", "Affine", "Tanh"]
+    limits = {"activation_alpha": [1.0, 4.0], "activation_beta": [0.8, 0.0], "clip": 0.3}
+    yield from layer("LSTM", "clip_less_than_c", activations=unbounded, **limits)
     for before in (0, 1):
         for direction in ("forward", "reverse", "bidirectional"):
             yield from layer("GRU", f"{direction}_{before}", linear_before_reset=before, direction=direction)

@@ -53,13 +53,13 @@ def check_ends(
     x = numbers((op.overlap + pulse_frames, run), dtype, clock)
     oracle_clock, clock_words, end_words = time_of(clock, end)
     (want,) = op.step([x], [], oracle_clock)
-    y = np.full((pulse_frames, run), 9, dtype)
+    y = np.full((op.keep + pulse_frames, run), 9, dtype)
     empty = np.zeros((0, run), dtype)
     head, tail = (empty if table is None else table for table in (op.head, op.tail))
     arrays = [spaced(x, run + gap), spaced(y, run + gap), clock_words, end_words, head, tail]
     mode = MODES.index(op.mode)
     rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
-    ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail)]
+    ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail), op.keep]
     for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends):
         np.testing.assert_array_equal(got[1], spaced(want, run + gap))
         np.testing.assert_array_equal(got[0], arrays[0])
@@ -89,6 +89,7 @@ def test_fill_ends(data: st.DataObject) -> None:
         fill=data.draw(st.sampled_from([0.0, 3.0])),
         head=tables[0],
         tail=tables[1],
+        keep=draw(0, overlap),
     )
     end = data.draw(st.none() | st.integers(0, 30))
     check_ends(op, draw(0, 6), run, dtype, draw(0, 8), end, draw(0, 2))

@@ -1,0 +1,49 @@
+"""Graphs inside of a node's attributes."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from onnx import AttributeProto, GraphProto
+
+from pulse.dim import SymbolScope
+from pulse.facts import TypedFact
+from pulse.model import InferenceFact, Model, ModelGraph
+from pulse.typed import TypedModel
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """A body that a node runs.
+
+    captures   names of values around the node that the body reads
+    read       the body as a graph, from what is known of its inputs and captures
+    """
+
+    proto: GraphProto
+    captures: tuple[str, ...]
+    read: Callable[[GraphProto, Mapping[str, InferenceFact]], ModelGraph]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of its inputs."""
+        return [value.name for value in self.proto.input]
+
+    def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedModel:
+        """The body as a model; inputs and captures whose value is known are constants in it."""
+        known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
+        return Model(self.read(self.proto, known), scope, title).analyse()
+
+
+def free_names(graph: GraphProto) -> tuple[str, ...]:
+    """The names that a graph reads and does not define, bodies in it included."""
+    found: dict[str, None] = {}
+    defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        reads = [name for name in node.input if name]
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                reads += free_names(attribute.g)
+        found.update(dict.fromkeys(name for name in reads if name not in defined))
+        defined |= set(node.output)
+    found.update(dict.fromkeys(value.name for value in graph.output if value.name not in defined))
+    return tuple(found)

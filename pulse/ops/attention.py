@@ -1,0 +1,163 @@
+"""Attention whose reach is limited to a band around each frame."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact, dtype_name
+from pulse.ops.conv import matrix_type
+from pulse.ops.op import Env, Op, broadcast_shapes, unify
+from pulse.ops.relation import Banded, Pointwise, Relation, Whole
+from pulse.ops.stateful import Clock, Stateful, frames_at
+
+
+@dataclass(frozen=True, eq=False)
+class BandedAttention(Op):
+    """Each frame is a mean of the frames of v near it, weighted by how well its query meets their keys.
+
+    y[i] = sum_j softmax_j(scale * q[i].k[j] + bias[i mod C, j - i + back]) v[j],  i - back <= j <= i + ahead
+
+    Inputs   q [A..., T, d], k [A..., T, d], v [A..., T, e] of one float type; A... broadcast
+    Output   y [A..., T, e]
+    Stream   banded on T, pointwise on A
+    Raises   FactError: d, T or the types differ, a rank below 2, or the table does not fit
+
+    bias     [A..., C, back + 1 + ahead]: -inf where a frame is masked; A... broadcast. C is the period of masks by
+             chunks, 1 where the bias depends on j - i alone
+    back     how many frames before its own a frame sees; ahead follows from the width of the table
+    empty    what a frame that sees nothing becomes
+    """
+
+    scale: float
+    bias: Array
+    back: int
+    empty: float = np.nan
+
+    @property
+    def width(self) -> int:
+        """The frames of the band."""
+        return self.bias.shape[-1]
+
+    @property
+    def ahead(self) -> int:
+        """How many frames after its own a frame sees; negative where it sees none of the newest."""
+        return self.width - 1 - self.back
+
+    @property
+    def period(self) -> int:
+        """After how many frames the table repeats."""
+        return self.bias.shape[-2]
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        q, k, v = inputs
+        if min(fact.rank for fact in inputs) < 2:
+            raise FactError("queries, keys and values must be [..., T, channels]")
+        if not q.dtype == k.dtype == v.dtype or not np.issubdtype(q.dtype, np.floating):
+            raise FactError(
+                f"queries, keys and values must be of one float type, got {', '.join(map(dtype_name, _types(inputs)))}"
+            )
+        unify(q.shape[-1], k.shape[-1], "channels of queries and keys")
+        unify(k.shape[-2], v.shape[-2], "frames of keys and values")
+        frames = unify(q.shape[-2], k.shape[-2], "frames of queries and keys")
+        batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
+        lead = tuple(TDim.of(size) for size in self.bias.shape[:-2])
+        if broadcast_shapes([batch, lead], "bias") != batch:
+            raise FactError(f"a bias of shape {list(self.bias.shape)} does not fit batch axes of {len(batch)}")
+        return [TypedFact(v.dtype, (*batch, frames, v.shape[-1]))]
+
+    def full_bias(self, frames: int) -> Array:
+        """The bias of every pair of frames, [A..., frames, frames]."""
+        rows, columns = np.arange(frames)[:, None], np.arange(frames)
+        place = columns - rows + self.back
+        inside = (place >= 0) & (place < self.width)
+        found = self.bias[..., rows % self.period, np.where(inside, place, 0)]
+        return np.where(inside, found, -np.inf)
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        q, k, v = (x.astype(matrix_type(x), copy=False) for x in inputs)
+        scores = np.matmul(q, np.swapaxes(k, -1, -2)) * self.scale + self.full_bias(q.shape[-2])
+        return [weighted(scores, v, self.empty).astype(inputs[2].dtype, copy=False)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        rank = max(fact.rank for fact in inputs)
+        places = {None if axis is None else axis - fact.rank for fact, axis in zip(inputs, axes)}
+        if places == {-2}:
+            return Banded(
+                rank - 2,
+                self.back,
+                self.ahead,
+                lambda offset, length: BandedAttentionStream(self, offset, length),
+            )
+        if None not in places and len(places) == 1 and max(place or 0 for place in places) < -2:
+            return Pointwise((rank + next(place for place in places if place is not None),))
+        return Whole("its queries, keys and values do not stream over the same axis", "stream all of them")
+
+    def detail(self) -> str:
+        return f"back {self.back} ahead {self.ahead} period {self.period} scale {self.scale:g}"
+
+
+def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
+    return [fact.dtype for fact in inputs]
+
+
+def weighted(scores: Array, v: Array, empty: float) -> Array:
+    """Means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
+    none = np.all(scores == -np.inf, axis=-1, keepdims=True) if scores.shape[-1] else np.ones(
+        (*scores.shape[:-1], 1), np.bool_
+    )
+    top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scores - np.where(none, 0, top))
+    total = powers.sum(axis=-1, keepdims=True)
+    y = np.matmul(powers / np.where(none, 1, total), v)
+    return np.where(none, empty, y)
+
+
+@dataclass(frozen=True, eq=False)
+class BandedAttentionStream(Stateful):
+    """Banded attention on pulses.
+
+    Inputs   q [A..., P, d], k [A..., back + ahead + P, d], v [A..., back + ahead + P, e]: row r of a pulse is frame
+             ``i = n*P + r - offset``, and column c is frame ``i + c - r - back``
+    Output   y [A..., P, e]; zeros outside of the stream of ``length`` frames
+    """
+
+    op: BandedAttention
+    offset: int
+    length: TDim
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        q, k, v = inputs
+        batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
+        span = q.shape[-2] + self.op.width - 1
+        if k.shape[-2] != span or v.shape[-2] != span:
+            raise FactError(f"keys and values must have {span} frames, got {k} and {v}")
+        return [TypedFact(v.dtype, (*batch, q.shape[-2], v.shape[-1]))]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        op = self.op
+        q, k, v = (x.astype(matrix_type(x), copy=False) for x in inputs)
+        pulse, rank = q.shape[-2], max(x.ndim for x in inputs)
+        batch = np.broadcast_shapes(*(x.shape[:-2] for x in inputs))
+        y = np.zeros((*batch, pulse, v.shape[-1]), inputs[2].dtype)
+        start, stop = clock.span(pulse, self.offset, self.length)
+        first, length = clock.pulse * pulse - self.offset, clock.frames(self.length)
+        for r in range(start, stop):
+            i = first + r
+            low = max(0, op.back - i)
+            high = max(low, min(op.width, length - i + op.back))
+            keys, values = (frames_at(x, x.ndim - 2, r + low, r + high) for x in (k, v))
+            bias = op.bias[..., i % op.period, low:high]
+            query = frames_at(q, q.ndim - 2, r, r + 1)
+            scores = np.matmul(query, np.swapaxes(keys, -1, -2)) * op.scale + bias[..., None, :]
+            frames_at(y, rank - 2, r, r + 1)[...] = weighted(scores, values, op.empty)
+        return [y]
+
+    def detail(self) -> str:
+        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

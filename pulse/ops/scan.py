@@ -1,0 +1,179 @@
+"""A body that is run for every frame, with states that it carries on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op, unify
+from pulse.ops.relation import Cumulative, Relation, Whole
+from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.typed import TypedModel
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a tensor is run through: the axis of its frames, and whether from the last to the first."""
+
+    axis: int
+    backward: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(Op):
+    """Run a body once for each frame.
+
+    states, frames[j] = body(states, x[j] …, captured)
+
+    Inputs   x… (one for each of ``scanned``: its frames on that axis), initial states…, captured…
+    Outputs  one tensor of frames for each of ``gathered``; the last states
+    Stream   cumulative where every x streams on the axis of its frames, forward; else whole
+    Raises   FactError: x of different lengths, states that change their shape
+    Source   ONNX Scan-9
+
+    body      takes states, frames and captures by the names of ``states``, ``frames`` and ``captured``, and gives
+              the states, then the frames
+    """
+
+    body: TypedModel
+    states: tuple[str, ...]
+    frames: tuple[str, ...]
+    captured: tuple[str, ...]
+    scanned: tuple[Course, ...]
+    gathered: tuple[Course, ...]
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        frames, states = self._parts(inputs)
+        length = frames[0].shape[self.scanned[0].axis]
+        for fact, course in zip(frames, self.scanned):
+            length = unify(length, fact.shape[course.axis], "the frames of its inputs")
+        results = [self.body.graph.fact(outlet) for outlet in self.body.graph.outputs]
+        for name, before, after in zip(self.states, states, results):
+            if not before.agrees(after):
+                raise FactError(f"its state {name} begins as {before} and goes on as {after}")
+        gathered = [
+            TypedFact(fact.dtype, (*fact.shape[: course.axis], length, *fact.shape[course.axis :]))
+            for fact, course in zip(results[len(self.states) :], self.gathered)
+        ]
+        return [*gathered, *(TypedFact(fact.dtype, fact.shape) for fact in states)]
+
+    def _parts(self, inputs: Sequence[TypedFact]) -> tuple[Sequence[TypedFact], Sequence[TypedFact]]:
+        first = len(self.scanned)
+        return inputs[:first], inputs[first : first + len(self.states)]
+
+    def advance(
+        self, x: Sequence[Array], states: Sequence[Array], captured: Sequence[Array]
+    ) -> tuple[list[list[Array]], list[Array]]:
+        """What the body gives for each frame, in the order of the run, and the states after them."""
+        count = x[0].shape[self.scanned[0].axis]
+        made: list[list[Array]] = [[] for _ in self.gathered]
+        current = list(states)
+        around = dict(zip(self.captured, captured))
+        for number in range(count):
+            feeds = {**around, **dict(zip(self.states, current))}
+            for name, array, course in zip(self.frames, x, self.scanned):
+                at = count - 1 - number if course.backward else number
+                feeds[name] = np.take(array, at, course.axis)
+            results = self.body.run(feeds)
+            values = [results[name] for name in self.body.graph.output_names]
+            current = values[: len(self.states)]
+            for frames, value in zip(made, values[len(self.states) :]):
+                frames.append(value)
+        return made, current
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        first, last = len(self.scanned), len(self.scanned) + len(self.states)
+        made, states = self.advance(inputs[:first], inputs[first:last], inputs[last:])
+        joined: list[Array] = []
+        outputs = self.body.graph.outputs[len(self.states) :]
+        for frames, course, outlet in zip(made, self.gathered, outputs):
+            ordered = frames[::-1] if course.backward else frames
+            fact = self.body.graph.fact(outlet)
+            empty = np.zeros((0, *(dim.eval(env) for dim in fact.shape)), fact.dtype)
+            stacked = np.concatenate([empty, *(frame[None] for frame in ordered)])
+            joined.append(np.moveaxis(stacked, 0, course.axis))
+        return [*joined, *states]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        first = len(self.scanned)
+        if any(course.backward for course in (*self.scanned, *self.gathered)):
+            return Whole(
+                "it runs from the last frame to the first",
+                "run it forwards, or on chunks of limited length",
+            )
+        if any(axis != course.axis for axis, course in zip(axes, self.scanned)) or any(
+            axis is not None for axis in axes[first:]
+        ):
+            return Whole(
+                "only frames along the axis that it runs over can stream",
+                "let every input stream on that axis, and no state or other value",
+            )
+        begin = tuple(
+            np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            for fact in inputs[first : first + len(self.states)]
+        )
+
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
+            known = None if past is None else tuple(past[len(self.gathered) :])
+            return ScanStream(self, known or begin, known is None, offset, length)
+
+        streams = tuple(course.axis for course in self.gathered)
+        return Cumulative((*streams, *(None for _ in self.states)), at)
+
+    def detail(self) -> str:
+        return f"{len(self.body.graph.nodes)} nodes, states {', '.join(self.states) or 'none'}"
+
+
+@dataclass(frozen=True, eq=False)
+class ScanStream(Stateful):
+    """A scan that goes on where the pulse before it ended.
+
+    Inputs   as of ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
+    Outputs  as of ``op``; frames outside of the stream are zeros
+    State    the body's states, at first ``initial``; the input's, with the first pulse, where ``reload`` is set
+    """
+
+    op: Scan
+    initial: tuple[Array, ...]
+    reload: bool
+    offset: int
+    length: TDim
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def awaits(self) -> tuple[int, TDim]:
+        return self.offset, self.length
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return self.op.facts(inputs)
+
+    def begin(self) -> list[Array]:
+        return [array.copy() for array in self.initial]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        op = self.op
+        first, last = len(op.scanned), len(op.scanned) + len(op.states)
+        if clock.pulse == 0 and self.reload:
+            state[:] = [array.copy() for array in inputs[first:last]]
+        frames = inputs[0].shape[op.scanned[0].axis]
+        start, stop = clock.span(frames, self.offset, self.length)
+        x = [frames_at(array, course.axis, start, stop) for array, course in zip(inputs, op.scanned)]
+        made, state[:] = op.advance(x, state, inputs[last:])
+        results: list[Array] = []
+        for values, course, fact in zip(made, op.gathered, self.facts([TypedFact.of(a) for a in inputs])):
+            y = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            for number, value in enumerate(values):
+                frames_at(y, course.axis, start + number, start + number + 1)[...] = np.expand_dims(
+                    value, course.axis
+                )
+            results.append(y)
+        return [*results, *(array.copy() for array in state)]
+
+    def detail(self) -> str:
+        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

@@ -1,0 +1,163 @@
+"""Attention of each frame to a band of frames around it."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.program.kernels.norm import exp_below
+from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
+from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.simd import (
+    LANES,
+    vfma,
+    vgt,
+    vindex,
+    vload,
+    vload_part,
+    vlt,
+    vmax_across,
+    vselect,
+    vsplat,
+    vstore,
+    vstore_part,
+    vsum,
+    vzero,
+)
+from pulse.program.kernels.vmath import INFINITY
+
+
+@device
+def meet(q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer) -> None:
+    """``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
+    c = 0
+    while c + 4 <= frames:
+        k0 = k + c * step
+        k1, k2, k3 = k0 + step, k0 + 2 * step, k0 + 3 * step
+        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+        d = 0
+        while d + LANES <= depth:
+            x = vload(q, d)
+            r0, r1 = vfma(x, vload(k0, d), r0), vfma(x, vload(k1, d), r1)
+            r2, r3 = vfma(x, vload(k2, d), r2), vfma(x, vload(k3, d), r3)
+            d += LANES
+        if d < depth:
+            rest = depth - d
+            x = vload_part(q, d, rest)
+            r0, r1 = vfma(x, vload_part(k0, d, rest), r0), vfma(x, vload_part(k1, d, rest), r1)
+            r2, r3 = vfma(x, vload_part(k2, d, rest), r2), vfma(x, vload_part(k3, d, rest), r3)
+        s[c] = scale * vsum(r0) + bias[c]
+        s[c + 1] = scale * vsum(r1) + bias[c + 1]
+        s[c + 2] = scale * vsum(r2) + bias[c + 2]
+        s[c + 3] = scale * vsum(r3) + bias[c + 3]
+        c += 4
+    while c < frames:
+        k0 = k + c * step
+        r0 = vzero()
+        d = 0
+        while d < depth:
+            r0 = vfma(vload_part(q, d, depth - d), vload_part(k0, d, depth - d), r0)
+            d += LANES
+        s[c] = scale * vsum(r0) + bias[c]
+        c += 1
+
+
+@device
+def weigh(s: Pointer, frames: int) -> float:
+    """``s = exp(s - max(s))``, and the sum of that; 0 where all are -inf, then s is left as it is."""
+    top = vsplat(-INFINITY)
+    for c in range(0, frames, LANES):
+        rest = frames - c
+        v = vselect(vlt(vindex(), vsplat(float(rest))), vload_part(s, c, rest), -INFINITY)
+        top = vselect(vgt(v, top), v, top)
+    largest = float(vmax_across(top))
+    if largest == -INFINITY:
+        return 0.0
+    shift = vsplat(largest)
+    total = vzero()
+    for c in range(0, frames, LANES):
+        rest = frames - c
+        v = vload_part(s, c, rest) - shift
+        e = vselect(vlt(vindex(), vsplat(float(rest))), exp_below(v), vzero())
+        total += e
+        vstore_part(s, c, rest, e)
+    return float(vsum(total))
+
+
+@device
+def mix(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any, y: Pointer) -> None:
+    """``y[e] = factor * sum_c s[c] v[c*step + e]``, e < width."""
+    e = 0
+    while e + 4 * LANES <= width:
+        r0, r1, r2, r3 = vzero(), vzero(), vzero(), vzero()
+        for c in range(frames):
+            p, x = vsplat(s[c]), v + (c * step + e)
+            r0, r1 = vfma(p, vload(x, 0), r0), vfma(p, vload(x, LANES), r1)
+            r2, r3 = vfma(p, vload(x, 2 * LANES), r2), vfma(p, vload(x, 3 * LANES), r3)
+        vstore(y, e, r0 * factor)
+        vstore(y, e + LANES, r1 * factor)
+        vstore(y, e + 2 * LANES, r2 * factor)
+        vstore(y, e + 3 * LANES, r3 * factor)
+        e += 4 * LANES
+    while e < width:
+        rest = width - e
+        r0, r1 = vzero(), vzero()
+        c = 0
+        while c + 2 <= frames:
+            r0 = vfma(vsplat(s[c]), vload_part(v, c * step + e, rest), r0)
+            r1 = vfma(vsplat(s[c + 1]), vload_part(v, (c + 1) * step + e, rest), r1)
+            c += 2
+        if c < frames:
+            r0 = vfma(vsplat(s[c]), vload_part(v, c * step + e, rest), r0)
+        vstore_part(y, e, rest, (r0 + r1) * factor)
+        e += LANES
+
+
+@device
+def fill(y: Pointer, width: int, value: Any) -> None:
+    """``y[e] = value``, e < width."""
+    for e in range(width):
+        y[e] = value
+
+
+@kernel
+def band_attention(row: Row, bases: Bases) -> None:
+    """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M batches.
+
+    Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
+    ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
+    Arguments: q, k, v, bias, y, scratch of W floats (operands), clock, end (operands, int64), M, batches of q, of k,
+    of v, of bias, of y (operands, int64: where they begin), P, elements from row to row of q, of k, of v, of y,
+    d, e, W, back, C, offset, scale (real), empty (real): what a row that sees nothing becomes.
+    """
+    q, k, v, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3), f32(row, bases, 4)
+    s, clock, length = f32(row, bases, 5), i64(row, bases, 6)[0], i64(row, bases, 7)[0]
+    batches, at_q, at_k, at_v = number(row, 8), i64(row, bases, 9), i64(row, bases, 10), i64(row, bases, 11)
+    at_bias, at_y = i64(row, bases, 12), i64(row, bases, 13)
+    pulse, step_q, step_k, step_v, step_y = (
+        number(row, 14), number(row, 15), number(row, 16), number(row, 17), number(row, 18),
+    )  # fmt: skip
+    depth, width, band, back, period = (
+        number(row, 19), number(row, 20), number(row, 21), number(row, 22), number(row, 23),
+    )  # fmt: skip
+    first, scale, empty = clock * pulse - number(row, 24), np.float32(real(row, 25)), np.float32(real(row, 26))
+    for r in range(pulse):
+        i = first + r
+        low = max(0, back - i)
+        high = min(band, length - i + back)
+        frames = high - low
+        for m in range(batches):
+            target = y + (at_y[m] + r * step_y)
+            if i < 0 or i >= length:
+                fill(target, width, np.float32(0))
+                continue
+            total = 0.0
+            if frames > 0:
+                table = bias + (at_bias[m] + (i % period) * band + low)
+                keys = k + (at_k[m] + (r + low) * step_k)
+                meet(q + (at_q[m] + r * step_q), keys, step_k, frames, depth, scale, table, s)
+                total = weigh(s, frames)
+            if total == 0.0:
+                fill(target, width, empty)
+                continue
+            factor = vsplat(np.float32(1 / total))
+            mix(s, v + (at_v[m] + (r + low) * step_v), step_v, frames, width, factor, target)

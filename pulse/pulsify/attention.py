@@ -1,0 +1,306 @@
+"""Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pulse.dim import Symbol
+from pulse.errors import Refusal
+from pulse.graph import Node, OutletId
+from pulse.facts import Shape, TypedFact
+from pulse.ops.attention import BandedAttention
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
+from pulse.ops.op import Op
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.source import Source
+from pulse.patch import Patch
+from pulse.pulsify.mask import Band, Mask, NoBand, Step
+from pulse.typed import TypedGraph, TypedModel
+
+AFFINE = ("add", "sub", "mul", "div", "where")
+REGROUPED = (Reshape, AddAxis, RemoveAxis)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A product of weights with values.
+
+    node     the MatMul
+    flipped  whether it is ``transpose(v) @ transpose(weights)``
+    cleaned  whether NaN weights are replaced by zeros before
+    """
+
+    node: int
+    flipped: bool
+    cleaned: bool
+
+
+@dataclass(frozen=True)
+class Attention:
+    """``softmax(scale * q @ k + bias) @ v``: the product of q and k, what stands before the softmax, the readers."""
+
+    softmax: int
+    product: int
+    steps: tuple[Step, ...]
+    scale: float
+    readers: tuple[Reader, ...]
+
+
+@dataclass
+class Attended:
+    """A model with its attentions of limited reach written as such.
+
+    refused  nodes by name that belong to an attention without limit: why, None where another one tells it
+    limited  whether some reach is limited by ``max_context`` only
+    """
+
+    model: TypedModel
+    refused: dict[str, Refusal | None] = field(default_factory=dict[str, "Refusal | None"])
+    limited: bool = False
+
+
+def attended(model: TypedModel, symbol: Symbol, max_context: int | None = None) -> Attended:
+    """Rewrite every attention over the stream whose reach is limited, or limited by ``max_context`` frames.
+
+    Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
+    positions and lengths alone; then a product with values. What the mask allows is found by running it.
+    """
+    result = Attended(model.copy())
+    graph = result.model.graph
+    still = _Still(graph)
+    for node_id in graph.order():
+        found = _attention(graph, graph.nodes[node_id], symbol, still)
+        if found is None:
+            continue
+        try:
+            band = _band(result.model, symbol, found, max_context)
+        except NoBand as why:
+            _refuse(result, symbol, found, still, why)
+            continue
+        result.limited |= band.limited
+        for reader in found.readers:
+            _rewrite(graph, found, reader, band)
+    result.model = result.model.copy()
+    return result
+
+
+class _Still:
+    """Which wires depend on lengths and constants alone."""
+
+    def __init__(self, graph: TypedGraph) -> None:
+        self.graph = graph
+        self._known: dict[int, bool] = {}
+
+    def __call__(self, outlet: OutletId) -> bool:
+        pending = [outlet.node]
+        while pending:
+            node = self.graph.nodes[pending[-1]]
+            waiting = [read.node for read in node.inputs if read.node not in self._known]
+            if waiting:
+                pending += waiting
+                continue
+            self._known[node.id] = not isinstance(node.op, Source) and all(
+                self._known[read.node] for read in node.inputs
+            )
+            pending.pop()
+        return self._known[outlet.node]
+
+
+def _attention(
+    graph: TypedGraph, node: Node[TypedFact, Op], symbol: Symbol, still: _Still
+) -> Attention | None:
+    if not isinstance(node.op, Softmax) or node.op.log or not node.outputs:
+        return None
+    fact = node.outputs[0].fact
+    axes = [fact.rank - 2, fact.rank - 1]
+    if node.op.axis != axes[1] or fact.symbolic_axes(symbol) != axes or still(OutletId(node.id)):
+        return None
+    traced = _traced(graph, node.inputs[0], still)
+    if traced is None:
+        return None
+    product, steps, scale = traced
+    q, k = (graph.fact(outlet) for outlet in graph.nodes[product].inputs)
+    scores = graph.fact(OutletId(product)).shape
+    if scores[-1] != scores[-2] or any(dim.symbols - {symbol} for dim in scores):
+        return None
+    if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
+        return None
+    readers = tuple(_readers(graph, OutletId(node.id), symbol, scores))
+    return Attention(node.id, product, steps, scale, readers) if readers else None
+
+
+def _traced(graph: TypedGraph, outlet: OutletId, still: _Still) -> tuple[int, tuple[Step, ...], float] | None:
+    """From the softmax up to the product: its node, the steps in the order of the scores, and their scale."""
+    steps: list[Step] = []
+    scale = 1.0
+    while True:
+        node = graph.node(outlet)
+        if isinstance(node.op, MatMul):
+            return node.id, tuple(reversed(steps)), scale
+        slots = [slot for slot, read in enumerate(node.inputs) if not still(read)]
+        if len(slots) != 1 or not _keeps_scores(graph, node, slots[0]):
+            return None
+        if isinstance(node.op, Elementwise):
+            factor = _factor(graph, node, slots[0])
+            if factor is None:
+                return None
+            scale *= factor
+        steps.append(Step(node.id, slots[0]))
+        outlet = node.inputs[slots[0]]
+
+
+def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
+    """Whether each score stays where it is, the last two axes being rows and columns."""
+    before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
+    if before.rank < 2 or after.rank < 2 or before.shape[-2:] != after.shape[-2:]:
+        return False
+    if isinstance(node.op, Cast):
+        return np.issubdtype(node.op.dtype, np.floating)
+    if isinstance(node.op, REGROUPED):
+        return True
+    kept = before.rank == after.rank and all(a == b for a, b in zip(before.shape, after.shape))
+    return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and kept
+
+
+def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
+    """By what an elementwise op multiplies its scores."""
+    assert isinstance(node.op, Elementwise)
+    kind = node.op.kind
+    if kind == "where":
+        return 1.0 if slot > 0 else None
+    if kind in ("add", "sub"):
+        return -1.0 if (kind, slot) == ("sub", 1) else 1.0
+    value = graph.fact(node.inputs[1 - slot]).value
+    if value is None or value.size != 1 or (kind == "div" and slot == 1):
+        return None
+    number = float(value.reshape(()).item())
+    if number == 0 or not np.isfinite(number):
+        return None
+    return number if kind == "mul" else 1 / number
+
+
+def _readers(
+    graph: TypedGraph,
+    weights: OutletId,
+    symbol: Symbol,
+    scores: Shape,
+    cleaned: bool = False,
+    flipped: bool = False,
+) -> Iterator[Reader]:
+    """The products of values and weights that lie as the scores did when they were made."""
+    same = graph.fact(weights).shape == scores
+    for inlet in graph.outlet(weights).successors:
+        node = graph.nodes[inlet.node]
+        outlet = OutletId(node.id)
+        if isinstance(node.op, MatMul):
+            values = graph.fact(node.inputs[1 - inlet.slot])
+            axis = -1 if flipped else -2
+            if (
+                inlet.slot == int(flipped)
+                and values.rank > 1
+                and symbol in values.shape[axis].symbols
+                and same
+            ):
+                yield Reader(node.id, flipped, cleaned)
+        elif isinstance(node.op, Cast) and node.op.dtype == graph.fact(weights).dtype:
+            yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
+        elif isinstance(node.op, Transpose) and not flipped:
+            rank = len(node.op.perm)
+            if node.op.perm == (*range(rank - 2), rank - 1, rank - 2):
+                yield from _readers(graph, outlet, symbol, scores, cleaned, True)
+        elif isinstance(node.op, REGROUPED) and not flipped:
+            before, after = graph.fact(weights).shape, graph.fact(outlet).shape
+            if len(after) > 1 and before[-2:] == after[-2:]:
+                yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
+        elif inlet.slot == 2 and _cleans(graph, node, weights):
+            yield from _readers(graph, outlet, symbol, scores, True, flipped)
+
+
+def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> bool:
+    """Whether it is ``where(isnan(weights), 0, weights)``."""
+    if not isinstance(node.op, Elementwise) or node.op.kind != "where":
+        return False
+    test, zero = graph.node(node.inputs[0]), graph.fact(node.inputs[1]).value
+    return (
+        isinstance(test.op, Elementwise)
+        and test.op.kind == "isnan"
+        and test.inputs == [weights]
+        and zero is not None
+        and not zero.any()
+    )
+
+
+def _band(model: TypedModel, symbol: Symbol, found: Attention, max_context: int | None) -> Band:
+    product = OutletId(found.product)
+    return Mask(model.graph, symbol, model.scope.assumptions, product, found.steps, max_context).band()
+
+
+def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) -> None:
+    product, old = graph.nodes[found.product], OutletId(reader.node)
+    name = graph.label(old)
+    op = BandedAttention(
+        found.scale, _lead(graph, found, band.bias), band.back, 0.0 if reader.cleaned else np.nan
+    )
+    patch = Patch(graph)
+    q = patch.tap(product.inputs[0])
+    k = _turned(graph, patch, product.inputs[1], f"{name}.k")
+    values = graph.nodes[reader.node].inputs[0 if reader.flipped else 1]
+    if not reader.flipped:
+        patch.shunt(old, patch.wire(name, op, [q, k, patch.tap(values)])[0])
+    else:
+        v = _turned(graph, patch, values, f"{name}.v")
+        y = patch.wire(f"{name}.rows", op, [q, k, v])[0]
+        patch.shunt(old, patch.wire(name, Transpose(_last_two(patch.graph.fact(y).rank)), [y])[0])
+    patch.apply()
+
+
+def _turned(graph: TypedGraph, patch: Patch, outlet: OutletId, name: str) -> OutletId:
+    """A wire with its last two axes exchanged, without a transpose where one is undone."""
+    node = graph.node(outlet)
+    perm = _last_two(graph.fact(outlet).rank)
+    if isinstance(node.op, Transpose):
+        outlet, perm = node.inputs[0], tuple(node.op.perm[axis] for axis in perm)
+    inside = patch.tap(outlet)
+    return inside if perm == tuple(range(len(perm))) else patch.wire(name, Transpose(perm), [inside])[0]
+
+
+def _last_two(rank: int) -> tuple[int, ...]:
+    return (*range(rank - 2), rank - 1, rank - 2)
+
+
+def _lead(graph: TypedGraph, found: Attention, bias: np.ndarray) -> np.ndarray:
+    """The table for the batch axes of the scores; without them where all have the same."""
+    flat = bias.reshape(-1, *bias.shape[-2:])
+    if (flat == flat[:1]).all():
+        return flat[0]
+    lead = [int(dim) for dim in graph.fact(OutletId(found.product)).shape[:-2]]
+    return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
+
+
+def _refuse(result: Attended, symbol: Symbol, found: Attention, still: _Still, why: NoBand) -> None:
+    """One refusal for all nodes that an attention without limit is made of."""
+    graph = result.model.graph
+    product = graph.nodes[found.product]
+    axis = graph.fact(product.inputs[0]).rank - 2
+    softmax = graph.nodes[found.softmax].name
+    refusal = Refusal(product.name, "attention", axis, "whole", f"(softmax {softmax}) {why.reason}", why.help)
+    seen: set[int] = set()
+    pending = [found.softmax]
+    while pending:
+        node = graph.nodes[pending.pop()]
+        if node.id in seen or node.id == found.product:
+            continue
+        seen.add(node.id)
+        if any(len(outlet.fact.symbolic_axes(symbol)) > 1 for outlet in node.outputs):
+            result.refused.setdefault(node.name)
+        pending += [
+            read.node for read in node.inputs if node.id == found.softmax or still(read) or _step(found, read)
+        ]
+    result.refused[product.name] = refusal
+
+
+def _step(found: Attention, read: OutletId) -> bool:
+    return read.node in {step.node for step in found.steps}

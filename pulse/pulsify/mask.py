@@ -1,0 +1,277 @@
+"""What a mask adds to attention scores, found by running the part of a graph that makes it at a few lengths."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.attention import BandedAttention
+from pulse.ops.elementwise import Elementwise
+from pulse.pulsify.limit import fits, longest
+from pulse.typed import TypedGraph
+
+MASKED = -1e4
+"""A number from here down, added to a score or put in its place, counts as masked.
+
+The exponential of such a score is exactly 0 beside any score that is not masked.
+"""
+LARGEST = 1 << 24
+"""The most numbers of a mask that is run to look at it."""
+SIZES = (64, 512)
+"""Frames at which masks are looked at first."""
+
+LIMIT_REACH = "limit its reach (a window, or chunks)"
+
+
+class NoBand(Exception):
+    """Why an attention has no limited reach, and what would help; becomes a refusal."""
+
+    def __init__(self, reason: str, help: str = LIMIT_REACH) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.help = help
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node between the product of queries and keys and the softmax, and where it reads the scores."""
+
+    node: int
+    slot: int
+
+
+@dataclass(frozen=True)
+class Band:
+    """The bias of each pair of frames, as ``BandedAttention`` has it.
+
+    blind    whether some frame sees nothing
+    finite   whether a masked score is a number, so that a frame that sees nothing sees all
+    limited  whether it holds only up to the longest stream that was asked for
+    """
+
+    bias: Array
+    back: int
+    blind: bool
+    finite: bool
+    limited: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The bias at one length, [A..., N, N], and whether a masked score is a finite number."""
+
+    bias: Array
+    finite: bool
+    tolerance: float = 0.0
+
+    @property
+    def frames(self) -> int:
+        """N."""
+        return self.bias.shape[-1]
+
+    @property
+    def blind(self) -> bool:
+        """Whether some frame sees nothing."""
+        return bool((self.bias == -np.inf).all(axis=-1).any())
+
+    def reach(self) -> tuple[int, int]:
+        """How far any frame sees back and ahead."""
+        seen = (self.bias > -np.inf).any(axis=tuple(range(self.bias.ndim - 2)))
+        rows, columns = np.nonzero(seen)
+        if not rows.size:
+            raise NoBand("it masks every frame")
+        return int((rows - columns).max()), int((columns - rows).max())
+
+    def agrees(self, other: Array) -> bool:
+        """Whether another bias is the same."""
+        if self.tolerance == 0:
+            return np.array_equal(self.bias, other) or bool(np.allclose(self.bias, other, 1e-6, 1e-6))
+        return bool(np.allclose(self.bias, other, 1e-6, self.tolerance))
+
+    def period(self) -> int | None:
+        """The fewest frames by which rows and columns may move together; None where there is no such number."""
+        x = self.bias
+        for c in range(1, self.frames // 3 + 1):
+            last = replace(self, bias=x[..., -1, c:])
+            if last.agrees(x[..., -1 - c, :-c]) and replace(self, bias=x[..., c:, c:]).agrees(
+                x[..., :-c, :-c]
+            ):
+                return c
+        return None
+
+    def relative(self) -> "Sample":
+        """Each row less its largest number, which a softmax does not see."""
+        top = self.bias.max(axis=-1, keepdims=True)
+        known = self.bias[self.bias > -np.inf]
+        size = float(np.abs(known).max()) if known.size else 0.0
+        moved = self.bias - np.where(top > -np.inf, top, 0)
+        return Sample(moved, self.finite, 4 * size * float(np.finfo(np.float32).eps))
+
+    def table(self, period: int, back: int, ahead: int) -> Array:
+        """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it."""
+        shape = (*self.bias.shape[:-2], period, back + 1 + ahead)
+        table = np.full(shape, -np.inf, self.bias.dtype)
+        filled = np.zeros(shape[-2:], np.bool_)
+        for i in range(self.frames):
+            first, last = max(0, i - back), min(self.frames, i + ahead + 1)
+            places = np.arange(first, last) - i + back
+            new = ~filled[i % period, places]
+            if new.any():
+                table[..., i % period, places[new]] = self.bias[..., i, first:last][..., new]
+                filled[i % period, places] = True
+            if filled.all():
+                break
+        return table
+
+
+@dataclass(eq=False)
+class Mask:
+    """The way of the scores from their product to the softmax.
+
+    context  the longest stream that is asked for, in frames of the symbol
+    """
+
+    graph: TypedGraph
+    symbol: Symbol
+    assumptions: Sequence[TDim]
+    product: OutletId
+    steps: Sequence[Step]
+    context: int | None
+    _samples: dict[int, Sample] = field(default_factory=dict[int, Sample])
+
+    @property
+    def rows(self) -> TDim:
+        """Frames of queries, and of keys."""
+        return self.graph.fact(self.product).shape[-1]
+
+    def band(self) -> Band:
+        """The band that holds all that is not masked. Raises NoBand."""
+        limit = longest(self.symbol, self.assumptions)
+        most = None if limit is None else self.rows.eval({self.symbol: limit})
+        lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
+        largest = math.isqrt(LARGEST // max(1, lead))
+        largest = largest if most is None else min(largest, most)
+        for frames in (*SIZES, largest):
+            if frames <= largest:
+                found = self._limited(self.sample(frames), largest)
+                if found is not None:
+                    return found
+        return self._causal(self.sample(largest), limit, largest)
+
+    def _limited(self, sample: Sample, largest: int) -> Band | None:
+        back, ahead = sample.reach()
+        if back + ahead + 2 > sample.frames:
+            return None
+        for form in (sample, sample.relative()):
+            period = form.period()
+            if period is not None and back + ahead + 2 * period <= sample.frames:
+                op = BandedAttention(1.0, form.table(period, back, ahead), back)
+                wider = min(max(2 * sample.frames + 37, 777), largest)
+                other = self.sample(wider if wider > sample.frames else sample.frames * 2 // 3)
+                if self._holds(op, other, form is not sample):
+                    return self._found(op)
+        return None
+
+    def _causal(self, sample: Sample, limit: int | None, largest: int) -> Band:
+        """All frames before, up to the longest stream that there can be."""
+        _, ahead = sample.reach()
+        if 2 * ahead >= sample.frames:
+            raise NoBand("every frame meets frames up to the end of the stream")
+        lengths = [length for length in (limit, self.context) if length is not None]
+        if not lengths:
+            raise NoBand(
+                "every frame meets all frames before it", f"{LIMIT_REACH}, or give pulsify(max_context=N)"
+            )
+        frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
+        if frames > largest:
+            raise NoBand(f"a reach of {frames} frames is too long; {largest} are possible")
+        sample = self.sample(min(largest, max(frames + ahead, SIZES[0])))
+        for form in (sample, sample.relative()):
+            period = form.period()
+            if period is not None:
+                op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
+                if self._holds(op, self.sample(frames), form is not sample):
+                    return replace(self._found(op), limited=min(lengths) == self.context)
+        raise NoBand("its bias follows no pattern that repeats")
+
+    def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
+        """Whether the mask of another length is the same band."""
+        expected = Sample(op.full_bias(other.frames), False)
+        if not relative:
+            return other.agrees(expected.bias)
+        return other.relative().agrees(expected.relative().bias)
+
+    def _found(self, op: BandedAttention) -> Band:
+        """The band, if no frame sees all because it should see nothing. Raises NoBand."""
+        samples = self._samples.values()
+        blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)
+        if blind and finite:
+            raise NoBand(
+                "a frame that sees nothing sees all, where masked scores are finite", "mask with -inf"
+            )
+        return Band(op.bias, op.back, blind, finite)
+
+    def sample(self, frames: int) -> Sample:
+        """The bias at the first length of at least so many frames. Raises NoBand where the mask has no such form."""
+        if frames not in self._samples:
+            self._samples[frames] = self._run(self._length(frames))
+        return self._samples[frames]
+
+    def _length(self, frames: int) -> int:
+        low, high = 0, 1
+        while self.rows.eval({self.symbol: high}) < frames:
+            high *= 2
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (
+                (low, middle) if self.rows.eval({self.symbol: middle}) >= frames else (middle + 1, high)
+            )
+        allowed = (low + more for more in range(64) if fits(low + more, self.symbol, self.assumptions))
+        length = next(allowed, None)
+        if length is None:
+            raise NoBand("no length of the stream suits its mask")
+        return length
+
+    def _run(self, length: int) -> Sample:
+        env = {self.symbol: length}
+        fact = self.graph.fact(self.product)
+        frames = self.rows.eval(env)
+        regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
+        lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
+        x = np.zeros((*lead, frames, frames), fact.dtype)
+        known: dict[OutletId, Array] = {}
+        finite = False
+        for step in self.steps:
+            node = self.graph.nodes[step.node]
+            inputs = [
+                x if slot == step.slot else self._value(outlet, env, known)
+                for slot, outlet in enumerate(node.inputs)
+            ]
+            (y,) = node.op.eval(inputs, env)
+            if isinstance(node.op, Elementwise) and node.op.kind == "where":
+                _check_replaced(inputs, step.slot)
+            if np.isnan(y).any() or (y == np.inf).any():
+                raise NoBand(f"{node.name} makes NaN or infinite scores")
+            masked = y <= MASKED
+            finite |= bool((masked & (y > -np.inf)).any())
+            x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
+        return Sample(x, finite)
+
+    def _value(self, outlet: OutletId, env: dict[Symbol, int], known: dict[OutletId, Array]) -> Array:
+        if outlet not in known:
+            node = self.graph.node(outlet)
+            results = node.op.eval([self._value(read, env, known) for read in node.inputs], env)
+            known.update({OutletId(outlet.node, slot): result for slot, result in enumerate(results)})
+        return known[outlet]
+
+
+def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
+    """That ``where`` puts nothing but masked numbers in the place of scores. Raises NoBand."""
+    condition, other = inputs[0], inputs[3 - slot]
+    replaced = ~condition if slot == 1 else condition
+    if bool((replaced & ~(other <= MASKED)).any()):
+        raise NoBand(f"it puts numbers above {MASKED:g} in the place of scores")

@@ -1,0 +1,65 @@
+"""GTCRN, a published speech enhancer: the offline file, streamed, equals itself and its author's streaming twin."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.whole import run_whole
+from pulse.pulsify.model import PulsedModel
+from tests.shared import shared
+
+FRAMES = 45
+CLOSE = 1e-5
+
+
+def session(name: str) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(shared("models") / name), options)
+
+
+@cache
+def sound() -> np.ndarray:
+    """A random spectrogram of speech-like levels."""
+    rng = np.random.default_rng(7)
+    return (rng.standard_normal((1, 257, FRAMES, 2)) * rng.uniform(0, 3, (1, 257, FRAMES, 1))).astype(
+        np.float32
+    )
+
+
+@cache
+def pulsed(frames: int) -> PulsedModel:
+    return pulse.load(shared("models") / "gtcrn_offline.onnx").analyse().declutter().pulsify(pulse=frames)
+
+
+def streamed(frames: int, backend: str) -> np.ndarray:
+    return run_whole(compile_model(pulsed(frames), backend).spawn(), {"mix": sound()}, np.nan)[0]["enh"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("frames", [1, 4])
+def test_streamed_equals_offline(frames: int, backend: str) -> None:
+    (wanted,) = session("gtcrn_offline.onnx").run(None, {"mix": sound()})
+    assert pulsed(frames).outputs[0].delay == 0
+    got = streamed(frames, backend)
+    assert got.shape == wanted.shape
+    np.testing.assert_allclose(got, wanted, rtol=0, atol=CLOSE)
+
+
+def test_streamed_equals_the_authors_streaming_twin() -> None:
+    twin = session("gtcrn_stream.onnx")
+    caches = {
+        entry.name: np.zeros(entry.shape, np.float32) for entry in twin.get_inputs() if entry.name != "mix"
+    }
+    frames: list[np.ndarray] = []
+    for frame in range(FRAMES):
+        enhanced, *after = twin.run(None, {"mix": sound()[:, :, frame : frame + 1], **caches})
+        caches = dict(zip(caches, after, strict=True))
+        frames.append(enhanced)
+    np.testing.assert_allclose(streamed(1, "numba"), np.concatenate(frames, 2), rtol=0, atol=CLOSE)

@@ -1,0 +1,319 @@
+"""Attention as exporters write it: heads, scales, masks made from positions, and the Attention node."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto
+
+from tests.pulse.cases.build import Case, Feeds, floats, model, node, rng
+
+WIDTH, HEADS = 8, 2
+
+
+class Graph:
+    """Nodes under construction; every method gives the name of a wire. The input is x [1, T, 8]."""
+
+    def __init__(self, frames_axis: int = 1) -> None:
+        self.nodes: list[NodeProto] = []
+        self.constants: dict[str, Any] = {}
+        self.frames_axis = frames_axis
+        self._frames = ""
+
+    def add(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        name = name or f"{op.lower()}{len(self.nodes)}"
+        self.nodes.append(node(op, " ".join(inputs), name, **attributes))
+        return name
+
+    def constant(self, value: Any, dtype: type = np.float32) -> str:
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.asarray(value, dtype)
+        return name
+
+    def integers(self, *values: int) -> str:
+        return self.constant(values, np.int64)
+
+    def number(self, value: int) -> str:
+        return self.constant(value, np.int64)
+
+    def weights(self, *shape: int) -> str:
+        return self.constant(floats((len(self.constants), shape), *shape) * shape[-2] ** -0.5)
+
+    def frames(self) -> str:
+        """How many frames x has."""
+        if not self._frames:
+            self._frames = self.add("Gather", self.add("Shape", "x"), self.number(self.frames_axis))
+        return self._frames
+
+    def square(self) -> str:
+        """The shape T, T."""
+        frames = self.add("Unsqueeze", self.frames(), self.integers(0))
+        return self.add("Concat", frames, frames, axis=0)
+
+    def positions(self) -> tuple[str, str]:
+        """0, 1 … as a column and as a row."""
+        steps = self.add("Range", self.number(0), self.frames(), self.number(1))
+        return self.add("Unsqueeze", steps, self.integers(1)), self.add("Unsqueeze", steps, self.integers(0))
+
+    def behind(self) -> str:
+        """How many frames column j is behind row i."""
+        return self.add("Sub", *self.positions())
+
+    def between(self, x: str, low: int, high: int) -> str:
+        lower = self.add("GreaterOrEqual", x, self.number(low))
+        return self.add("And", lower, self.add("LessOrEqual", x, self.number(high)))
+
+    def linear(self, x: str, out: int = WIDTH) -> str:
+        return self.add("MatMul", x, self.weights(WIDTH, out))
+
+    def model(self, feeds: Feeds, opset: int = 17, outputs: str = "y", streams: bool = True) -> ModelProto:
+        stream = {name: self.frames_axis for name in feeds} if streams else None
+        return model(self.nodes, feeds, self.constants, opset, stream, outputs)
+
+
+Mask = Callable[[Graph, str], str]
+
+
+def added(g: Graph, scores: str, seen: str, low: float = -np.inf) -> str:
+    """Where(seen, 0, low), added."""
+    return g.add("Add", scores, g.add("Where", seen, g.constant(0.0), g.constant(low)))
+
+
+def window(back: int, ahead: int, low: float = -np.inf) -> Mask:
+    return lambda g, scores: added(g, scores, g.between(g.behind(), -ahead, back), low)
+
+
+def trilu(back: int) -> Mask:
+    """Two triangles of ones."""
+
+    def mask(g: Graph, scores: str) -> str:
+        ones = g.add("ConstantOfShape", g.square())
+        ones = g.add("Add", ones, g.constant(1.0))
+        lower = g.add("Trilu", ones, upper=0)
+        band = g.add("Trilu", lower, g.number(-back), upper=1)
+        return g.add("Where", g.add("Equal", band, g.constant(0.0)), g.constant(-np.inf), scores)
+
+    return mask
+
+
+def filled(back: int, ahead: int) -> Mask:
+    """``masked_fill`` with a large negative number, before the scale."""
+
+    def mask(g: Graph, scores: str) -> str:
+        hidden = g.add("Not", g.between(g.behind(), -ahead, back))
+        chosen = g.add("Where", hidden, g.constant(-1e9), scores)
+        return g.add("Div", chosen, g.constant(1.5))
+
+    return mask
+
+
+def inverted(back: int, ahead: int) -> Mask:
+    """``(1 - mask) * -10000``."""
+
+    def mask(g: Graph, scores: str) -> str:
+        seen = g.add("Cast", g.between(g.behind(), -ahead, back), to=1)
+        hidden = g.add("Mul", g.add("Sub", g.constant(1.0), seen), g.constant(-10000.0))
+        return g.add("Add", scores, g.add("Unsqueeze", hidden, g.integers(0, 1)))
+
+    return mask
+
+
+def chunks(size: int, left: int) -> Mask:
+    """Each frame sees its chunk and some chunks before it."""
+
+    def mask(g: Graph, scores: str) -> str:
+        rows, columns = (g.add("Div", steps, g.number(size)) for steps in g.positions())
+        seen = g.between(g.add("Sub", rows, columns), 0, left)
+        return g.add("Where", seen, scores, g.constant(-np.inf))
+
+    return mask
+
+
+def slopes(back: int, ahead: int) -> Mask:
+    """A penalty for distance, one for each head."""
+
+    def mask(g: Graph, scores: str) -> str:
+        distance = g.add("Cast", g.add("Abs", g.behind()), to=1)
+        bias = g.add("Mul", distance, g.constant([[[-0.5]], [[-0.125]]]))
+        return added(g, g.add("Add", scores, bias), g.between(g.behind(), -ahead, back))
+
+    return mask
+
+
+def column_slopes(back: int) -> Mask:
+    """A penalty that grows with the column alone, which a softmax cannot tell from one for distance."""
+
+    def mask(g: Graph, scores: str) -> str:
+        _, columns = g.positions()
+        bias = g.add("Mul", g.add("Cast", columns, to=1), g.constant([[[0.5]], [[0.25]]]))
+        return added(g, g.add("Add", scores, bias), g.between(g.behind(), 0, back))
+
+    return mask
+
+
+def looked_up(reach: int) -> Mask:
+    """A learnt number for each distance, clipped."""
+
+    def mask(g: Graph, scores: str) -> str:
+        behind = g.behind()
+        clipped = g.add("Min", g.add("Max", behind, g.number(-2)), g.number(2))
+        table = g.constant([0.5, -1.0, 0.25, 2.0, -0.75])
+        bias = g.add("Gather", table, g.add("Add", clipped, g.number(2)))
+        return added(g, g.add("Add", scores, bias), g.between(behind, -reach, reach))
+
+    return mask
+
+
+def buffer(size: int, back: int, ahead: int) -> Mask:
+    """A stored mask, sliced to the length."""
+
+    def mask(g: Graph, scores: str) -> str:
+        behind = np.arange(size)[:, None] - np.arange(size)
+        table = g.constant(np.where((behind >= -ahead) & (behind <= back), 0, -np.inf)[None, None])
+        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+        for axis in (2, 3):
+            table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
+        return g.add("Add", scores, table)
+
+    return mask
+
+
+def causal(g: Graph, scores: str) -> str:
+    """Every frame before."""
+    ones = g.add("Expand", g.constant(True, np.bool_), g.square())
+    return added(g, scores, g.add("Cast", g.add("Trilu", g.add("Cast", ones, to=1), upper=0), to=9))
+
+
+def full(g: Graph, scores: str) -> str:
+    """No mask at all."""
+    return scores
+
+
+MASKS: dict[str, tuple[Mask, int, int, int]] = {
+    "trilu": (trilu(5), 5, 0, 1),
+    "window": (window(4, 3), 4, 3, 1),
+    "own": (window(0, 0), 0, 0, 1),
+    "ahead": (window(1, 6), 1, 6, 1),
+    "finite": (window(3, 2, -3.4e38), 3, 2, 1),
+    "filled": (filled(2, 2), 2, 2, 1),
+    "inverted": (inverted(6, 1), 6, 1, 1),
+    "chunk": (chunks(4, 0), 3, 3, 4),
+    "chunks": (chunks(3, 2), 8, 2, 3),
+    "slopes": (slopes(7, 2), 7, 2, 1),
+    "columns": (column_slopes(5), 5, 0, 1),
+    "lookup": (looked_up(4), 4, 4, 1),
+    "buffer": (buffer(90, 6, 2), 6, 2, 1),
+}
+"""Masks, and how far back and ahead a frame sees, and after how many frames the mask repeats."""
+
+
+def heads(g: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> str:
+    """Scaled dot products of two heads; q, k, v and the result are [1, T, 8]."""
+    inner = WIDTH // HEADS
+    parts = [g.add("Reshape", x, g.integers(1, -1, HEADS, inner)) for x in (q, k, v)]
+    turned = [g.add("Transpose", x, perm=perm) for x, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))]
+    scores = g.add("MatMul", turned[0], turned[1], name=f"scores{len(g.nodes)}")
+    scores = g.add("Mul", scores, g.constant(inner**-0.5))
+    weights = g.add("Softmax", mask(g, scores), axis=-1)
+    if clean:
+        weights = g.add("Where", g.add("IsNaN", weights), g.constant(0.0), weights)
+    mixed = g.add("Transpose", g.add("MatMul", weights, turned[2]), perm=[0, 2, 1, 3])
+    return g.add("Reshape", mixed, g.integers(1, -1, WIDTH))
+
+
+def self_attention(mask: Mask, clean: bool = False) -> Graph:
+    """Projections of x, two heads, a projection."""
+    g = Graph()
+    q, k, v = (g.linear("x") for _ in range(3))
+    g.add("MatMul", heads(g, q, k, v, mask, clean), g.weights(WIDTH, WIDTH), name="y")
+    return g
+
+
+def flat_heads(mask: Mask) -> Graph:
+    """Heads as a batch [H, T, d]; the mask is added in [1, H, T, T]."""
+    g = Graph()
+    inner = WIDTH // HEADS
+    parts = [g.add("Reshape", g.linear("x"), g.integers(-1, HEADS, inner)) for _ in range(3)]
+    q, k, v = (g.add("Transpose", x, perm=[1, 0, 2]) for x in parts)
+    scores = g.add("MatMul", q, g.add("Transpose", k, perm=[0, 2, 1]))
+    wide = mask(g, g.add("Unsqueeze", scores, g.integers(0)))
+    weights = g.add("Softmax", g.add("Squeeze", wide, g.integers(0)), axis=-1)
+    mixed = g.add("Transpose", g.add("MatMul", weights, v), perm=[1, 0, 2])
+    g.add("Reshape", mixed, g.integers(1, -1, WIDTH), name="y")
+    return g
+
+
+def convolved(mask: Mask) -> Graph:
+    """x [1, 8, T]; queries at 0, keys with a causal convolution, values that look two frames ahead."""
+    g = Graph(frames_axis=2)
+
+    def conv(kernel: int, pads: list[int]) -> str:
+        w = g.constant(floats((kernel, pads), WIDTH, WIDTH, kernel) * (WIDTH * kernel) ** -0.5)
+        return g.add("Conv", "x", w, kernel_shape=[kernel], pads=pads)
+
+    q, k, v = conv(1, [0, 0]), conv(3, [2, 0]), conv(5, [2, 2])
+    scores = g.add("MatMul", g.add("Transpose", q, perm=[0, 2, 1]), k)
+    weights = g.add("Softmax", mask(g, scores), axis=2)
+    g.add("MatMul", v, g.add("Transpose", weights, perm=[0, 2, 1]), name="y")
+    return g
+
+
+def block(mask: Mask, layers: int = 2) -> Graph:
+    """Pre-norm transformer layers."""
+    g = Graph()
+    x = "x"
+    for number in range(layers):
+        scale = [g.constant(1 + 0.1 * floats((number, n), WIDTH)) for n in range(4)]
+        h = g.add("LayerNormalization", x, *scale[:2], axis=-1)
+        h = heads(g, *(g.linear(h) for _ in range(3)), mask)
+        x = g.add("Add", x, g.linear(h))
+        h = g.add("LayerNormalization", x, *scale[2:], axis=-1)
+        h = g.add("Relu", g.linear(h))
+        last = number == layers - 1
+        x = g.add("Add", x, g.linear(h), name="y" if last else "")
+    return g
+
+
+def onnx_attention(name: str = "Attention", mask: str = "", flat: bool = True, **attributes: Any) -> Graph:
+    """The Attention node; ``mask`` is a wire, or made by the caller."""
+    g = Graph(frames_axis=1 if flat else 2)
+    inputs = ["x", "k", "v", *([mask] if mask else [])]
+    g.add(name, *inputs, name="y", **attributes)
+    return g
+
+
+def attention() -> Iterator[Case]:
+    """Every mask at a fixed size and over T, and the ways of heads."""
+    for name, (mask, *_) in MASKS.items():
+        for streams in (False, True):
+            feeds = {"x": floats(name, 1, 17, WIDTH)}
+            yield f"attention_{name}_{streams}", self_attention(mask).model(feeds, streams=streams), feeds
+    feeds = {"x": floats("shapes", 1, 17, WIDTH)}
+    for name, build in (("flat", flat_heads), ("block", block)):
+        yield f"attention_{name}", build(window(3, 1)).model(feeds), feeds
+    turned = {"x": floats("turned", 1, WIDTH, 17)}
+    yield "attention_convolved", convolved(window(3, 1)).model(turned), turned
+
+
+def node_attention() -> Iterator[Case]:
+    """The Attention node: three and four axes, shared keys, masks."""
+    own = {"q_num_heads": 2, "kv_num_heads": 2}
+    for streams in (False, True):
+        feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
+        yield f"Attention_{streams}", onnx_attention(**own).model(feeds, 23, streams=streams), feeds
+        made = onnx_attention(**own, is_causal=1, scale=0.3)
+        yield f"Attention_causal_{streams}", made.model(feeds, 23, streams=streams), feeds
+        four = {name: floats(name, 1, 2, 9, 4) for name in "xkv"}
+        yield f"Attention_4_{streams}", onnx_attention(flat=False).model(four, 23, streams=streams), four
+        shared = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
+        made = onnx_attention(flat=False, is_causal=1)
+        yield f"Attention_shared_{streams}", made.model(shared, 23, streams=streams), shared
+    for dtype in (np.bool_, np.float32):
+        g = onnx_attention(mask="m", **own)
+        kept = rng("mask").random((9, 9)) < 0.6
+        g.constants["m"] = (kept | np.eye(9, dtype=np.bool_)).astype(dtype)
+        feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
+        yield f"Attention_mask_{np.dtype(dtype)}", g.model(feeds, 23, streams=False), feeds
+
+
+ALL = (attention, node_attention)

@@ -1,0 +1,75 @@
+"""Lookups by evenly spaced indices are slices, and stream."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.ops.gather import Gather
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.test_cases import reference
+from tests.pulse.ops.test_recurrent import prove
+
+
+def unfold(starts: list[list[int]], stride: int, last: int) -> list:
+    """Indices ``starts + j*stride`` while j*stride is less than T - last, as exporters of unfold write them."""
+    return [
+        node("Shape", "x", "dims"),
+        node("Gather", "dims two", "length"),
+        node("Sub", "length last", "limit"),
+        node("Range", "zero limit stride", "range"),
+        node("Unsqueeze", "range zeros", "row"),
+        node("Add", "row starts", "indices"),
+        node("Gather", "x indices", "y", axis=2),
+    ], {
+        "two": np.int64(2),
+        "zero": np.int64(0),
+        "zeros": np.array([0], np.int64),
+        "stride": np.int64(stride),
+        "last": np.int64(last),
+        "starts": np.array(starts, np.int64),
+    }
+
+
+@pytest.mark.parametrize(
+    ("starts", "stride", "last", "pulse_frames", "delay"),
+    [
+        ([[0]], 1, 0, 1, 0),
+        ([[0], [1], [2]], 1, 2, 2, 2),
+        ([[1], [0], [4]], 1, 4, 3, 4),
+        ([[0], [2]], 2, 2, 4, 1),
+    ],
+)
+def test_unfold_over_the_stream(
+    starts: list[list[int]], stride: int, last: int, pulse_frames: int, delay: int
+) -> None:
+    nodes, constants = unfold(starts, stride, last)
+    for length in (last + 1, 9, 20):
+        feeds = {"x": floats("x", 1, 3, length, 4)}
+        typed = prove(model(nodes, feeds, constants, 17, {"x": 2}), feeds, pulse_frames, delay)
+        assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes if item.outputs)
+
+
+def test_indices_that_may_leave_the_tensor_are_looked_up() -> None:
+    nodes, constants = unfold([[0], [3]], 1, 2)
+    feeds = {"x": floats("x", 1, 3, 9, 4)}
+    typed = pulse.load(model(nodes, feeds, constants, 17, {"x": 2})).analyse()
+    assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)
+
+
+def test_spaced_by_a_factor() -> None:
+    """Two indices for each frame pair: ``2*j`` and ``2*j + 1``."""
+    nodes = [
+        node("Shape", "x", "dims"),
+        node("Gather", "dims two", "length"),
+        node("Div", "length two", "half"),
+        node("Range", "zero half one", "range"),
+        node("Mul", "range two", "even"),
+        node("Gather", "x even", "y", axis=2),
+    ]
+    constants = {"two": np.int64(2), "zero": np.int64(0), "one": np.int64(1)}
+    for length in (4, 7):
+        feeds = {"x": floats("x", 1, 3, length, 4)}
+        proto = model(nodes, feeds, constants, 17, {"x": 2})
+        got = pulse.load(proto).analyse().run(feeds)["y"]
+        np.testing.assert_array_equal(got, reference(proto, feeds)[0])
+        prove(proto, feeds, 2)

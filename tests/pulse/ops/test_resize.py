@@ -1,0 +1,115 @@
+"""Resizing over time: exact at every ratio, with the delay that looking ahead costs, or refused."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import PulsifyError
+from pulse.facts import TypedFact
+from pulse.graph import Graph
+from pulse.ops.relation import Window
+from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Polyphase, Rounding, Sampling
+from pulse.ops.source import Source
+from pulse.pulsify.verify import verify
+from pulse.typed import TypedGraph, TypedModel, wire
+
+STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
+
+
+def resized(ratio: Fraction | None, sampling: Sampling, length: str | None = None) -> TypedModel:
+    """From x [T, 2] to another number of frames."""
+    scope = SymbolScope()
+    frames = TDim.of(scope.symbol("T"))
+    scope.assume("T >= 0")
+    graph: TypedGraph = Graph()
+    fact = TypedFact(np.dtype(np.float32), (frames, TDim.of(2)))
+    graph.inputs = graph.add("x", Source(fact), (), [fact])
+    if length is not None:
+        goal = scope.parse(length)
+    else:
+        assert ratio is not None
+        goal = frames * ratio.numerator // ratio.denominator
+    graph.set_outputs(wire(graph, "y", Interpolate(0, goal, ratio, sampling), graph.inputs), ["y"])
+    return TypedModel(graph, scope)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 7),
+    st.integers(1, 7),
+    st.sampled_from(STEADY),
+    st.sampled_from([None, *ROUNDING]),
+    st.integers(1, 3),
+)
+def test_streams_exactly(
+    p: int, q: int, coordinates: Coordinates, rounding: Rounding | None, times: int
+) -> None:
+    ratio = Fraction(p, q)
+    model = resized(ratio, Sampling(coordinates, rounding))
+    report = verify(model, pulse=ratio.denominator * times)
+    assert report.equal, report.divergence
+    assert len(report.lengths) >= 3
+
+
+@pytest.mark.parametrize(
+    ("ratio", "coordinates", "rounding", "delay"),
+    [
+        (Fraction(2), "asymmetric", "floor", 0),
+        (Fraction(2), "half_pixel", "round_prefer_floor", 0),
+        (Fraction(1, 2), "asymmetric", "floor", 0),
+        (Fraction(1, 2), "half_pixel", None, 0),
+        (Fraction(3, 2), "asymmetric", "floor", 0),
+        (Fraction(2, 3), "half_pixel", None, 0),
+        (Fraction(160, 441), "half_pixel", None, 0),
+        (Fraction(2), "asymmetric", None, 2),
+        (Fraction(2), "half_pixel", None, 3),
+        (Fraction(3), "half_pixel", None, 4),
+    ],
+)
+def test_delay(ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int) -> None:
+    pulsed = resized(ratio, Sampling(coordinates, rounding)).pulsify()
+    assert pulsed.pulse == ratio.denominator
+    assert pulsed.outputs[0].delay == delay
+    assert pulsed.outputs[0].rate == ratio
+
+
+def test_a_window_reads_no_frame_of_weight_zero() -> None:
+    """Frames beyond the end may be anything: what is not needed is not read."""
+    for ratio in (Fraction(2), Fraction(3, 2), Fraction(4, 3)):
+        model = resized(ratio, Sampling("asymmetric", None))
+        relation = model.graph.nodes[-1].op.relation([model.graph.fact(model.graph.inputs[0])], [0])
+        assert isinstance(relation, Window)
+        assert isinstance(relation.op, Polyphase)
+        assert all(weight != 0 for taps in relation.op.taps for _, weight in taps)
+        assert len(relation.op.taps) == ratio.numerator == relation.up
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        (resized(Fraction(2), Sampling("align_corners", None)), "with align_corners the place"),
+        (resized(Fraction(3, 2), Sampling("half_pixel_symmetric", None)), "with half_pixel_symmetric"),
+        (resized(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
+        (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "no ratio of small numbers"),
+    ],
+)
+def test_refused(model: TypedModel, reason: str) -> None:
+    with pytest.raises(PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate)"):
+        model.pulsify()
+
+
+def test_what_cannot_stream_runs_offline() -> None:
+    model = resized(Fraction(2), Sampling("align_corners", None))
+    x = np.array([[0.0, 1.0], [3.0, 4.0]], np.float32)
+    np.testing.assert_allclose(model.run(x)["y"][:, 0], [0, 1, 2, 3])
+
+
+def test_one_frame_of_a_slower_stream() -> None:
+    """pytorch_half_pixel places a lone frame elsewhere, which no rhythm can: it becomes a condition."""
+    model = resized(Fraction(1, 2), Sampling("pytorch_half_pixel", None))
+    assert [str(assumption) for assumption in model.scope.assumptions if "4" in str(assumption)]
+    assert len(resized(Fraction(2), Sampling("pytorch_half_pixel", None)).scope.assumptions) == 1

@@ -1,0 +1,39 @@
+"""``top_rows`` against a stable sort, as plain Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.ops.search import TopK
+from pulse.program.kernels.search import top_rows
+from tests.pulse.program.kernels.rows import Array, At, run_both
+
+
+def check(x: Array, count: int, largest: bool) -> None:
+    """Rows of x [M, R] that lie side by side in memory, results with a gap between entries."""
+    rows, size = x.shape
+    values, indices = np.full((rows, count * 2), 7, np.float32), np.full((rows, count * 2), 7)
+    rows_x, rows_y = np.arange(rows), np.arange(rows) * count * 2
+    arrays = [np.ascontiguousarray(x.T), values, indices, rows_x, rows_y]
+    found, places = TopK(1, count, largest).eval([x], {})
+    args = (At(0), At(1), At(2), rows, At(3), At(4), size, rows, count, 2, int(largest))
+    for got in run_both(top_rows, arrays, *args):
+        np.testing.assert_array_equal(got[1][:, ::2], found)
+        np.testing.assert_array_equal(got[2][:, ::2], places)
+        assert (got[1][:, 1::2] == 7).all()
+
+
+@pytest.mark.parametrize("largest", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "size", "count"), [(1, 1, 1), (3, 9, 2), (4, 17, 17), (2, 40, 5), (0, 3, 1), (2, 3, 0)]
+)
+def test_top_rows(rows: int, size: int, count: int, largest: bool) -> None:
+    rng = np.random.default_rng(size)
+    check(np.round(rng.standard_normal((rows, size)) * 2).astype(np.float32), count, largest)
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_not_a_number_is_larger_than_any(largest: bool) -> None:
+    nan, inf = np.nan, np.inf
+    x = np.array([[1, nan, inf, -inf, nan, 0.0, -0.0]], np.float32)
+    for count in (1, 3, 7):
+        check(x, count, largest)

@@ -1,0 +1,176 @@
+"""From a pulsed graph to instructions: what costs nothing, what is placed where, what is refused."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pulse.errors import CompileError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Pointwise, Relation
+from pulse.ops.shape import AddAxis, Transpose
+from pulse.program.compiler import compile_model
+from pulse.program.lowering import LOWER, Lowering, collapsed
+from pulse.program.memory import Region, Value
+from pulse.program.native import NativeProgram
+from pulse.pulsify.driver import pulsify
+from pulse.typed import TypedModel
+from tests.laws.graphs import random_model
+from tests.pulse.models import Sketch
+
+
+class Odd(Op):
+    """An op with everything but a kernel."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [inputs[0]]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0] + 1]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        assert axes[0] is not None
+        return Pointwise((axes[0],))
+
+
+class Stranger(Odd):
+    """Another one."""
+
+
+def kernels(typed: TypedModel, pulse: int = 4) -> list[str]:
+    """The kernels of each instruction but the clock's."""
+    return [row.kernel for row in NativeProgram(pulsify(typed, pulse=pulse)).instructions[:-1]]
+
+
+def test_every_op_without_a_kernel_is_named_at_once() -> None:
+    """And the way out works."""
+    s = Sketch(x="1,2,T")
+    x = s.add("first", Odd(), s["x"])
+    x = s.add("second", Stranger(), s.each("relu", x))
+    model = pulsify(s.model(s.add("third", Odd(), x)), pulse=4)
+    with pytest.raises(CompileError) as caught:
+        model.compile()
+    message = str(caught.value)
+    assert all(text in message for text in ("first (Odd)", "second (Stranger)", "third (Odd)"))
+    assert "relu" not in message and "backend='numpy'" in message
+    assert model.compile("numpy").spawn().step(np.zeros((1, 2, 4), np.float32))["third"].min() == 3
+
+
+def test_an_own_kernel_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here one that gives its input on."""
+
+    def lower(cx: Lowering, node: object, op: Odd) -> list[Value]:
+        return [cx.value(node.inputs[0])]  # type: ignore[attr-defined]
+
+    monkeypatch.setitem(LOWER, Odd, lower)
+    s = Sketch(x="1,2,T")
+    program = compile_model(pulsify(s.model(s.add("odd", Odd(), s["x"])), pulse=4))
+    x = np.ones((1, 2, 4), np.float32)
+    np.testing.assert_array_equal(program.spawn().step(x)["odd"], x)
+
+
+def test_backends_have_names() -> None:
+    """An unknown one is refused with those that there are."""
+    s = Sketch(x="1,2,T")
+    model = pulsify(s.model(s.each("relu", s["x"])), pulse=4)
+    with pytest.raises(CompileError, match="no backend 'cuda'; choose numba or numpy"):
+        compile_model(model, "cuda")
+    assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
+
+
+def test_progress_tells_each_kernel() -> None:
+    """Name, how many are ready, how many there are."""
+    s = Sketch(x="1,2,T")
+    seen: list[tuple[str, int, int]] = []
+    model = pulsify(s.model(s.each("relu", s.conv(s["x"], 3))), pulse=4)
+    model.compile(progress=lambda *event: seen.append(event))
+    assert [ready for _, ready, _ in seen] == list(range(1, len(seen) + 1))
+    assert {total for *_, total in seen} == {len(seen)}
+    assert {name for name, *_ in seen} == set(kernels(model.typed)) | {"tick"}
+
+
+def test_views_cost_no_instruction() -> None:
+    """Transposes and new axes only change strides."""
+    s = Sketch(x="1,2,T")
+    x = s.each("relu", s["x"], name="a")
+    x = s.add("flip", Transpose((2, 1, 0)), x)
+    x = s.add("axis", AddAxis(1), x)
+    assert kernels(s.model(s.each("tanh", x))) == ["chain", "chain"]
+
+
+def test_runs_of_elementwise_functions_are_one_instruction() -> None:
+    """A chain with single readers; one that an output reads ends it."""
+    s = Sketch(x="1,2,T")
+    a = s.each("tanh", s.each("relu", s["x"]))
+    b = s.each("sigmoid", s.each("abs", a))
+    assert kernels(s.model(b)) == ["chain"]
+    assert kernels(s.model(b, a)) == ["chain", "chain"]
+
+
+def test_a_delay_moves_its_history_once() -> None:
+    """The wire is written where the delay keeps it: one move at the end of a step, no copy."""
+    s = Sketch(x="1,2,T")
+    x = s.each("relu", s["x"])
+    typed = s.model(s.conv(s.pad(x, (2, 0)), 3))
+    assert kernels(typed) == ["chain", "product", "move"]
+
+
+def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
+    """In real programs, instruction by instruction: what is written is not what another still needs."""
+    pairs = 0
+    for seed in range(40):
+        typed = random_model(np.random.default_rng(seed), 10)
+        model = pulsify(typed)
+        lowering = Lowering(model, set())
+        lowering.run()
+        size = lowering.plan()
+        live = [buffer for buffer in lowering.arena if buffer.first <= buffer.last]
+        for number, one in enumerate(live):
+            assert 0 <= one.offset and one.offset + one.size <= size
+            for other in live[:number]:
+                if one.first <= other.last and other.first <= one.last:
+                    pairs += 1
+                    assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
+        for position, row in enumerate(lowering.instructions):
+            for argument in row.arguments:
+                if isinstance(argument, Value) and argument.buffer.region is Region.ARENA:
+                    assert argument.buffer.first <= position <= argument.buffer.last
+    assert pairs > 200
+
+
+def test_operands_stay_inside_of_their_region() -> None:
+    """Every element of every operand has its place in its buffer, and every buffer in its region."""
+    for seed in range(25):
+        program = NativeProgram(pulsify(random_model(np.random.default_rng(seed), 8)))
+        sizes = {
+            Region.WEIGHTS: program.weights.size,
+            Region.STATE: program.initial.size,
+            Region.ARENA: program.arena_bytes,
+        }
+        for row in program.instructions:
+            for value in row.arguments:
+                if not isinstance(value, Value) or value.size == 0:
+                    continue
+                reach = value.offsets(range(len(value.shape)))
+                first = (value.offset + int(reach.min())) * value.dtype.itemsize
+                last = (value.offset + int(reach.max()) + 1) * value.dtype.itemsize
+                assert 0 <= first and last <= value.buffer.size, (seed, row.node)
+                assert value.buffer.offset + value.buffer.size <= sizes[value.buffer.region]
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "sizes", "columns"),
+    [
+        ((2, 3, 4), [(12, 4, 1), (12, 4, 1)], [24], [[1], [1]]),
+        ((2, 3, 4), [(12, 4, 1), (3, 1, 6)], [2, 3, 4], [[12, 4, 1], [3, 1, 6]]),
+        ((2, 3, 4), [(12, 4, 1), (24, 8, 1)], [6, 4], [[4, 1], [8, 1]]),
+        ((1, 5, 1), [(9, 2, 7), (0, 1, 0)], [5], [[2], [1]]),
+        ((1, 1), [(3, 1), (1, 1)], [1], [[0], [0]]),
+    ],
+)
+def test_loops_are_merged_where_every_operand_allows_it(
+    shape: tuple[int, ...], strides: list[tuple[int, ...]], sizes: list[int], columns: list[list[int]]
+) -> None:
+    """Axes of size one vanish."""
+    assert collapsed(shape, strides, range(len(shape))) == (sizes, *columns)

@@ -1,0 +1,135 @@
+"""The offline model: the oracle, its symbols, what it takes and what it refuses."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import TDim
+from pulse.errors import FactError, InputError, PulseError
+from pulse.facts import Array
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.pad import Pad
+from pulse.ops.source import Const
+from pulse.typed import TypedModel, known
+from tests.pulse.models import Sketch, pads_of
+
+F = np.float32
+
+
+def two() -> TypedModel:
+    s = Sketch(x="1,2,T", y="1,2,2*T")
+    low = s.conv(s["y"], 2, stride=2, name="low")
+    return s.model(s.each("add", low, s["x"], name="sum"), s.each("neg", low, name="other"))
+
+
+def zeros(*shape: int) -> Array:
+    return np.zeros(shape, F)
+
+
+def test_inputs_outputs_and_symbols_are_told() -> None:
+    """By name, with their facts."""
+    model = two()
+    assert {name: str(fact) for name, fact in model.inputs.items()} == {"x": "1,2,T,f32", "y": "1,2,2*T,f32"}
+    assert list(model.outputs) == ["sum", "other"]
+    assert [symbol.name for symbol in model.symbols] == ["T"]
+    assert model.find_symbol(None) is model.find_symbol("T") is model.find_symbol(model.symbols[0])
+
+
+def test_run_evaluates_only_what_is_fetched() -> None:
+    """Any wire may be fetched or fed; what is not needed need not be fed."""
+    model = two()
+    y = np.random.default_rng(0).standard_normal((1, 2, 6)).astype(F)
+    (other,) = model.run({"y": y}, ["other"]).values()
+    (low,) = model.run({"y": y}, [model.graph.find("low")]).values()
+    np.testing.assert_array_equal(other, -low)
+    fed = model.run({"low": low, "x": zeros(1, 2, 3)}, ["sum", "low"])
+    np.testing.assert_array_equal(fed["sum"], low)
+    assert fed["low"] is low
+    assert set(model.run({"x": zeros(1, 2, 3), "y": y})) == {"sum", "other"}
+    with pytest.raises(InputError, match=r"input x \(1,2,T,f32\) is not fed"):
+        model.run({"y": y})
+    with pytest.raises(PulseError, match="no wire is called 'z'"):
+        model.run({"y": y}, ["z"])
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({"x": zeros(2, 3), "y": zeros(1, 2, 6)}, r"x: expected rank 3 \(1,2,T\), got \(2, 3\)"),
+        ({"x": zeros(1, 3, 3), "y": zeros(1, 2, 6)}, r"x: shape \(1, 3, 3\) does not fit 1,2,T"),
+        ({"x": zeros(1, 2, 3), "y": zeros(1, 2, 5)}, r"y: shape \(1, 2, 5\) does not fit 1,2,2\*T"),
+        ({"x": zeros(1, 2, 3), "y": zeros(1, 2, 6).astype(np.float64)}, "y: expected f32, got f64"),
+    ],
+)
+def test_arrays_that_do_not_fit(feeds: dict[str, Array], message: str) -> None:
+    """Rank, shape, one length for all, type."""
+    with pytest.raises(InputError, match=message):
+        two().run(feeds)
+
+
+def test_one_array_for_one_input() -> None:
+    """And only then."""
+    s = Sketch(x="1,2,T")
+    assert s.model(s.each("relu", s["x"])).run(zeros(1, 2, 3))["relu"].shape == (1, 2, 3)
+    with pytest.raises(InputError, match="has 2 inputs, feed them by name: x, y"):
+        two().run(zeros(1, 2, 3))
+
+
+def test_lengths_that_break_an_assumption_are_refused() -> None:
+    """Reflection needs more frames than it adds."""
+    s = Sketch(x="1,2,T")
+    model = s.model(s.pad(s["x"], (3, 0), "reflect"))
+    assert model.run(zeros(1, 2, 4))["pad"].shape == (1, 2, 7)
+    with pytest.raises(InputError, match="the model needs .*T.*, which T=3 does not satisfy"):
+        model.run(zeros(1, 2, 3))
+
+
+def test_symbols_are_read_off_linear_dims() -> None:
+    """2*T+3, and two symbols in one shape."""
+    s = Sketch(x="2*T+3,U")
+    model = s.model(s.each("relu", s["x"]))
+    env = model.bind({"x": zeros(9, 5)})
+    assert {symbol.name: value for symbol, value in env.items()} == {"T": 3, "U": 5}
+    with pytest.raises(InputError, match="does not fit"):
+        model.bind({"x": zeros(8, 5)})
+
+
+def test_with_outputs_and_copy_leave_the_model_alone() -> None:
+    """Only what the outputs need is kept; inputs stay."""
+    model = two()
+    before = len(model.graph.nodes)
+    part = model.with_outputs(["low"])
+    assert list(part.outputs) == ["low"] and list(model.outputs) == ["sum", "other"]
+    assert len(model.graph.nodes) == before
+    assert not any(node.name in ("sum", "other") for node in part.graph.nodes)
+    part.graph.check()
+    assert list(model.copy().outputs) == list(model.outputs)
+
+
+def test_a_fact_error_names_the_node_and_what_it_reads() -> None:
+    """So that it can be found in the file."""
+    s = Sketch(x="1,2,T", y="1,3,T")
+    with pytest.raises(FactError, match=r"join \(Concat\): .*\[reads x: 1,2,T,f32; y: 1,3,T,f32\]"):
+        s.add("join", Concat(2), s["x"], s["y"])
+    with pytest.raises(FactError, match=r"met \(add\)"):
+        s.add("met", Elementwise("add"), s["x"], s["y"])
+
+
+def test_what_is_known_is_folded_while_wiring() -> None:
+    """Constants become constants; large ones are left alone."""
+    s = Sketch(x="1,2,T")
+    one = s.constant(np.ones((1, 2, 1), F))
+    twice = s.each("add", one, one, name="twice")
+    assert isinstance(s.graph.node(twice).op, Const)
+    np.testing.assert_array_equal(known(s.graph, twice), np.full((1, 2, 1), 2, F))
+    wide = s.add("wide", Pad(pads_of((0, 0), (0, 0), (0, 1 << 22))), one)
+    assert known(s.graph, wide) is None and known(s.graph, s["x"]) is None
+    sizes = s.constant(np.array([s.length(s["x"]), TDim.of(1)], dtype=object))
+    assert known(s.graph, sizes) is None
+
+
+def test_declutter_and_pulsify_are_steps_of_the_model() -> None:
+    """Each gives a new value."""
+    model = two()
+    assert model.declutter() is not model
+    assert model.pulsify(pulse=2).pulse == 2
