@@ -63,4 +63,6 @@ def verify(
         typed = model
     else:
         typed = (model if isinstance(model, Model) else load(model)).analyse().declutter()
-    return _verify(typed, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context)
+    return _verify(
+        typed, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context
+    )

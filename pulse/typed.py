@@ -1,6 +1,6 @@
 """TypedModel: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -161,11 +161,8 @@ class TypedModel:
                 for item in fetches
             ]
             wanted = dict(pairs)
-        fed = {outlet.node for outlet in values}
-        for node_id in graph.order(list(wanted.values())):
+        for node_id in self._unfed(wanted.values(), values):
             node = graph.nodes[node_id]
-            if node_id in fed:
-                continue
             if isinstance(node.op, Source):
                 raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
             try:
@@ -175,8 +172,19 @@ class TypedModel:
                     f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
                 ) from error
             for slot, result in enumerate(results):
-                values[OutletId(node_id, slot)] = result
+                values.setdefault(OutletId(node_id, slot), result)
         return {name: values[outlet] for name, outlet in wanted.items()}
+
+    def _unfed(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
+        """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
+        required, chosen = set(wanted), list[int]()
+        for node_id in reversed(self.graph.order(list(required))):
+            node = self.graph.nodes[node_id]
+            outlets = {OutletId(node_id, slot) for slot in range(len(node.outputs))}
+            if (outlets & required).difference(fed):
+                required.update(node.inputs)
+                chosen.append(node_id)
+        return chosen[::-1]
 
     def _named(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):

@@ -31,7 +31,10 @@ def attention(node: NodeContext) -> OutletId:
     if heads % kv_heads:
         raise node.error(f"{heads} heads of queries do not share {kv_heads} heads of keys")
     q = _heads(node, 0, heads, "q")
-    k, v = (_repeated(node, _heads(node, slot, kv_heads, name), heads, name) for slot, name in ((1, "k"), (2, "v")))
+    k, v = (
+        _repeated(node, _heads(node, slot, kv_heads, name), heads, name)
+        for slot, name in ((1, "k"), (2, "v"))
+    )
     fact = node.graph.fact(q)
     scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
     turned = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
@@ -80,7 +83,11 @@ def _masked(node: NodeContext, scores: OutletId) -> OutletId:
     low = node.scalar_constant(-math.inf, fact, "masked")
     if node.has(3):
         mask = node.input(3)
-        unify(node.fact(3).shape[-1], fact.shape[-1], f"{node.wire_name} (Attention): frames of keys and of the mask")
+        unify(
+            node.fact(3).shape[-1],
+            fact.shape[-1],
+            f"{node.wire_name} (Attention): frames of keys and of the mask",
+        )
         if node.fact(3).dtype == np.bool_:
             scores = node.wire(Elementwise("where"), [mask, scores, low], "chosen")
         else:
@@ -88,5 +95,7 @@ def _masked(node: NodeContext, scores: OutletId) -> OutletId:
     if not node.flag("is_causal"):
         return scores
     rows, columns = (steps(node, fact.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
-    seen = node.wire(Elementwise("less_equal"), [columns, node.wire(AddAxis(1), [rows], "row_column")], "seen")
+    seen = node.wire(
+        Elementwise("less_equal"), [columns, node.wire(AddAxis(1), [rows], "row_column")], "seen"
+    )
     return node.wire(Elementwise("where"), [seen, scores, low], "causal")

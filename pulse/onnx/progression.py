@@ -18,6 +18,8 @@ from pulse.ops.slice import Slice
 from pulse.typed import TypedGraph, known
 
 MOST_SLICES = 64
+SHORTEST = 8
+"""Constant rows of fewer entries are looked up one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,10 @@ class Progression:
 
 
 def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
-    """What a wire of integers is, if it is made of a range, constants, and axes of size 1."""
+    """What a wire of integers is, if it is made of a range, constants, and axes of size 1, or is such a constant."""
+    value = known(graph, outlet)
+    if value is not None:
+        return _constant(value)
     node = graph.node(outlet)
     op = node.op
     if isinstance(op, Range) and isinstance(op.start, int) and isinstance(op.step, int):
@@ -49,6 +54,16 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
             if value is not None and inner is not None:
                 return _shifted(inner, value) if op.kind == "add" else _scaled(inner, value)
     return None
+
+
+def _constant(value: Array) -> Progression | None:
+    """Rows of a table that each go up by the same steps."""
+    if value.ndim == 0 or value.shape[-1] < SHORTEST or not np.issubdtype(value.dtype, np.integer):
+        return None
+    steps = np.diff(value, axis=-1)
+    if (steps != steps.flat[0]).any():
+        return None
+    return Progression(value[..., :1], value.ndim - 1, int(steps.flat[0]), TDim.of(value.shape[-1]))
 
 
 def _shifted(inner: Progression, value: Array) -> Progression | None:

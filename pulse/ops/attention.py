@@ -65,7 +65,9 @@ class BandedAttention(Op):
         batch = broadcast_shapes([fact.shape[:-2] for fact in inputs], "batch axes")
         lead = tuple(TDim.of(size) for size in self.bias.shape[:-2])
         if broadcast_shapes([batch, lead], "bias") != batch:
-            raise FactError(f"a bias of shape {list(self.bias.shape)} does not fit batch axes of {len(batch)}")
+            raise FactError(
+                f"a bias of shape {list(self.bias.shape)} does not fit batch axes of {len(batch)}"
+            )
         return [TypedFact(v.dtype, (*batch, frames, v.shape[-1]))]
 
     def full_bias(self, frames: int) -> Array:
@@ -105,8 +107,10 @@ def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:
 
 def weighted(scores: Array, v: Array, empty: float) -> Array:
     """Means of v weighted by the softmax of the scores; ``empty`` where all scores of a row are -inf."""
-    none = np.all(scores == -np.inf, axis=-1, keepdims=True) if scores.shape[-1] else np.ones(
-        (*scores.shape[:-1], 1), np.bool_
+    none = (
+        np.all(scores == -np.inf, axis=-1, keepdims=True)
+        if scores.shape[-1]
+        else np.ones((*scores.shape[:-1], 1), np.bool_)
     )
     top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
     powers = np.exp(scores - np.where(none, 0, top))

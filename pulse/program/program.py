@@ -150,17 +150,26 @@ class State(ABC):
     def snapshot(self) -> bytes:
         """The whole state."""
         end = -1 if self.clock.end is None else self.clock.end
-        return _HEADER.pack(_MAGIC, self.program.fingerprint, self.clock.pulse, end) + self._save()
+        return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse and backend. Raises InputError."""
+        """Go on from a snapshot of the same model, pulse, backend and constants. Raises InputError."""
         if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
             raise InputError("this is not a snapshot of a stream")
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
-        if fingerprint != self.program.fingerprint:
-            raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
+        if fingerprint != self._fingerprint:
+            raise InputError(
+                "the snapshot belongs to another model or pulse, or other constants; take it from the same program"
+            )
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        digest = hashlib.blake2b(self.program.fingerprint, digest_size=16)
+        for name, array in sorted(self.constants.items()):
+            digest.update(name.encode() + array.tobytes())
+        return digest.digest()
 
     def _check_open(self, frames: int | None = None) -> None:
         """Raise InputError where the stream has ended, or would be longer than the model takes."""

@@ -1,14 +1,14 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pulse.dim import Symbol
 from pulse.errors import Refusal
-from pulse.graph import Node, OutletId
 from pulse.facts import Shape, TypedFact
+from pulse.graph import Node, OutletId
 from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.matmul import MatMul
@@ -17,7 +17,7 @@ from pulse.ops.op import Op
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
-from pulse.pulsify.mask import Band, Mask, NoBand, Step
+from pulse.pulsify.mask import Band, Mask, NoBandError, Step
 from pulse.typed import TypedGraph, TypedModel
 
 AFFINE = ("add", "sub", "mul", "div", "where")
@@ -77,7 +77,7 @@ def attended(model: TypedModel, symbol: Symbol, max_context: int | None = None) 
             continue
         try:
             band = _band(result.model, symbol, found, max_context)
-        except NoBand as why:
+        except NoBandError as why:
             _refuse(result, symbol, found, still, why)
             continue
         result.limited |= band.limited
@@ -280,7 +280,7 @@ def _lead(graph: TypedGraph, found: Attention, bias: np.ndarray) -> np.ndarray:
     return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
 
 
-def _refuse(result: Attended, symbol: Symbol, found: Attention, still: _Still, why: NoBand) -> None:
+def _refuse(result: Attended, symbol: Symbol, found: Attention, still: _Still, why: NoBandError) -> None:
     """One refusal for all nodes that an attention without limit is made of."""
     graph = result.model.graph
     product = graph.nodes[found.product]

@@ -27,7 +27,7 @@ SIZES = (64, 512)
 LIMIT_REACH = "limit its reach (a window, or chunks)"
 
 
-class NoBand(Exception):
+class NoBandError(Exception):
     """Why an attention has no limited reach, and what would help; becomes a refusal."""
 
     def __init__(self, reason: str, help: str = LIMIT_REACH) -> None:
@@ -83,7 +83,7 @@ class Sample:
         seen = (self.bias > -np.inf).any(axis=tuple(range(self.bias.ndim - 2)))
         rows, columns = np.nonzero(seen)
         if not rows.size:
-            raise NoBand("it masks every frame")
+            raise NoBandError("it masks every frame")
         return int((rows - columns).max()), int((columns - rows).max())
 
     def agrees(self, other: Array) -> bool:
@@ -149,7 +149,7 @@ class Mask:
         return self.graph.fact(self.product).shape[-1]
 
     def band(self) -> Band:
-        """The band that holds all that is not masked. Raises NoBand."""
+        """The band that holds all that is not masked. Raises NoBandError."""
         limit = longest(self.symbol, self.assumptions)
         most = None if limit is None else self.rows.eval({self.symbol: limit})
         lead = math.prod(self.sample(min(SIZES[0], most or SIZES[0])).bias.shape[:-2])
@@ -180,15 +180,15 @@ class Mask:
         """All frames before, up to the longest stream that there can be."""
         _, ahead = sample.reach()
         if 2 * ahead >= sample.frames:
-            raise NoBand("every frame meets frames up to the end of the stream")
+            raise NoBandError("every frame meets frames up to the end of the stream")
         lengths = [length for length in (limit, self.context) if length is not None]
         if not lengths:
-            raise NoBand(
+            raise NoBandError(
                 "every frame meets all frames before it", f"{LIMIT_REACH}, or give pulsify(max_context=N)"
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
         if frames > largest:
-            raise NoBand(f"a reach of {frames} frames is too long; {largest} are possible")
+            raise NoBandError(f"a reach of {frames} frames is too long; {largest} are possible")
         sample = self.sample(min(largest, max(frames + ahead, SIZES[0])))
         for form in (sample, sample.relative()):
             period = form.period()
@@ -196,7 +196,7 @@ class Mask:
                 op = BandedAttention(1.0, form.table(period, frames - 1, ahead), frames - 1)
                 if self._holds(op, self.sample(frames), form is not sample):
                     return replace(self._found(op), limited=min(lengths) == self.context)
-        raise NoBand("its bias follows no pattern that repeats")
+        raise NoBandError("its bias follows no pattern that repeats")
 
     def _holds(self, op: BandedAttention, other: Sample, relative: bool) -> bool:
         """Whether the mask of another length is the same band."""
@@ -206,17 +206,17 @@ class Mask:
         return other.relative().agrees(expected.relative().bias)
 
     def _found(self, op: BandedAttention) -> Band:
-        """The band, if no frame sees all because it should see nothing. Raises NoBand."""
+        """The band, if no frame sees all because it should see nothing. Raises NoBandError."""
         samples = self._samples.values()
         blind, finite = any(one.blind for one in samples), any(one.finite for one in samples)
         if blind and finite:
-            raise NoBand(
+            raise NoBandError(
                 "a frame that sees nothing sees all, where masked scores are finite", "mask with -inf"
             )
         return Band(op.bias, op.back, blind, finite)
 
     def sample(self, frames: int) -> Sample:
-        """The bias at the first length of at least so many frames. Raises NoBand where the mask has no such form."""
+        """The bias at the first length of at least so many frames. Raises NoBandError."""
         if frames not in self._samples:
             self._samples[frames] = self._run(self._length(frames))
         return self._samples[frames]
@@ -233,7 +233,7 @@ class Mask:
         allowed = (low + more for more in range(64) if fits(low + more, self.symbol, self.assumptions))
         length = next(allowed, None)
         if length is None:
-            raise NoBand("no length of the stream suits its mask")
+            raise NoBandError("no length of the stream suits its mask")
         return length
 
     def _run(self, length: int) -> Sample:
@@ -255,7 +255,7 @@ class Mask:
             if isinstance(node.op, Elementwise) and node.op.kind == "where":
                 _check_replaced(inputs, step.slot)
             if np.isnan(y).any() or (y == np.inf).any():
-                raise NoBand(f"{node.name} makes NaN or infinite scores")
+                raise NoBandError(f"{node.name} makes NaN or infinite scores")
             masked = y <= MASKED
             finite |= bool((masked & (y > -np.inf)).any())
             x = np.where(masked, np.asarray(-np.inf, y.dtype), y)
@@ -270,8 +270,8 @@ class Mask:
 
 
 def _check_replaced(inputs: Sequence[Array], slot: int) -> None:
-    """That ``where`` puts nothing but masked numbers in the place of scores. Raises NoBand."""
+    """That ``where`` puts nothing but masked numbers in the place of scores. Raises NoBandError."""
     condition, other = inputs[0], inputs[3 - slot]
     replaced = ~condition if slot == 1 else condition
     if bool((replaced & ~(other <= MASKED)).any()):
-        raise NoBand(f"it puts numbers above {MASKED:g} in the place of scores")
+        raise NoBandError(f"it puts numbers above {MASKED:g} in the place of scores")

@@ -302,9 +302,9 @@ class Placer:
 
     def _extended(self, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
         """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
-        if ends.after != 0:
-            stream = self._surely_ended(stream, name)
         if ends.mode == "constant":
+            if ends.after != 0:
+                stream = self._surely_ended(stream, name)
             return self._constant_ends(name, ends, stream, int(ends.before), length)
         return Mirrored(self.wiring.delayed(stream, max(0, stream.fact.offset), name), ends, length)
 
@@ -354,7 +354,8 @@ class Placer:
         """Mirrored frames written into the stream, each in a pulse that already has its source."""
         fact, before = wire.stream.fact, int(wire.ends.before)
         pulse = self.wiring.frames(fact.rate)
-        offset = max(0, fact.offset - before)
+        sure = self._sure(wire.stream) if wire.ends.after != 0 else 0
+        offset = max(0, fact.offset - before, sure - before)
         while not all(
             (j + offset) // pulse * pulse + pulse > fact.offset + _source_of(wire.ends, j - before)
             for j in range(before)
@@ -380,7 +381,9 @@ class Placer:
         The first group that sees a frame before the first one waits until that frame's source has come.
         """
         assert window.op is not None
-        name, fact, before = node.name, wire.stream.fact, int(wire.ends.before)
+        name, before = node.name, int(wire.ends.before)
+        stream = wire.stream if wire.ends.after == 0 else self._surely_ended(wire.stream, name)
+        fact = stream.fact
         pulse = self.wiring.frames(fact.rate)
         groups = pulse // window.stride
         first = fact.offset - before
@@ -395,7 +398,7 @@ class Placer:
         start = first - group_offset * window.stride
         keep = max(0, -start)
         overlap = keep + _look_back(name, wire.ends)
-        seen = self.wiring.window(wire.stream, overlap, name)
+        seen = self.wiring.window(stream, overlap, name)
         op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
         filled = self.wiring.add(f"{name}.ends", op, [seen], fact)
         needed = (groups - 1) * window.stride + window.span

@@ -111,7 +111,8 @@ def relate(model: TypedModel, symbol: Symbol, refused: Mapping[str, Refusal | No
         if refused is not None and node.name in refused:
             failed.add(node_id)
             known = refused[node.name]
-            refusals += [] if known is None else [known]
+            if known is not None:
+                refusals.append(replace(known, origin=model.origins.get(node.name, "")))
             continue
         found = _relate_node(graph, node, symbol, flows)
         if isinstance(found, Refusal):

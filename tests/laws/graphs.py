@@ -30,7 +30,7 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, wire
 from tests.laws.builder import MOST_CHANNELS, ONE, ZERO, Builder
-from tests.laws.layers import recurrent, recurrent_over_channels, running_sum
+from tests.laws.layers import attention, recurrent, recurrent_over_channels, running_sum
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
@@ -347,6 +347,7 @@ STEPS: dict[str, Callable[[Builder], None]] = {
         conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
         transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, resize, shuffle, top, normalise,
         ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
+        attention,
     )
 }  # fmt: skip
 """What ``random_model`` may add, by name. Only ``side_constant`` adds an input, which has no time axis."""

@@ -1,11 +1,17 @@
-"""Steps of random models that carry a state: recurrent layers and running sums."""
+"""Steps of random models that carry a state or look far back: recurrent layers, running sums, attention."""
 
+import numpy as np
+
+from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.ops.cumsum import CumSum
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
+from pulse.ops.position import Range
 from pulse.ops.recurrent import Recurrent
-from pulse.ops.shape import Transpose
+from pulse.ops.shape import AddAxis, Transpose
 from tests.laws.builder import MOST_CHANNELS, Builder
 
 
@@ -43,3 +49,32 @@ def running_sum(b: Builder) -> None:
     axis = b.one_of((1, 2, 2))
     sums = b.add(CumSum(axis, b.chance(), axis == 1 and b.chance()), x)
     b.keep(b.add(Elementwise("softsign"), sums))
+
+
+def _seen(b: Builder, frames: TDim) -> OutletId:
+    """Which column each row sees: a window, or chunks; its own always."""
+    integer = np.dtype(np.int64)
+    columns = b.add(Range(0, 1, frames, integer))
+    rows = b.add(AddAxis(1), columns)
+    if b.chance():
+        size = b.constant(np.array(b.small(2, 5)))
+        rows, columns = (b.add(Elementwise("div"), x, size) for x in (rows, columns))
+    behind = b.add(Elementwise("sub"), rows, columns)
+    bounds = (b.constant(np.array(limit)) for limit in (-b.small(0, 2), b.small(0, 4)))
+    after, before = (b.add(Elementwise(kind), behind, x) for kind, x in zip(("greater_equal", "less_equal"), bounds))
+    return b.add(Elementwise("and"), after, before)
+
+
+def attention(b: Builder) -> None:
+    """Queries, keys and values from wires that need not be equally late."""
+    x = b.pick()
+    alike = [other for other in b.alike(x) if b.channels(other) == b.channels(x)]
+    q, k, v = (b.add(Elementwise("tanh"), wire) for wire in (x, b.one_of(alike), b.one_of(b.alike(x))))
+    scores = b.add(MatMul(), b.add(Transpose((0, 2, 1)), q), k)
+    low = b.constant(np.array(b.one_of((-np.inf, -1e9)), np.float32))
+    masked = b.add(Elementwise("where"), _seen(b, b.length(x)), scores, low)
+    weights = b.add(Softmax(2), masked)
+    if b.chance():
+        b.keep(b.add(MatMul(), v, b.add(Transpose((0, 2, 1)), weights)))
+    else:
+        b.keep(b.add(Transpose((0, 2, 1)), b.add(MatMul(), weights, b.add(Transpose((0, 2, 1)), v))))

@@ -25,7 +25,7 @@ def all_cases() -> list[Case]:
     """Every operator case of every family."""
     return [
         case
-        for family in FAMILIES
+        for family in (*FAMILIES, "scan")
         for generator in importlib.import_module(f"tests.pulse.cases.{family}").ALL
         for case in generator()
     ]

@@ -21,6 +21,8 @@ REACHED = (
     "Pointwise",
     "Window",
     "Ends",
+    "Cumulative",
+    "Banded",
     "delay",
     "lead",
     "rate",

@@ -16,7 +16,7 @@ F = np.float32
 
 
 def proto() -> onnx.ModelProto:
-    """x [1, 2, T] -> conv of 3 taps -> y; and relu of it -> z."""
+    """X [1, 2, T] -> conv of 3 taps -> y; and relu of it -> z."""
     w = np.random.default_rng(0).standard_normal((2, 2, 3)).astype(F)
     graph = helper.make_graph(
         [
@@ -85,7 +85,9 @@ def test_verify_takes_every_stage() -> None:
 
 def test_a_thing_that_is_no_program() -> None:
     """The error says how to get one."""
-    with pytest.raises(PulseError, match=r"expected a Program, got PulsedModel; use model.pulsify\(…\).compile"):
+    with pytest.raises(
+        PulseError, match=r"expected a Program, got PulsedModel; use model.pulsify\(…\).compile"
+    ):
         require_program(pulse.load(proto()).analyse().pulsify())
 
 

@@ -80,7 +80,7 @@ def test_lengths_that_break_an_assumption_are_refused() -> None:
     s = Sketch(x="1,2,T")
     model = s.model(s.pad(s["x"], (3, 0), "reflect"))
     assert model.run(zeros(1, 2, 4))["pad"].shape == (1, 2, 7)
-    with pytest.raises(InputError, match="the model needs .*T.*, which T=3 does not satisfy"):
+    with pytest.raises(InputError, match=r"the model needs .*T.*, which T=3 does not satisfy"):
         model.run(zeros(1, 2, 3))
 
 

@@ -307,7 +307,8 @@ def test_models_without_a_stream_or_with_two(tmp_path):
 
 def test_a_model_that_cannot_stream_tells_the_node(tmp_path):
     result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
-    assert "y (softmax), stream axis 1: whole:" in result.stderr
+    assert "y (softmax" in result.stderr
+    assert "stream axis 1: whole:" in result.stderr
     assert "Traceback" not in result.stderr
 
 

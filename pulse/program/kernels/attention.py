@@ -27,7 +27,9 @@ from pulse.program.kernels.vmath import INFINITY
 
 
 @device
-def meet(q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer) -> None:
+def meet(
+    q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
+) -> None:
     """``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
     c = 0
     while c + 4 <= frames:
@@ -129,7 +131,13 @@ def band_attention(row: Row, bases: Bases) -> None:
     of v, of bias, of y (operands, int64: where they begin), P, elements from row to row of q, of k, of v, of y,
     d, e, W, back, C, offset, scale (real), empty (real): what a row that sees nothing becomes.
     """
-    q, k, v, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3), f32(row, bases, 4)
+    q, k, v, bias, y = (
+        f32(row, bases, 0),
+        f32(row, bases, 1),
+        f32(row, bases, 2),
+        f32(row, bases, 3),
+        f32(row, bases, 4),
+    )
     s, clock, length = f32(row, bases, 5), i64(row, bases, 6)[0], i64(row, bases, 7)[0]
     batches, at_q, at_k, at_v = number(row, 8), i64(row, bases, 9), i64(row, bases, 10), i64(row, bases, 11)
     at_bias, at_y = i64(row, bases, 12), i64(row, bases, 13)
@@ -139,7 +147,11 @@ def band_attention(row: Row, bases: Bases) -> None:
     depth, width, band, back, period = (
         number(row, 19), number(row, 20), number(row, 21), number(row, 22), number(row, 23),
     )  # fmt: skip
-    first, scale, empty = clock * pulse - number(row, 24), np.float32(real(row, 25)), np.float32(real(row, 26))
+    first, scale, empty = (
+        clock * pulse - number(row, 24),
+        np.float32(real(row, 25)),
+        np.float32(real(row, 26)),
+    )
     for r in range(pulse):
         i = first + r
         low = max(0, back - i)
@@ -159,5 +171,5 @@ def band_attention(row: Row, bases: Bases) -> None:
             if total == 0.0:
                 fill(target, width, empty)
                 continue
-            factor = vsplat(np.float32(1 / total))
+            factor = vsplat(1 / total)
             mix(s, v + (at_v[m] + (r + low) * step_v), step_v, frames, width, factor, target)

@@ -67,7 +67,7 @@ class Graph:
         return self.add("MatMul", x, self.weights(WIDTH, out))
 
     def model(self, feeds: Feeds, opset: int = 17, outputs: str = "y", streams: bool = True) -> ModelProto:
-        stream = {name: self.frames_axis for name in feeds} if streams else None
+        stream = dict.fromkeys(feeds, self.frames_axis) if streams else None
         return model(self.nodes, feeds, self.constants, opset, stream, outputs)
 
 
@@ -211,7 +211,9 @@ def heads(g: Graph, q: str, k: str, v: str, mask: Mask, clean: bool = False) -> 
     """Scaled dot products of two heads; q, k, v and the result are [1, T, 8]."""
     inner = WIDTH // HEADS
     parts = [g.add("Reshape", x, g.integers(1, -1, HEADS, inner)) for x in (q, k, v)]
-    turned = [g.add("Transpose", x, perm=perm) for x, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))]
+    turned = [
+        g.add("Transpose", x, perm=perm) for x, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]))
+    ]
     scores = g.add("MatMul", turned[0], turned[1], name=f"scores{len(g.nodes)}")
     scores = g.add("Mul", scores, g.constant(inner**-0.5))
     weights = g.add("Softmax", mask(g, scores), axis=-1)
@@ -244,7 +246,7 @@ def flat_heads(mask: Mask) -> Graph:
 
 
 def convolved(mask: Mask) -> Graph:
-    """x [1, 8, T]; queries at 0, keys with a causal convolution, values that look two frames ahead."""
+    """Over x [1, 8, T]: queries at 0, keys with a causal convolution, values that look two frames ahead."""
     g = Graph(frames_axis=2)
 
     def conv(kernel: int, pads: list[int]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto
 
 from pulse.model import load
-from tests.pulse.cases import conv, elementwise, matrix, recurrent, resize, search, shape, spectral
+from tests.pulse.cases import conv, elementwise, matrix, recurrent, resize, scan, search, shape, spectral
 from tests.pulse.cases.build import Case, Feeds
 
 GENERATORS = [
@@ -21,6 +21,7 @@ GENERATORS = [
     *resize.ALL,
     *search.ALL,
     *recurrent.ALL,
+    *scan.ALL,
 ]
 
 

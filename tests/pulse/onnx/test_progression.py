@@ -73,3 +73,21 @@ def test_spaced_by_a_factor() -> None:
         got = pulse.load(proto).analyse().run(feeds)["y"]
         np.testing.assert_array_equal(got, reference(proto, feeds)[0])
         prove(proto, feeds, 2)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_constant_rows_are_slices(step: int) -> None:
+    """Neighbouring features side by side, as unfold over frequency."""
+    rows = (np.arange(9) * step)[None] + np.array([[0], [2], [1]])
+    feeds = {"x": floats("x", 1, 7, 24, 2)}
+    proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": rows}, 17, {"x": 1})
+    typed = prove(proto, feeds, 3, 0)
+    assert not any(isinstance(item.op, Gather) for item in typed.graph.nodes)
+
+
+@pytest.mark.parametrize("rows", [[0, 1], list(range(9, 0, -1)), [0, 1, 2, 3, 4, 5, 6, 8, 9], [3] * 9])
+def test_other_constants_are_looked_up(rows: list[int]) -> None:
+    feeds = {"x": floats("x", 1, 7, 24, 2)}
+    proto = model([node("Gather", "x rows", "y", axis=2)], feeds, {"rows": np.array(rows)}, 17, {"x": 1})
+    typed = prove(proto, feeds, 3, 0)
+    assert any(isinstance(item.op, Gather) for item in typed.graph.nodes)

@@ -66,8 +66,8 @@ def test_streams_exactly(
         (Fraction(2, 3), "half_pixel", None, 0),
         (Fraction(160, 441), "half_pixel", None, 0),
         (Fraction(2), "asymmetric", None, 2),
-        (Fraction(2), "half_pixel", None, 3),
-        (Fraction(3), "half_pixel", None, 4),
+        (Fraction(2), "half_pixel", None, 1),
+        (Fraction(3), "half_pixel", None, 1),
     ],
 )
 def test_delay(ratio: Fraction, coordinates: Coordinates, rounding: Rounding | None, delay: int) -> None:

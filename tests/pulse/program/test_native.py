@@ -95,7 +95,9 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     """Sizes first; number, kernel, node and op of each row."""
     program = two_convs(False)
     head, *lines = program.listing()
-    assert head.startswith(f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights")
+    assert head.startswith(
+        f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights"
+    )
     assert f"{program.state_bytes} of state, {program.arena_bytes} of arena" in head
     assert len(lines) == len(program.instructions)
     for number, (line, row) in enumerate(zip(lines, program.instructions)):
@@ -118,7 +120,9 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
     assert sum(row.share for row in rows) == pytest.approx(1.0)
     assert all(row.seconds_per_step >= 0 for row in rows)
     assert any(row.seconds_per_step > 0 for row in rows)
-    assert state.step(noise(1, 8, 4, seed=1))["b"].tobytes() == other.step(noise(1, 8, 4, seed=1))["b"].tobytes()
+    assert (
+        state.step(noise(1, 8, 4, seed=1))["b"].tobytes() == other.step(noise(1, 8, 4, seed=1))["b"].tobytes()
+    )
 
 
 def test_a_step_of_the_machine_allocates_no_python_object() -> None:
@@ -237,4 +241,8 @@ def test_addresses_of_the_call_are_those_of_the_memories() -> None:
     table, rows, bases = state._call
     assert (table, rows) == (program.table.ctypes.data, len(program.instructions))
     addresses = (ctypes.c_int64 * 3).from_address(bases)
-    assert list(addresses) == [program.weights.ctypes.data, state._memory.ctypes.data, state._arena.ctypes.data]
+    assert list(addresses) == [
+        program.weights.ctypes.data,
+        state._memory.ctypes.data,
+        state._arena.ctypes.data,
+    ]

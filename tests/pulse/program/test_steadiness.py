@@ -12,7 +12,9 @@ from pulse.program.kernels.registry import KERNELS, OPTIONS, SIGNATURE
 
 assert families.__all__
 
-ALLOCATORS = re.compile(r"\bNRT_\w+|\bPy(?:Object_Malloc|Mem_\w+|List_\w+|Tuple_New|Float_From\w+|Long_From\w+)\b|\bmalloc\b")
+ALLOCATORS = re.compile(
+    r"\bNRT_\w+|\bPy(?:Object_Malloc|Mem_\w+|List_\w+|Tuple_New|Float_From\w+|Long_From\w+)\b|\bmalloc\b"
+)
 QUICK = ("tick", "move", "table_rows", "layernorm_rows", "softmax_rows")
 """Kernels that are compiled in a moment."""
 SCALAR = {"tick", "move", "table_rows", "last_frames", "top_rows", "cumsum"}
@@ -61,7 +63,9 @@ def test_quick_kernels_allocate_nothing(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(KERNELS) - set(QUICK)))
 def test_kernels_allocate_nothing(name: str) -> None:
     """All others; about 25 s."""
-    if name.startswith("infra_") or "." in KERNELS[name].function.__module__.removeprefix("pulse.program.kernels."):
+    if name.startswith("infra_") or "." in KERNELS[name].function.__module__.removeprefix(
+        "pulse.program.kernels."
+    ):
         pytest.skip("a kernel of other tests")
     check(name)
 

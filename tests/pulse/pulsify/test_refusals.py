@@ -135,7 +135,7 @@ def test_what_depends_on_the_length_of_the_stream() -> None:
 
 def test_symbols() -> None:
     """None, two, on two axes, on one that shrinks, and a name that is not there."""
-    with pytest.raises(PulseError, match="no input has a symbolic dim.*inputs="):
+    with pytest.raises(PulseError, match=r"no input has a symbolic dim.*inputs="):
         pulsify((s := Sketch(x="1,1,4")).model(s.each("relu", s["x"])))
     two = Sketch(x="1,T,U")
     model = two.model(two.each("relu", two["x"]))
@@ -166,14 +166,16 @@ def test_the_advice_on_symbols_works() -> None:
     )
     with pytest.raises(PulseError, match=r"2 symbols \(N, T\)"):
         pulse.load(proto).analyse().pulsify()
-    with pytest.raises(PulsifyError, match="'3,2,T'|'1,2,T'"):
+    with pytest.raises(PulsifyError, match=r"'3,2,T'|'1,2,T'"):
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)
     s = Sketch(x="1,2,T", y="1,2,U")
     model = pulsify(s.model(s.each("relu", s["x"])), symbol="T", pulse=2)
     assert [port.name for port in model.inputs] == ["x"]
-    assert pulsify(s.model(s.each("relu", s["y"], name="other")), symbol=s.scope.symbol("U")).symbol.name == "U"
+    assert (
+        pulsify(s.model(s.each("relu", s["y"], name="other")), symbol=s.scope.symbol("U")).symbol.name == "U"
+    )
 
 
 def test_outputs_that_do_not_stream_at_all() -> None:
@@ -193,7 +195,7 @@ def test_a_pulse_that_does_not_suit() -> None:
         pulsify(typed, pulse=100)
     with pytest.raises(PulsifyError, match=r"sixth \(Conv\): pulse 9 gives 3/2 frames .* use 6 or 12"):
         pulsify(typed, pulse=9)
-    with pytest.raises(PulsifyError, match="use 6$"):
+    with pytest.raises(PulsifyError, match=r"use 6$"):
         pulsify(typed, pulse=4)
     for bad in (0, -6):
         with pytest.raises(PulsifyError, match=f"pulse {bad} is not a positive number of frames.* 6"):

@@ -84,7 +84,13 @@ def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) ->
     report = verify(small(), 4, lengths=[9])
     found = report.divergence
     assert found is not None and not report.equal
-    assert (found.wire, found.op, found.frame, found.backend, found.length) == ("causal", "Conv", 0, "numpy", 9)
+    assert (found.wire, found.op, found.frame, found.backend, found.length) == (
+        "causal",
+        "Conv",
+        0,
+        "numpy",
+        9,
+    )
     assert found.offline != found.streamed
     with pytest.raises(DivergenceError, match=r"causal \(Conv\) diverges at frame 0 of a stream of 9.*numpy"):
         report.require()
@@ -118,7 +124,7 @@ def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    """numpy agrees, numba does not, from the first row of the table that is misplaced."""
+    """Numpy agrees, numba does not, from the first row of the table that is misplaced."""
     from pulse.ops.position import Positions
 
     def late(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
@@ -135,7 +141,6 @@ def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.Mon
 
 def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fill that is written as another number: the first frame after the end."""
-
     plain: Callable[..., list[Value]] = time_lowering.lower_fill_ends
 
     def other(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]:
@@ -151,8 +156,8 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outputs of another size than offline."""
     good = pulsify
 
-    def longer(*args: Any) -> Any:
-        model = good(*args)
+    def longer(*args: Any, **options: Any) -> Any:
+        model = good(*args, **options)
         (port,) = model.outputs
         return replace(model, outputs=(replace(port, length=port.length - 1),))
 

@@ -62,13 +62,17 @@ def check(
     for t in range(T)[::-1] if reverse else range(T):
         inside = 0 <= first + t < end
         if inside:
-            current = cell.step(projected[t].astype(np.float64), current, r.astype(np.float64), bias, peepholes)
+            current = cell.step(
+                projected[t].astype(np.float64), current, r.astype(np.float64), bias, peepholes
+            )
         for b in range(B):
             wanted[row_of(t, b)] = current[0][b] if inside else 0
     weights = pack_gates(r[: 2 * H] if split else r, H)
     arrays = [projected, weights, y, h, h0, np.array([clock]), np.array([end])]
     functions = [
-        word for function in cell.activations for word in (ACTIVATIONS[function.name], function.alpha, function.beta)
+        word
+        for function in cell.activations
+        for word in (ACTIVATIONS[function.name], function.alpha, function.beta)
     ]
     args: list[Any] = [*map(At, range(7)), offset, T, B, H, 0, frame, step, int(reverse), int(reload)]
     args += [float(cell.clip or 0), *functions]
@@ -90,7 +94,9 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 
 
 @pytest.mark.parametrize(("kind", "before"), KERNELS)
-@pytest.mark.parametrize(("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (0, 2, 4)])
+@pytest.mark.parametrize(
+    ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (0, 2, 4)]
+)
 def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -> None:
     for reverse in (False, True):
         for batch_outermost in (False, True):
@@ -100,7 +106,17 @@ def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -
 @pytest.mark.parametrize(("kind", "before"), KERNELS)
 @pytest.mark.parametrize(
     ("clock", "end", "offset"),
-    [(0, FAR, 2), (0, FAR, 9), (1, FAR, 2), (3, FAR, -2), (1, 6, 0), (2, 6, 0), (1, 4, 1), (0, 1, 1), (0, 0, 0)],
+    [
+        (0, FAR, 2),
+        (0, FAR, 9),
+        (1, FAR, 2),
+        (3, FAR, -2),
+        (1, 6, 0),
+        (2, 6, 0),
+        (1, 4, 1),
+        (0, 1, 1),
+        (0, 0, 0),
+    ],
 )
 def test_frames_outside_of_the_stream_leave_the_state_alone(
     kind: CellKind, before: bool, clock: int, end: int, offset: int
@@ -125,7 +141,9 @@ def test_activations(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
 @pytest.mark.parametrize("exclusive", [0, 1])
-@pytest.mark.parametrize(("clock", "end", "offset"), [(0, FAR, 0), (1, FAR, 2), (0, FAR, 2), (1, 7, 0), (2, 4, 0)])
+@pytest.mark.parametrize(
+    ("clock", "end", "offset"), [(0, FAR, 0), (1, FAR, 2), (0, FAR, 2), (1, 7, 0), (2, 4, 0)]
+)
 @pytest.mark.parametrize("reload", [0, 1])
 def test_running_sums(
     dtype: type[np.generic], exclusive: int, clock: int, end: int, offset: int, reload: int
@@ -145,7 +163,24 @@ def test_running_sums(
             wanted[t] = total if exclusive else after
             total = after
     arrays = [x, np.ones((T, M), dtype), sums, columns, np.arange(M), np.array([clock]), np.array([end])]
-    args = [At(0), At(1), At(2), codes[dtype], T, M, At(3), At(4), M, M, exclusive, 0, At(5), At(6), offset, reload]
+    args = [
+        At(0),
+        At(1),
+        At(2),
+        codes[dtype],
+        T,
+        M,
+        At(3),
+        At(4),
+        M,
+        M,
+        exclusive,
+        0,
+        At(5),
+        At(6),
+        offset,
+        reload,
+    ]
     python, compiled = run_both(cumsum, arrays, *args)
     np.testing.assert_allclose(compiled[1], wanted.astype(dtype), rtol=1e-6)
     np.testing.assert_allclose(compiled[2], total, rtol=1e-12)

@@ -1,0 +1,86 @@
+"""Bodies that run for every frame."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from tests.pulse.cases.build import Case, cases, floats, node
+
+
+def body(
+    nodes: Sequence[NodeProto], inputs: str, outputs: str, constants: dict[str, np.ndarray] | None = None
+) -> GraphProto:
+    """A body whose inputs and outputs are f32 of a shape that the file leaves open."""
+
+    def told(names: str) -> list[Any]:
+        return [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names.split()]
+
+    stored = [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()]
+    return helper.make_graph(list(nodes), "body", told(inputs), told(outputs), stored)
+
+
+def smoothed(outputs: str = "s_out y_out", inputs: str = "s_in x_in") -> GraphProto:
+    """An average that forgets, ``s = 0.7*s + x @ w``, w captured from around; and its hyperbolic tangent."""
+    nodes = [
+        node("MatMul", "x_in w", "seen"),
+        node("Mul", "s_in keep", "kept"),
+        node("Add", "kept seen", "s_out"),
+        node("Tanh", "s_out", "y_out"),
+    ]
+    return body(nodes, inputs, outputs, {"keep": np.array(0.7, np.float32)})
+
+
+def scan() -> Iterator[Case]:
+    """Axes, directions, captured constants and inputs, several states, several tensors."""
+    x, s = floats("x", 7, 2, 3), floats("s", 2, 4)
+    w = {"w": floats("w", 3, 4)}
+    opsets = (9, 16, 21)
+    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    yield from cases("Scan", [made], {"x": x}, {"s": s, **w}, opsets, {"x": 0}, "last y")
+    yield from cases("Scan_side_state", [made], {"x": x, "s": s}, w, (16,), {"x": 0}, "y last")
+    yield from cases("Scan_side_weights", [made], {"x": x, **w}, {"s": s}, (16,), {"x": 0}, "y last")
+    moved = node(
+        "Scan",
+        "s x",
+        "last y",
+        body=smoothed(),
+        num_scan_inputs=1,
+        scan_input_axes=[1],
+        scan_output_axes=[-1],
+    )
+    yield from cases(
+        "Scan_axes", [moved], {"x": x.transpose(1, 0, 2).copy()}, {"s": s, **w}, (16,), {"x": 1}, "y last"
+    )
+    for back_in, back_out in ((1, 0), (0, 1), (1, 1)):
+        turned = node(
+            "Scan",
+            "s x",
+            "last y",
+            body=smoothed(),
+            num_scan_inputs=1,
+            scan_input_directions=[back_in],
+            scan_output_directions=[back_out],
+        )
+        yield from cases(
+            f"Scan_backward_{back_in}{back_out}", [turned], {"x": x}, {"s": s, **w}, (16,), {"x": 0}, "y last"
+        )
+    two = body(
+        [
+            node("Mul", "a_in x_in", "a_out"),
+            node("Add", "a_out z_in", "sum"),
+            node("Add", "sum b_in", "b_out"),
+            node("Neg", "x_in", "u_out"),
+            node("Sub", "a_in b_in", "v_out"),
+        ],
+        "a_in b_in x_in z_in",
+        "a_out b_out u_out v_out",
+    )
+    many = node("Scan", "a b x z", "al bl u v", body=two, num_scan_inputs=2)
+    feeds = {"x": floats("p", 5, 3), "z": floats("q", 5, 3)}
+    starts = {"a": floats("a", 3), "b": floats("b", 3)}
+    yield from cases("Scan_two", [many], feeds, starts, (16,), {"x": 0, "z": 0}, "u v al bl")
+
+
+ALL = (scan,)

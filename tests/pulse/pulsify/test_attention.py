@@ -1,0 +1,381 @@
+"""Attention with limited reach, streamed: equal to onnxruntime offline, at the least delay, or refused."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.errors import InputError, PulsifyError
+from pulse.ops.attention import BandedAttention, BandedAttentionStream
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.whole import run_whole
+from pulse.pulsify.attention import attended
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+from tests.pulse.cases.attention import (
+    HEADS,
+    MASKS,
+    WIDTH,
+    Graph,
+    Mask,
+    added,
+    block,
+    causal,
+    chunks,
+    convolved,
+    flat_heads,
+    full,
+    heads,
+    onnx_attention,
+    self_attention,
+    trilu,
+    window,
+)
+from tests.pulse.cases.build import Feeds, floats
+from tests.pulse.onnx.test_cases import reference
+
+LENGTHS = (1, 2, 5, 13, 31)
+
+
+def loaded(proto: ModelProto) -> TypedModel:
+    return pulse.load(proto).analyse().declutter()
+
+
+def at_length(feeds: Feeds, axis: int, length: int) -> Feeds:
+    """Random inputs like these, of another length."""
+    shapes = {name: list(value.shape) for name, value in feeds.items()}
+    for shape in shapes.values():
+        shape[axis] = length
+    return {name: floats((name, length), *shape) for name, shape in shapes.items()}
+
+
+def check(
+    proto: ModelProto,
+    feeds: Feeds,
+    axis: int,
+    pulses: Sequence[int] = (1, 4, 7),
+    lengths: Sequence[int] = LENGTHS,
+    max_context: int | None = None,
+) -> PulsedModel:
+    """Stream every length by every pulse on both backends; gives the model of the last pulse."""
+    typed = loaded(proto)
+    models = [typed.pulsify(pulse=n, max_context=max_context) for n in pulses]
+    for length in lengths:
+        values = at_length(feeds, axis, length)
+        wanted = reference(proto, values)
+        for model in models:
+            for backend in BACKENDS:
+                got, _ = run_whole(compile_model(model, backend).spawn(), values, np.nan)
+                for result, expected in zip(got.values(), wanted, strict=True):
+                    assert result.shape == expected.shape
+                    np.testing.assert_allclose(
+                        result,
+                        expected,
+                        1e-4,
+                        1e-5,
+                        err_msg=f"{backend}, pulse {model.pulse}, {length} frames",
+                    )
+    return models[-1]
+
+
+def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
+    """The only attention of a model."""
+    typed = loaded(proto)
+    graph = attended(typed, typed.find_symbol(None), max_context).model.graph
+    (op,) = (node.op for node in graph.nodes if isinstance(node.op, BandedAttention))
+    return op
+
+
+def example(mask: Mask, clean: bool = False) -> tuple[ModelProto, Feeds]:
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    return self_attention(mask, clean).model(feeds), feeds
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(name: str) -> None:
+    """The table that is found, the delay, and every frame."""
+    mask, back, ahead, period = MASKS[name]
+    proto, feeds = example(mask)
+    op = band_of(proto)
+    assert (op.back, op.ahead, op.period) == (back, ahead, period)
+    assert op.bias.shape[:-2] == ((1, 2) if name in ("slopes", "columns") else ())
+    model = check(proto, feeds, 1)
+    assert model.outputs[0].delay == ahead
+
+
+def test_scale_and_table() -> None:
+    """Scales before and after the mask are one; masked is -inf."""
+    op = band_of(example(MASKS["filled"][0])[0])
+    assert op.scale == pytest.approx(4**-0.5 / 1.5)
+    assert op.bias.tolist() == [[0.0] * 5]
+    op = band_of(example(MASKS["chunks"][0])[0])
+    low = -np.inf
+    assert op.bias.tolist() == [
+        [low, low, *[0.0] * 9],
+        [low, *[0.0] * 9, low],
+        [*[0.0] * 9, low, low],
+    ]
+    op = band_of(example(MASKS["columns"][0])[0])
+    np.testing.assert_allclose(op.bias[0, :, 0], [np.arange(-5, 1) * 0.5, np.arange(-5, 1) * 0.25])
+
+
+def test_a_long_window_is_found() -> None:
+    """Beyond the lengths that are tried first."""
+    op = band_of(example(window(700, 0))[0])
+    assert (op.back, op.ahead, op.period) == (700, 0, 1)
+    op = band_of(example(chunks(64, 3))[0])
+    assert (op.back, op.ahead, op.period) == (255, 63, 64)
+
+
+def test_long_chunks_stream() -> None:
+    """Chunks that are longer than a pulse, and pulses that are longer than a chunk."""
+    proto, feeds = example(chunks(16, 1))
+    assert check(proto, feeds, 1, pulses=(5, 16, 40), lengths=(1, 16, 47, 100)).outputs[0].delay == 15
+
+
+@pytest.mark.parametrize(("back", "ahead"), [(4, -1), (6, -3), (-1, 4), (2, 2)])
+def test_frames_that_see_nothing(back: int, ahead: int) -> None:
+    """At the ends of the stream; their weights are NaN, and replaced by zeros."""
+    proto, feeds = example(window(back, ahead), clean=True)
+    op = band_of(proto)
+    assert (op.back, op.ahead, op.empty) == (back, ahead, 0.0)
+    assert check(proto, feeds, 1).outputs[0].delay == max(0, ahead)
+
+
+def test_frames_that_see_nothing_are_nan() -> None:
+    """As offline, where nothing replaces them."""
+    check(*example(window(3, -1)), 1)
+
+
+def test_a_finite_mask_over_a_whole_row_is_refused() -> None:
+    """Offline such a frame sees every frame of the stream."""
+    with pytest.raises(PulsifyError, match="sees all, where masked scores are finite; mask with -inf"):
+        loaded(example(window(3, -1, -1e9))[0]).pulsify()
+
+
+def test_heads_as_a_batch() -> None:
+    """The mask is added in another grouping of the heads."""
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    check(flat_heads(MASKS["slopes"][0]).model(feeds), feeds, 1)
+    assert band_of(flat_heads(MASKS["slopes"][0]).model(feeds)).bias.shape == (2, 1, 10)
+
+
+@pytest.mark.parametrize(
+    ("back", "ahead", "delay"), [(3, 0, 2), (3, 1, 3), (0, 4, 6), (5, -1, 1), (6, -4, 0)]
+)
+def test_queries_keys_and_values_at_different_places(back: int, ahead: int, delay: int) -> None:
+    """Keys have a lead of two, values are two late; time is the last axis."""
+    feeds = {"x": floats("x", 1, WIDTH, 9)}
+    proto = convolved(window(back, ahead)).model(feeds)
+    model = check(proto, feeds, 2, lengths=(1, 6, 12, 29))
+    assert model.outputs[0].delay == delay
+
+
+def test_leads_of_all_cost_nothing() -> None:
+    """Causal convolutions before and behind."""
+    g = Graph(frames_axis=2)
+    w = [g.constant(floats(n, WIDTH, WIDTH, 3) / 5) for n in range(2)]
+    h = g.add("Conv", "x", w[0], kernel_shape=[3], pads=[2, 0])
+    scores = g.add("MatMul", g.add("Transpose", h, perm=[0, 2, 1]), h)
+    weights = g.add("Softmax", trilu(4)(g, scores), axis=2)
+    h = g.add("MatMul", h, g.add("Transpose", weights, perm=[0, 2, 1]))
+    g.add("Conv", h, w[1], kernel_shape=[3], pads=[2, 0], name="y")
+    feeds = {"x": floats("x", 1, WIDTH, 9)}
+    assert check(g.model(feeds), feeds, 2).outputs[0].delay == 0
+
+
+def test_a_block_of_layers() -> None:
+    """Layers add their delays; the residual waits."""
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    proto = block(window(3, 2)).model(feeds)
+    model = check(proto, feeds, 1)
+    assert model.outputs[0].delay == 4
+    assert sum(isinstance(node.op, BandedAttentionStream) for node in model.graph.nodes) == 2
+    assert check(block(trilu(6), 3).model(feeds), feeds, 1).outputs[0].delay == 0
+
+
+def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
+    """Two frames become one before the attention."""
+    g = Graph(frames_axis=2)
+    w = g.constant(floats("w", WIDTH, WIDTH, 2) / 4)
+    h = g.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
+    h = g.add("Transpose", h, perm=[0, 2, 1])
+    g._frames = g.add("Gather", g.add("Shape", h), g.number(1))
+    g.add("Identity", heads(g, h, h, h, mask), name="y")
+    feeds = {"x": floats("x", 1, WIDTH, 9)}
+    return g.model(feeds), feeds
+
+
+def test_half_the_rate() -> None:
+    """The band counts the frames of the attention."""
+    model = check(*subsampled(window(3, 2)), 2, pulses=(2, 6), lengths=(2, 3, 9, 24))
+    assert (model.outputs[0].rate, model.outputs[0].delay) == (0.5, 2)
+
+
+def test_weights_that_are_an_output_are_refused() -> None:
+    """They have two axes that grow; without them the model streams."""
+    proto, _ = example(window(2, 0))
+    typed = pulse.load(proto).analyse()
+    (softmax,) = (node.name for node in typed.graph.nodes if node.op.name == "softmax")
+    with pytest.raises(PulsifyError, match="every frame of one operand"):
+        typed.with_outputs(["y", softmax]).declutter().pulsify()
+    assert typed.with_outputs(["y"]).declutter().pulsify().outputs[0].delay == 0
+
+
+def refusal(proto: ModelProto, max_context: int | None = None) -> str:
+    with pytest.raises(PulsifyError) as caught:
+        loaded(proto).pulsify(max_context=max_context)
+    (only,) = caught.value.refusals
+    assert only.node.startswith("scores")
+    return str(only)
+
+
+def test_full_attention_is_refused() -> None:
+    """By one refusal that names it; no context helps."""
+    for context in (None, 50):
+        said = refusal(example(full)[0], context)
+        assert "attention" in said and "stream axis 2: whole" in said
+        assert "up to the end of the stream" in said and "limit its reach (a window, or chunks)" in said
+        assert "max_context" not in said
+
+
+def test_other_masks_that_are_refused() -> None:
+    """Patterns that do not repeat, and numbers that do not mask."""
+
+    def first(g: Graph, scores: str) -> str:
+        rows, columns = g.positions()
+        near = g.between(g.add("Sub", rows, columns), 0, 3)
+        return added(g, scores, g.add("Or", near, g.add("Less", columns, g.number(2))))
+
+    assert "every frame meets" in refusal(example(first)[0])
+    assert "follows no pattern" in refusal(example(first)[0], 40)
+
+    def weak(g: Graph, scores: str) -> str:
+        return g.add("Where", g.between(g.behind(), 0, 3), scores, g.constant(-5.0))
+
+    assert "puts numbers above -10000 in the place of scores" in refusal(example(weak)[0])
+
+
+def test_causal_attention_needs_a_context() -> None:
+    """Without one it is refused, with one it is exact and longer streams are refused."""
+    proto, feeds = example(causal)
+    said = refusal(proto)
+    assert "every frame meets all frames before it" in said
+    assert "limit its reach (a window, or chunks), or give pulsify(max_context=N)" in said
+    model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
+    op = band_of(proto, 20)
+    assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
+    for backend in BACKENDS:
+        program = compile_model(model, backend)
+        assert program.limit == 20
+        with pytest.raises(InputError, match="at most 20 frames of T"):
+            run_whole(program.spawn(), at_length(feeds, 1, 21))
+
+
+def test_a_context_leaves_the_offline_model_alone() -> None:
+    """The same typed model runs any length, and can be pulsified again."""
+    proto, feeds = example(causal)
+    typed = loaded(proto)
+    for context in (5, 30):
+        model = typed.pulsify(pulse=2, max_context=context)
+        assert compile_model(model, "numpy").limit == context
+    assert typed.run(at_length(feeds, 1, 50))["y"].shape == (1, 50, WIDTH)
+    report = pulse.verify(typed, 2, lengths=[4, 5, 6], max_context=5).require()
+    assert (report.lengths, report.skipped) == ((4, 5), (6,))
+    with pytest.raises(PulsifyError, match="max_context 0 is not a positive"):
+        typed.pulsify(max_context=0)
+
+
+def test_a_context_limits_nothing_where_the_reach_is_limited() -> None:
+    """Then streams of any length are taken."""
+    model = loaded(example(window(3, 1))[0]).pulsify(pulse=4, max_context=10)
+    assert compile_model(model, "numpy").limit is None
+
+
+def test_a_context_counts_frames_of_the_symbol() -> None:
+    """Ten frames of attention at half the rate."""
+    proto, feeds = subsampled(causal)
+    model = check(proto, feeds, 2, pulses=(2, 6), lengths=(2, 3, 9, 20), max_context=20)
+    assert compile_model(model, "numpy").limit == 20
+    assert band_of(proto, 20).back == 9
+
+
+def test_slopes_and_chunks_up_to_a_context() -> None:
+    """Reach without limit, with a bias for each head, or a chunk ahead."""
+
+    def slopes(g: Graph, scores: str) -> str:
+        distance = g.add("Cast", g.behind(), to=1)
+        return causal(g, g.add("Sub", scores, g.add("Mul", distance, g.constant([[[0.5]], [[0.125]]]))))
+
+    check(*example(slopes), 1, max_context=31)
+
+    def all_chunks(g: Graph, scores: str) -> str:
+        rows, columns = (g.add("Div", steps, g.number(4)) for steps in g.positions())
+        return added(g, scores, g.add("LessOrEqual", columns, rows))
+
+    assert check(*example(all_chunks), 1, max_context=31).outputs[0].delay == 3
+
+
+def test_a_stored_causal_mask_limits_the_stream_itself() -> None:
+    """No context is needed."""
+    rows, columns = np.arange(24)[:, None], np.arange(24)
+
+    def stored(g: Graph, scores: str) -> str:
+        table = g.constant(np.where(columns <= rows, 0, -np.inf))
+        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+        for axis in (0, 1):
+            table = g.add("Slice", table, g.integers(0), ends, g.integers(axis), g.integers(1))
+        return g.add("Add", scores, table)
+
+    model = check(*example(stored), 1, lengths=(1, 13, 24))
+    assert compile_model(model, "numpy").limit == 24
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_the_attention_node(flat: bool) -> None:
+    """Its causal form up to a context; with a mask of positions at any length."""
+    shape = (1, 9, WIDTH) if flat else (1, HEADS, 9, 4)
+    given = {"q_num_heads": HEADS, "kv_num_heads": HEADS} if flat else {}
+    feeds = {name: floats(name, *shape) for name in "xkv"}
+    axis = 1 if flat else 2
+    proto = onnx_attention(flat=flat, is_causal=1, **given).model(feeds, 23)
+    check(proto, feeds, axis, max_context=31)
+    g = Graph(frames_axis=axis)
+    mask = g.between(g.behind(), -1, 4)
+    g.add("Attention", "x", "k", "v", mask, name="y", **given)
+    assert check(g.model(feeds, 23), feeds, axis).outputs[0].delay == 1
+
+
+def test_queries_that_share_keys() -> None:
+    """Two heads of queries for each head of keys and values."""
+    feeds = {"x": floats("x", 1, 4, 9, 4), "k": floats("k", 1, 2, 9, 4), "v": floats("v", 1, 2, 9, 6)}
+    g = Graph(frames_axis=2)
+    g.add("Attention", "x", "k", "v", g.between(g.behind(), 0, 4), name="y")
+    check(g.model(feeds, 23), feeds, 2)
+
+
+def test_a_random_band_is_found() -> None:
+    """A learnt table over two rows and two heads comes back as it is."""
+    rng = np.random.default_rng(3)
+    table = rng.standard_normal((2, 3, 6)).astype(np.float32)
+    table[rng.random(table.shape) < 0.3] = -np.inf
+    table[..., 3] = 1.0
+    op = BandedAttention(1.0, table, 3)
+    stored = op.full_bias(60).astype(np.float32)[None]
+
+    def mask(g: Graph, scores: str) -> str:
+        bias = g.constant(stored)
+        ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+        for axis in (2, 3):
+            bias = g.add("Slice", bias, g.integers(0), ends, g.integers(axis), g.integers(1))
+        return g.add("Add", scores, bias)
+
+    proto, feeds = example(mask)
+    found = band_of(proto)
+    back = 3 if (table[..., 0] > -np.inf).any() else 2
+    ahead = 2 if (table[..., -1] > -np.inf).any() else 1
+    assert (found.back, found.ahead, found.period) == (back, ahead, 3)
+    np.testing.assert_array_equal(found.full_bias(50), op.full_bias(50)[None])
+    check(proto, feeds, 1)
