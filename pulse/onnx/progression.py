@@ -58,7 +58,12 @@ def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
 
 def _constant(value: Array) -> Progression | None:
     """Rows of a table that each go up by the same steps."""
-    if value.ndim == 0 or value.shape[-1] < SHORTEST or not np.issubdtype(value.dtype, np.integer):
+    if (
+        value.ndim == 0
+        or not value.size
+        or value.shape[-1] < SHORTEST
+        or not np.issubdtype(value.dtype, np.integer)
+    ):
         return None
     steps = np.diff(value, axis=-1)
     if (steps != steps.flat[0]).any():

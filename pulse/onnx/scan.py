@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from pulse.errors import LoadError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
@@ -51,7 +50,7 @@ def _courses(node: NodeContext, what: str, ranks: Sequence[int]) -> tuple[Course
     zeros = [0] * len(ranks)
     axes, directions = (node.integer_list(f"{what}_{name}", zeros) for name in ("axes", "directions"))
     if not len(axes) == len(directions) == len(ranks):
-        raise LoadError(f"{node.wire_name} (Scan): {what}_axes or _directions do not fit its body")
+        raise node.error(f"{what}_axes or {what}_directions do not fit its body")
     return tuple(
         Course(node.axis(axis, rank), direction == 1)
         for axis, direction, rank in zip(axes, directions, ranks)

@@ -26,6 +26,7 @@ def bench(
     symbol: options.SymbolName = None,
     rate: options.Rate = None,
     inputs: options.Inputs = None,
+    max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
     json: options.AsJson = False,
 ) -> None:
@@ -40,7 +41,7 @@ def bench(
     from streaming.cli.model import compile_model, open_model
     from streaming.latency import Latency
 
-    opened = open_model(model, symbol, inputs, rate)
+    opened = open_model(model, symbol, inputs, rate, max_context)
     program = compile_model(opened.pulsed(pulse), backend)
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
     each = [Latency(deadline_s) for _ in range(rounds)]

@@ -23,6 +23,7 @@ def check(
     symbol: options.SymbolName = None,
     rate: options.Rate = None,
     inputs: options.Inputs = None,
+    max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
     json: options.AsJson = False,
 ) -> None:
@@ -40,9 +41,11 @@ def check(
     from pulse.pulsify.verify import ATOL, RTOL, verify
     from streaming.cli.model import open_model
 
-    opened = open_model(model, symbol, inputs, rate)
+    opened = open_model(model, symbol, inputs, rate, max_context)
     chosen = opened.pulsed(pulse).pulse
-    report = verify(opened.typed, chosen, opened.symbol, length or None, backend)
+    report = verify(
+        opened.typed, chosen, opened.symbol, length or None, backend, max_context=max_context
+    )
     pulsed = report.model
     outputs = [port for port in pulsed.outputs if port.streams]
     state_bytes = sum(count for _, _, count in pulsed.buffers())

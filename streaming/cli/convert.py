@@ -17,6 +17,7 @@ def convert(
     symbol: options.SymbolName = None,
     rate: options.Rate = None,
     inputs: options.Inputs = None,
+    max_context: options.MaxContext = None,
     json: options.AsJson = False,
 ) -> None:
     """Show the pulsed form of a model: ports, delays, buffers and nodes.
@@ -31,7 +32,7 @@ def convert(
     """
     from streaming.cli.model import open_model, port_row
 
-    opened = open_model(model, symbol, inputs, rate)
+    opened = open_model(model, symbol, inputs, rate, max_context)
     pulsed = opened.pulsed(pulse)
     buffers = pulsed.buffers()
     total = sum(count for _, _, count in buffers)

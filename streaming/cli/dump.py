@@ -27,6 +27,7 @@ def dump(
     symbol: options.SymbolName = None,
     rate: options.Rate = None,
     inputs: options.Inputs = None,
+    max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
 ) -> None:
     """Print a model at one of its stages.
@@ -39,7 +40,7 @@ def dump(
 
       [cyan]pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg[/cyan]
     """
-    sys.stdout.write(_text(stage, dot, model, pulse, symbol, rate, inputs, backend))
+    sys.stdout.write(_text(stage, dot, model, pulse, symbol, rate, inputs, max_context, backend))
 
 
 def _text(
@@ -50,6 +51,7 @@ def _text(
     symbol: options.SymbolName,
     rate: options.Rate,
     inputs: options.Inputs,
+    max_context: options.MaxContext,
     backend: options.Backend,
 ) -> str:
     import pulse as pulse_package
@@ -65,7 +67,7 @@ def _text(
             typed = loaded.analyse()
             return show(typed.graph, f"{typed.title}, typed")
         return dumps.dot(loaded.graph, loaded.title) if dot else "\n".join(loaded.lines()) + "\n"
-    opened = open_model(model, symbol, inputs, rate)
+    opened = open_model(model, symbol, inputs, rate, max_context)
     if stage is Stage.DECLUTTERED:
         return show(opened.typed.graph, f"{opened.title}, decluttered")
     pulsed = opened.pulsed(pulse)

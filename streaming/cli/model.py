@@ -25,14 +25,16 @@ PULSE_S = 0.01
 class Opened:
     """A model and what is known of its time.
 
-    rate_hz    frames of the symbol a second; None where nobody says it
-    rate_from  ``model`` (its metadata), ``builtin``, ``option`` or ``default``
+    rate_hz      frames of the symbol a second; None where nobody says it
+    rate_from    ``model`` (its metadata), ``builtin``, ``option`` or ``default``
+    max_context  the longest stream, for attention to all frames before
     """
 
     typed: TypedModel
     symbol: str
     rate_hz: int | None
     rate_from: str | None
+    max_context: int | None = None
 
     @property
     def title(self) -> str:
@@ -42,10 +44,13 @@ class Opened:
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
         if pulse is not None or self.rate_hz is None:
-            return self.typed.pulsify(self.symbol, pulse)
-        smallest = self.typed.pulsify(self.symbol).pulse
+            return self._pulsed(pulse)
+        smallest = self._pulsed(None).pulse
         wanted = -(-int(self.rate_hz * PULSE_S) // smallest) * smallest
-        return self.typed.pulsify(self.symbol, wanted)
+        return self._pulsed(wanted)
+
+    def _pulsed(self, pulse: int | None) -> PulsedModel:
+        return self.typed.pulsify(self.symbol, pulse, max_context=self.max_context)
 
     def milliseconds(self, frames: int | float) -> float | None:
         """How long frames of the symbol last."""
@@ -103,6 +108,7 @@ def open_model(
     symbol: str | None = None,
     inputs: Sequence[str] | None = None,
     rate_hz: int | None = None,
+    max_context: int | None = None,
 ) -> Opened:
     """Load, analyse and declutter. Raises PulseError."""
     model = pulse_package.load(path or model_path(), parse_inputs(inputs or ()))
@@ -111,7 +117,7 @@ def open_model(
     lean = typed.declutter()
     known = path is None and rate_hz is None
     rate, told = (SAMPLE_RATE_HZ, "builtin") if known else _rate(lean, stream, rate_hz)
-    return Opened(lean, stream, rate, told)
+    return Opened(lean, stream, rate, told, max_context)
 
 
 def parse_inputs(texts: Sequence[str]) -> dict[str, str]:

@@ -38,6 +38,16 @@ Rate = Annotated[
         "--rate", metavar="HZ", min=1, help="Samples (or frames) a second of the model.", show_default=False
     ),
 ]
+MaxContext = Annotated[
+    int | None,
+    typer.Option(
+        "--max-context",
+        metavar="FRAMES",
+        min=1,
+        help="The longest stream, where attention sees all frames before its own.",
+        show_default=False,
+    ),
+]
 Backend = Annotated[
     str, typer.Option("--backend", help="numba: compiled kernels; numpy: the slow reference.")
 ]

@@ -50,6 +50,7 @@ def run(
         typer.Option("--output", help="The output to write, where there are several.", show_default=False),
     ] = None,
     inputs: options.Inputs = None,
+    max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
     json: options.AsJson = False,
 ) -> None:
@@ -79,7 +80,7 @@ def run(
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
-    opened = open_model(model, symbol, inputs, rate)
+    opened = open_model(model, symbol, inputs, rate, max_context)
     source = source or noisy_path()
     program = compile_model(opened.pulsed(pulse), backend)
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz

@@ -300,6 +300,10 @@ def attention() -> Iterator[Case]:
 def node_attention() -> Iterator[Case]:
     """The Attention node: three and four axes, shared keys, masks."""
     own = {"q_num_heads": 2, "kv_num_heads": 2}
+    feeds = {"x": floats("one", 1, 9, WIDTH)}
+    g = Graph()
+    g.add("Attention", "x", "x", "x", g.between(g.behind(), -1, 3), name="y", **own)
+    yield "Attention_window", g.model(feeds, 23), feeds
     for streams in (False, True):
         feeds = {name: floats(name, 1, 9, WIDTH) for name in "xkv"}
         yield f"Attention_{streams}", onnx_attention(**own).model(feeds, 23, streams=streams), feeds

@@ -9,7 +9,18 @@ import pytest
 from onnx import ModelProto
 
 from pulse.model import load
-from tests.pulse.cases import conv, elementwise, matrix, recurrent, resize, scan, search, shape, spectral
+from tests.pulse.cases import (
+    attention,
+    conv,
+    elementwise,
+    matrix,
+    recurrent,
+    resize,
+    scan,
+    search,
+    shape,
+    spectral,
+)
 from tests.pulse.cases.build import Case, Feeds
 
 GENERATORS = [
@@ -22,6 +33,7 @@ GENERATORS = [
     *search.ALL,
     *recurrent.ALL,
     *scan.ALL,
+    *attention.ALL,
 ]
 
 

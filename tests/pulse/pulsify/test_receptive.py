@@ -37,7 +37,9 @@ def test_no_change_reaches_further() -> None:
                 centre = Fraction(int(frame)) / port.rate
                 if field.first is None:
                     assert at <= centre + field.last, (seed, port.name, int(frame))
-                elif 3 <= frame < before[port.name].shape[port.axis] - 3:  # mirrored and edge frames see inwards
+                elif (
+                    3 <= frame < before[port.name].shape[port.axis] - 3
+                ):  # mirrored and edge frames see inwards
                     assert centre + field.first <= at <= centre + field.last, (seed, port.name, int(frame))
                     tight += at in (centre + field.first, centre + field.last)
             tried += 1

@@ -1,0 +1,135 @@
+"""Banded attention by its definition, one pair of frames at a time; its facts, and its pulses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import FactError
+from pulse.facts import TypedFact
+from pulse.ops.attention import BandedAttention, BandedAttentionStream
+from pulse.ops.relation import Banded, Pointwise, Whole
+from pulse.ops.stateful import Clock
+
+LOW = -np.inf
+
+
+def by_definition(op: BandedAttention, q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """For one matrix each."""
+    y = np.zeros((len(q), v.shape[1]))
+    for i in range(len(q)):
+        weights: dict[int, float] = {}
+        for j in range(max(0, i - op.back), min(len(q), i + op.ahead + 1)):
+            bias = op.bias[i % op.period, j - i + op.back]
+            if bias > LOW:
+                weights[j] = math.exp(op.scale * float(q[i] @ k[j]) + bias)
+        y[i] = sum(weight * v[j] for j, weight in weights.items()) / sum(weights.values()) if weights else op.empty
+    return y
+
+
+def table(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random numbers, a third of them masked."""
+    bias = rng.standard_normal(shape).astype(np.float32)
+    return np.where(rng.random(shape) < 0.3, np.float32(LOW), bias)
+
+
+OPS = [
+    (1, 4, 3),
+    (3, 6, 2),
+    (2, 3, 5),
+    (1, 1, 0),
+    (4, 3, -1),
+]
+"""Period, width and back."""
+
+
+@pytest.mark.parametrize(("period", "width", "back"), OPS)
+@pytest.mark.parametrize("frames", [1, 2, 9])
+def test_eval(period: int, width: int, back: int, frames: int) -> None:
+    rng = np.random.default_rng(frames)
+    q, k = rng.standard_normal((2, frames, 4)).astype(np.float32)
+    v = rng.standard_normal((frames, 3)).astype(np.float32)
+    op = BandedAttention(0.5, table(rng, period, width), back, 0.25)
+    (y,) = op.eval([q, k, v], {})
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, by_definition(op, q, k, v), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(("period", "width", "back"), OPS)
+@pytest.mark.parametrize("pulse", [1, 3, 8])
+def test_pulses(period: int, width: int, back: int, pulse: int) -> None:
+    """Frames outside of the stream are NaN; two heads of queries share keys."""
+    rng = np.random.default_rng(pulse)
+    frames = 11
+    q = rng.standard_normal((2, frames, 4)).astype(np.float32)
+    k = rng.standard_normal((1, frames, 4)).astype(np.float32)
+    v = rng.standard_normal((frames, 3)).astype(np.float32)
+    op = BandedAttention(0.5, table(rng, 2, period, width), back, np.nan)
+    (wanted,) = op.eval([q, k, v], {})
+    symbol = SymbolScope().symbol("T")
+    offset = max(2, width - 1 - back)
+    stream = BandedAttentionStream(op, offset, TDim.of(symbol))
+    clock = Clock(symbol)
+    pulses = -(-(frames + offset) // pulse)
+
+    def at(x: np.ndarray, first: int, count: int) -> np.ndarray:
+        rows = np.arange(first, first + count)
+        inside = (rows >= 0) & (rows < frames)
+        return np.where(inside[:, None], x[..., np.where(inside, rows, 0), :], np.float32(np.nan))
+
+    parts: list[np.ndarray] = []
+    for number in range(pulses):
+        first = number * pulse - offset
+        if (number + 1) * pulse > frames:
+            clock.end = frames
+        window = [at(x, first - back, pulse + width - 1) for x in (k, v)]
+        parts += stream.step([at(q, first, pulse), *window], stream.begin(), clock)
+        clock.pulse += 1
+    got = np.concatenate(parts, 1)
+    np.testing.assert_allclose(got[:, offset : offset + frames], wanted, 1e-5, 1e-6)
+    assert not got[:, :offset].any() and not got[:, offset + frames :].any()
+
+
+def facts_of(*texts: str) -> list[TypedFact]:
+    scope = SymbolScope()
+    return [TypedFact.parse(text, scope) for text in texts]
+
+
+def test_facts() -> None:
+    op = BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3)
+    (fact,) = op.facts(facts_of("1,2,T,4", "2,T,4", "T,7"))
+    assert str(fact) == "1,2,T,7,f32"
+    assert (op.width, op.ahead, op.period) == (4, 0, 1)
+    assert op.detail() == "back 3 ahead 0 period 1 scale 1"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (("T,4", "T,5", "T,4"), "channels of queries and keys"),
+        (("2,4", "3,4", "3,4"), "frames of queries and keys"),
+        (("T,4", "3,4", "4,4"), "frames of keys and values"),
+        (("4", "T,4", "T,4"), "must be"),
+        (("T,4,f64", "T,4", "T,4"), "one float type, got f64, f32, f32"),
+        (("T,4,i64", "T,4,i64", "T,4,i64"), "one float type"),
+        (("3,T,4", "3,T,4", "3,T,4"), "bias"),
+    ],
+)
+def test_facts_that_do_not_fit(texts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(FactError, match=message):
+        BandedAttention(1.0, np.zeros((2, 1, 4), np.float32), 3).facts(facts_of(*texts))
+
+
+def test_relation() -> None:
+    """Banded over the frames, pointwise over a batch, and nothing else."""
+    op = BandedAttention(1.0, np.zeros((1, 6), np.float32), 3)
+    facts = facts_of("1,2,T,4", "2,T,4", "2,T,4")
+    banded = op.relation(facts, [2, 1, 1])
+    assert isinstance(banded, Banded)
+    assert (banded.axis, banded.back, banded.ahead) == (2, 3, 2)
+    stream = banded.at(5, TDim.of(9))
+    assert isinstance(stream, BandedAttentionStream) and stream.offset == 5
+    assert op.relation(facts_of("T,9,4", "T,9,4", "T,9,4"), [0, 0, 0]) == Pointwise((0,))
+    assert isinstance(op.relation(facts, [2, None, 1]), Whole)
+    assert isinstance(op.relation(facts_of("9,T", "9,T", "9,4"), [1, 1, None]), Whole)

@@ -1,0 +1,73 @@
+"""Banded attention against its op, as plain Python and compiled; nothing outside of the stream is read."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import SymbolScope, TDim
+from pulse.ops.attention import BandedAttention, BandedAttentionStream
+from pulse.ops.stateful import FAR, Clock
+from pulse.program.kernels.attention import band_attention
+from tests.pulse.program.kernels.rows import At, run_both
+
+
+def masked(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    bias = rng.standard_normal(shape).astype(np.float32)
+    return np.where(rng.random(shape) < 0.3, np.float32(-np.inf), bias)
+
+
+def check(
+    pulse: int, depth: int, width: int, band: int, back: int, period: int, number: int, end: int, empty: float
+) -> None:
+    """Two batches whose rows lie with gaps; what no row may read is NaN."""
+    rng = np.random.default_rng([pulse, depth, width, band])
+    offset = 2
+    op = BandedAttention(0.4, masked(rng, 2, period, band), back, empty)
+    span = pulse + band - 1
+    q = rng.standard_normal((2, pulse, depth + 1)).astype(np.float32)
+    k = rng.standard_normal((2, span, depth + 3)).astype(np.float32)
+    v = rng.standard_normal((2, span, width + 2)).astype(np.float32)
+    frames = np.arange(span) + number * pulse - offset - back
+    outside = (frames < 0) | (frames >= end)
+    k[:, outside], v[:, outside] = np.nan, np.nan
+    symbol = SymbolScope().symbol("T")
+    stream = BandedAttentionStream(op, offset, TDim.of(symbol))
+    clock = Clock(symbol, number, None if end == FAR else end)
+    (wanted,) = stream.step([q[..., :depth], k[..., :depth], v[..., :width]], [], clock)
+    y = np.full((2, pulse, width + 1), 7, np.float32)
+    arrays = [
+        *(q, k, v, op.bias, y, np.zeros(band, np.float32), np.array([number, 0]), np.array([end])),
+        *(np.array([0, x[0].size]) for x in (q, k, v, op.bias, y)),
+    ]
+    steps = [x.shape[2] for x in (q, k, v, y)]
+    numbers = [pulse, *steps, depth, width, band, back, period, offset, 0.4, empty]
+    places = [At(n) for n in range(8)], [At(n) for n in range(8, 13)]
+    for got in run_both(band_attention, arrays, *places[0], 2, *places[1], *numbers):
+        np.testing.assert_allclose(got[4][..., :width], wanted, 1e-5, 1e-6)
+        assert (got[4][..., width] == 7).all()
+
+
+@pytest.mark.parametrize("depth", [1, 4, 16, 40])
+@pytest.mark.parametrize("width", [1, 16, 21, 64, 90])
+@pytest.mark.parametrize("band", [1, 3, 16, 21])
+def test_sizes(depth: int, width: int, band: int) -> None:
+    check(3, depth, width, band, band // 2, 1, 30, FAR, np.nan)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 5])
+@pytest.mark.parametrize("back", [-1, 0, 4, 7])
+@pytest.mark.parametrize("empty", [0.0, np.nan])
+def test_ends_of_the_stream(number: int, back: int, empty: float) -> None:
+    for end in (0, 1, 13, 17, FAR):
+        check(3, 5, 6, 6, back, 2, number, end, empty)
+
+
+def test_large_scores() -> None:
+    """The largest is taken off before the exponential."""
+    q, v = np.full((1, 4), 100, np.float32), np.arange(6, dtype=np.float32)[:, None]
+    k = np.arange(24, dtype=np.float32).reshape(6, 4)
+    arrays = [q, k, v, np.zeros(6, np.float32), np.zeros(1, np.float32), np.zeros(6, np.float32)]
+    arrays += [np.array([5]), np.array([FAR]), np.zeros(1, np.int64)]
+    numbers = [1, 4, 4, 1, 1, 4, 1, 6, 5, 1, 0, 1.0, 0.0]
+    batches = [At(8)] * 5
+    for got in run_both(band_attention, arrays, *[At(n) for n in range(8)], 1, *batches, *numbers):
+        assert got[4].tolist() == [5.0]
