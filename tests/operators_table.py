@@ -28,8 +28,8 @@ HEAD = """# Operators
 
 Made by `python -m tests.operators_table` from the reader, the cases of the tests and the pulsifier; a test keeps it
 true. For each ONNX operator: how it streams, over the axes on which it does (*pointwise*, *window*, *ends*,
-*positional*, *cumulative*, *tail*; see `pulse/ops/relation.py`), whether it is refused over some axis (*whole*), and
-whether all that it becomes has kernels for f32 (else it runs with `backend="numpy"`).
+*positional*, *cumulative*, *banded*, *tail*; see `pulse/ops/relation.py`), whether it is refused over some axis
+(*whole*), and whether all that it becomes has kernels for f32 (else it runs with `backend="numpy"`).
 
 Opset 7 and up. *no streaming case* means that the tests have no case of it with an axis that can stream: an operator
 on shapes or constants, mostly.

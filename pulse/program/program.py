@@ -184,6 +184,11 @@ class State(ABC):
             )
 
     def _check_length(self, end: int) -> None:
+        limit = self.program.limit
+        if limit is not None and end > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
+            )
         env = {self.program.model.symbol: end}
         for assumption in self.program.model.typed.scope.assumptions:
             if assumption.symbols <= env.keys() and not assumption.eval(env):

@@ -1,6 +1,6 @@
 """Attention with limited reach, found in a graph: the product of queries and keys, a mask, a softmax, a product."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,14 +71,17 @@ def attended(model: TypedModel, symbol: Symbol, max_context: int | None = None) 
     result = Attended(model.copy())
     graph = result.model.graph
     still = _Still(graph)
+    bands: dict[Hashable, Band | NoBandError] = {}
     for node_id in graph.order():
         found = _attention(graph, graph.nodes[node_id], symbol, still)
         if found is None:
             continue
-        try:
-            band = _band(result.model, symbol, found, max_context)
-        except NoBandError as why:
-            _refuse(result, symbol, found, still, why)
+        same = _key(graph, found)
+        if same not in bands:
+            bands[same] = _band(result.model, symbol, found, max_context)
+        band = bands[same]
+        if isinstance(band, NoBandError):
+            _refuse(result, symbol, found, still, band)
             continue
         result.limited |= band.limited
         for reader in found.readers:
@@ -233,9 +236,23 @@ def _cleans(graph: TypedGraph, node: Node[TypedFact, Op], weights: OutletId) -> 
     )
 
 
-def _band(model: TypedModel, symbol: Symbol, found: Attention, max_context: int | None) -> Band:
+def _key(graph: TypedGraph, found: Attention) -> Hashable:
+    """What the band depends on: layers often share a mask."""
+    fact = graph.fact(OutletId(found.product))
+    steps: list[Hashable] = []
+    for step in found.steps:
+        node = graph.nodes[step.node]
+        others = tuple(read for slot, read in enumerate(node.inputs) if slot != step.slot)
+        steps.append((node.op, step.slot, others))
+    return fact.dtype, fact.shape, tuple(steps)
+
+
+def _band(model: TypedModel, symbol: Symbol, found: Attention, max_context: int | None) -> Band | NoBandError:
     product = OutletId(found.product)
-    return Mask(model.graph, symbol, model.scope.assumptions, product, found.steps, max_context).band()
+    try:
+        return Mask(model.graph, symbol, model.scope.assumptions, product, found.steps, max_context).band()
+    except NoBandError as why:
+        return why
 
 
 def _rewrite(graph: TypedGraph, found: Attention, reader: Reader, band: Band) -> None:

@@ -112,11 +112,15 @@ class Sample:
         return Sample(moved, self.finite, 4 * size * float(np.finfo(np.float32).eps))
 
     def table(self, period: int, back: int, ahead: int) -> Array:
-        """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it."""
+        """The bias of column j for row i at [i mod period, j - i + back]; -inf where no row shows it.
+
+        Where numbers are rounded, those of the first rows are the most exact.
+        """
         shape = (*self.bias.shape[:-2], period, back + 1 + ahead)
         table = np.full(shape, -np.inf, self.bias.dtype)
         filled = np.zeros(shape[-2:], np.bool_)
-        for i in range(self.frames):
+        rows = range(self.frames)
+        for i in rows if self.tolerance else reversed(rows):
             first, last = max(0, i - back), min(self.frames, i + ahead + 1)
             places = np.arange(first, last) - i + back
             new = ~filled[i % period, places]

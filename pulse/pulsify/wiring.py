@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 
@@ -55,6 +56,17 @@ class Mirrored:
     stream: Stream
     ends: Ends
     length: TDim
+
+
+Wire: TypeAlias = OutletId | Stream | Free | Mirrored
+"""A typed wire in the pulsed graph: an outlet where it does not stream."""
+
+
+def still(wire: Wire) -> OutletId:
+    """The outlet of a wire that does not stream."""
+    if isinstance(wire, Stream | Free | Mirrored):
+        raise AssertionError("a stream where the relation speaks of none")
+    return wire
 
 
 @dataclass

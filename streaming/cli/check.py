@@ -43,9 +43,7 @@ def check(
 
     opened = open_model(model, symbol, inputs, rate, max_context)
     chosen = opened.pulsed(pulse).pulse
-    report = verify(
-        opened.typed, chosen, opened.symbol, length or None, backend, max_context=max_context
-    )
+    report = verify(opened.typed, chosen, opened.symbol, length or None, backend, max_context=max_context)
     pulsed = report.model
     outputs = [port for port in pulsed.outputs if port.streams]
     state_bytes = sum(count for _, _, count in pulsed.buffers())

@@ -80,6 +80,22 @@ def whole_axis(path):
     return save(path, nodes, {"x": [1, "T"]}, {"y": [1, "T"]})
 
 
+def causal_attention(path):
+    """Each frame of x [1, T, 4] is a mean of all frames so far, by how like it they are."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["k"], "k", perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["x", "k"], ["scores"], "scores"),
+        helper.make_node("Shape", ["scores"], ["shape"], "shape"),
+        helper.make_node("Expand", ["low", "shape"], ["lows"], "lows"),
+        helper.make_node("Trilu", ["lows", "one"], ["mask"], "mask", upper=1),
+        helper.make_node("Add", ["scores", "mask"], ["masked"], "masked"),
+        helper.make_node("Softmax", ["masked"], ["weights"], "weights", axis=-1),
+        helper.make_node("MatMul", ["weights", "x"], ["y"], "mixed"),
+    ]
+    constants = {"low": np.full(1, -1e9, np.float32), "one": np.array(1)}
+    return save(path, nodes, {"x": [1, "T", 4]}, {"y": [1, "T", 4]}, constants)
+
+
 def write_sound(name, samples, rate=16000, **how):
     soundfile.write(name, samples, rate, **how)
     return name
@@ -394,3 +410,22 @@ def test_interrupted_it_leaves_nothing(tmp_path, monkeypatch):
     result = pulse("run", "--backend", "numpy", code=130)
     assert result.stderr == "error: interrupted; no half-written file is left\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_max_context():
+    """Attention to all frames before needs it; then streams up to it are exact and longer ones are refused."""
+    path = causal_attention("causal.onnx")
+    assert "--max-context" in pulse("run", "--help").stdout
+    assert "give pulsify(max_context=N)" in pulse("check", path, "--pulse", 4, code=2).stderr
+    found = report(
+        "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
+    )
+    assert found["equal"] and found["lengths"] == [7, 20] and found["skipped"] == [21]
+    frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
+    np.save("long.npy", frames)
+    assert "at most 20 frames of T" in refused(
+        "run", path, "long.npy", "out.npy", "--pulse", 4, "--max-context", 20
+    )
+    np.save("short.npy", frames[:, :20])
+    report("run", path, "short.npy", "out.npy", "--pulse", 4, "--max-context", 20)
+    assert np.load("out.npy").shape == (1, 20, 4)

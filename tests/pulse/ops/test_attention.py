@@ -24,7 +24,11 @@ def by_definition(op: BandedAttention, q: np.ndarray, k: np.ndarray, v: np.ndarr
             bias = op.bias[i % op.period, j - i + op.back]
             if bias > LOW:
                 weights[j] = math.exp(op.scale * float(q[i] @ k[j]) + bias)
-        y[i] = sum(weight * v[j] for j, weight in weights.items()) / sum(weights.values()) if weights else op.empty
+        y[i] = (
+            sum(weight * v[j] for j, weight in weights.items()) / sum(weights.values())
+            if weights
+            else op.empty
+        )
     return y
 
 

@@ -1,0 +1,101 @@
+"""Frames added in front of a stream and behind it."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import Array, DType, StreamFact
+from pulse.ops.ends import FillEnds, mirrored
+from pulse.ops.relation import Ends
+from pulse.ops.stateful import frames_at
+from pulse.pulsify.wiring import Mirrored, Stream, Wiring, lag
+
+
+def extended(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
+    """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
+    if ends.mode == "constant":
+        if ends.after != 0:
+            stream = surely_ended(wiring, stream, name)
+        return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
+    return Mirrored(wiring.delayed(stream, max(0, stream.fact.offset), name), ends, length)
+
+
+def surely_ended(wiring: Wiring, stream: Stream, name: str) -> Stream:
+    return wiring.delayed(stream, max(stream.fact.offset, _sure(wiring, stream)), name)
+
+
+def _sure(wiring: Wiring, stream: Stream) -> int:
+    return lag(stream.fact.length, stream.fact.rate, wiring.symbol, wiring.pulse)
+
+
+def _constant_ends(
+    wiring: Wiring, name: str, ends: Ends, stream: Stream, before: int, length: TDim
+) -> Stream:
+    fact = stream.fact
+    outlet = stream.outlet
+    offset = fact.offset - before
+    if ends.after != 0 or (before > 0 and fact.offset > 0):
+        dtype = wiring.graph.fact(outlet).dtype
+        op = FillEnds(
+            fact.axis,
+            0,
+            fact.offset,
+            fact.offset,
+            fact.length,
+            "constant",
+            ends.fill,
+            _cast(ends.head, dtype),
+            _cast(ends.tail, dtype),
+        )
+        outlet = wiring.add(f"{name}.ends", op, [outlet], fact)
+    prefix = (
+        frames_at(_padded_prefix(wiring, ends, stream, before), fact.axis, 0, -offset) if offset < 0 else None
+    )
+    return Stream(outlet, StreamFact(fact.axis, length, fact.rate, offset, prefix))
+
+
+def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> Array:
+    axis = stream.fact.axis
+    fact = wiring.graph.fact(stream.outlet)
+    shape = list(fact.sizes)
+    shape[axis] = before
+    head = np.full(shape, ends.fill, fact.dtype)
+    if ends.head is not None:
+        head[...] = ends.head
+    parts = [head] if stream.fact.prefix is None else [head, stream.fact.prefix]
+    return np.concatenate(parts, axis)
+
+
+def mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
+    """Mirrored frames written into the stream, each in a pulse that already has its source."""
+    fact, before = wire.stream.fact, int(wire.ends.before)
+    pulse = wiring.frames(fact.rate)
+    sure = _sure(wiring, wire.stream) if wire.ends.after != 0 else 0
+    offset = max(0, fact.offset - before, sure - before)
+    while not all(
+        (j + offset) // pulse * pulse + pulse > fact.offset + source_of(wire.ends, j - before)
+        for j in range(before)
+    ):
+        offset += 1
+    overlap = offset - (fact.offset - before) + look_back(name, wire.ends)
+    window = wiring.window(wire.stream, overlap, name)
+    op = FillEnds(fact.axis, overlap, fact.offset, offset + before, fact.length, wire.ends.mode)
+    out = StreamFact(fact.axis, wire.length, fact.rate, offset)
+    return wiring.expect(Stream(wiring.add(f"{name}.ends", op, [window], out), out), name)
+
+
+def _cast(table: Array | None, dtype: DType) -> Array | None:
+    return None if table is None else table.astype(dtype, copy=False)
+
+
+def look_back(name: str, ends: Ends) -> int:
+    """How far behind a frame after the last one its source may be."""
+    after = int(ends.after) if ends.after.is_const else ends.after.bounds()[1]
+    if after is None:
+        raise PulsifyError(f"{name}: {ends.after} frames of padding at the end have no limit")
+    return after * (1 if ends.mode == "edge" else 2)
+
+
+def source_of(ends: Ends, frame: int) -> int:
+    """The frame that fills one before the first."""
+    return 0 if ends.mode == "edge" else mirrored(frame, 0)

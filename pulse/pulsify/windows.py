@@ -1,0 +1,118 @@
+"""Windows over a stream: history, phase, and the frames at its ends."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+from pulse.dim import TDim
+from pulse.facts import Array, StreamFact, TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.ends import FillEnds
+from pulse.ops.op import Op
+from pulse.ops.relation import Ends, Window
+from pulse.ops.stateful import frames_at
+from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, surely_ended
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, lag, still
+
+
+def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends) -> Stream:
+    """A stream at one place; a free wire is put where it costs no delay."""
+    if isinstance(wire, Stream):
+        return wire
+    assert isinstance(wire, Free)
+    ends = relation.ends if isinstance(relation, Window) else relation
+    if ends is not None and ends.after != 0:
+        return wire.at(max(0, lag(wire.length, wire.rate, wiring.symbol, wiring.pulse)))
+    return wire.at(-(relation.span if isinstance(relation, Window) else 0))
+
+
+def place_window(
+    wiring: Wiring,
+    node: Node[TypedFact, Op],
+    window: Window,
+    inputs: list[Wire],
+    rate: Fraction,
+    length: TDim,
+) -> Stream:
+    name = node.name
+    wire = inputs[window.source]
+    stretched = wire if isinstance(wire, Mirrored) else fixed(wiring, wire, window)
+    if window.ends is not None and not window.ends.changes_nothing:
+        assert isinstance(stretched, Stream)
+        padded = stretched.fact.length + window.ends.before + window.ends.after
+        stretched = extended(wiring, name, window.ends, stretched, padded)
+    if isinstance(stretched, Mirrored) and window.op is not None:
+        return _mirrored_window(wiring, node, window, inputs, stretched, rate, length)
+    stream = mirrored_ends(wiring, name, stretched) if isinstance(stretched, Mirrored) else stretched
+    if window.op is None:
+        offset = stream.fact.offset + window.skip
+        fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
+        return Stream(stream.outlet, fact)
+    values = [wiring.known(wire) if isinstance(wire, OutletId) else None for wire in inputs]
+    if stream.fact.offset < 0 and any(
+        value is None for slot, value in enumerate(values) if slot != window.source
+    ):
+        stream = wiring.delayed(stream, 0, name)
+    group_offset = -((window.stride - window.span - stream.fact.offset) // window.stride)
+    start = stream.fact.offset - group_offset * window.stride
+    outlet = wiring.window(stream, max(0, -start), name)
+    if start > 0:
+        outlet = wiring.cropped(outlet, stream.fact.axis, start, wiring.frames(stream.fact.rate), name)
+    offset = group_offset * window.up + window.skip
+    prefix = _window_prefix(window, stream, values, -offset) if offset < 0 else None
+    fact = StreamFact(window.axis, length, rate, offset, prefix)
+    reads = [outlet if slot == window.source else still(wire) for slot, wire in enumerate(inputs)]
+    return wiring.expect(Stream(wiring.add(name, window.op, reads, fact), fact), name)
+
+
+def _window_prefix(window: Window, stream: Stream, values: list[Array | None], frames: int) -> Array:
+    assert stream.fact.prefix is not None and window.op is not None
+    operands = [stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)]
+    (result,) = window.op.eval([value for value in operands if value is not None], {})
+    return frames_at(result, window.axis, window.skip, window.skip + frames)
+
+
+def _mirrored_window(
+    wiring: Wiring,
+    node: Node[TypedFact, Op],
+    window: Window,
+    inputs: list[Wire],
+    wire: Mirrored,
+    rate: Fraction,
+    length: TDim,
+) -> Stream:
+    """A window over a stream with mirrored ends, which it fills in its own view of the frames.
+
+    The first group that sees a frame before the first one waits until that frame's source has come.
+    """
+    assert window.op is not None
+    name, before = node.name, int(wire.ends.before)
+    stream = wire.stream if wire.ends.after == 0 else surely_ended(wiring, wire.stream, name)
+    fact = stream.fact
+    pulse = wiring.frames(fact.rate)
+    groups = pulse // window.stride
+    first = fact.offset - before
+    group_offset = -((window.stride - window.span - first) // window.stride)
+    users = [max(0, -((window.span - 1 - frame) // window.stride)) for frame in range(before)]
+    while not all(
+        ((group + group_offset) // groups + 1) * pulse > fact.offset + source_of(wire.ends, frame - before)
+        for frame, group in enumerate(users)
+    ):
+        group_offset += 1
+    start = first - group_offset * window.stride
+    keep = max(0, -start)
+    overlap = keep + look_back(name, wire.ends)
+    seen = wiring.window(stream, overlap, name)
+    op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
+    filled = wiring.add(f"{name}.ends", op, [seen], fact)
+    needed = (groups - 1) * window.stride + window.span
+    filled = wiring.cropped(filled, fact.axis, start + keep, start + keep + needed, name)
+    out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
+    reads = [filled if slot == window.source else still(other) for slot, other in enumerate(inputs)]
+    return wiring.expect(Stream(wiring.add(name, window.op, reads, out), out), name)
+
+
+def _after_skip(stream: Stream, skip: int) -> Array | None:
+    prefix = stream.fact.prefix
+    if prefix is None or stream.fact.offset + skip >= 0:
+        return None
+    return frames_at(prefix, stream.fact.axis, skip, prefix.shape[stream.fact.axis])
