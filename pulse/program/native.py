@@ -58,7 +58,9 @@ class Place:
         )
 
     def view(self, memory: Array) -> Array:
-        """The tensor in a region's bytes."""
+        """The tensor in a region's bytes; an empty one has no place there."""
+        if 0 in self.shape:
+            return np.empty(self.shape, self.dtype)
         return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)
 
 

@@ -81,10 +81,11 @@ class Sample:
     def reach(self) -> tuple[int, int]:
         """How far any frame sees back and ahead."""
         seen = (self.bias > -np.inf).any(axis=tuple(range(self.bias.ndim - 2)))
-        rows, columns = np.nonzero(seen)
+        rows = np.flatnonzero(seen.any(axis=1))
         if not rows.size:
             raise NoBandError("it masks every frame")
-        return int((rows - columns).max()), int((columns - rows).max())
+        first, last = seen[rows].argmax(axis=1), self.frames - 1 - seen[rows, ::-1].argmax(axis=1)
+        return int((rows - first).max()), int((last - rows).max())
 
     def agrees(self, other: Array) -> bool:
         """Whether another bias is the same."""

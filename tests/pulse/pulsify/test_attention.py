@@ -379,3 +379,57 @@ def test_a_random_band_is_found() -> None:
     assert (found.back, found.ahead, found.period) == (back, ahead, 3)
     np.testing.assert_array_equal(found.full_bias(50), op.full_bias(50)[None])
     check(proto, feeds, 1)
+
+
+def test_rotary_positions() -> None:
+    """Queries and keys turned by angles that grow with the position."""
+    g = Graph()
+    steps, _ = g.positions()
+    angles = g.add("Mul", g.add("Cast", steps, to=1), g.constant([[1.0, 0.25, 0.1, 0.01]]))
+    sine, cosine = g.add("Sin", angles), g.add("Cos", angles)
+
+    def turned(x: str) -> str:
+        low, high = (
+            g.add("Slice", x, g.integers(first), g.integers(first + 4), g.integers(2), g.integers(1))
+            for first in (0, 4)
+        )
+        real = g.add("Sub", g.add("Mul", low, cosine), g.add("Mul", high, sine))
+        imaginary = g.add("Add", g.add("Mul", low, sine), g.add("Mul", high, cosine))
+        return g.add("Concat", real, imaginary, axis=2)
+
+    g.add("Identity", heads(g, turned(g.linear("x")), turned(g.linear("x")), "x", window(5, 2)), name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
+
+
+def test_keys_that_are_positions_alone() -> None:
+    """A table of keys is read at the place where the band needs it."""
+    g = Graph()
+    ends = g.add("Unsqueeze", g.frames(), g.integers(0))
+    table = g.constant(floats("table", 1, 60, WIDTH))
+    keys = g.add("Slice", table, g.integers(0), ends, g.integers(1), g.integers(1))
+    g.add("Identity", heads(g, "x", keys, "x", window(3, 2)), name="y")
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    assert check(g.model(feeds), feeds, 1).outputs[0].delay == 2
+
+
+def test_a_mask_that_is_an_input_is_refused() -> None:
+    """What it lets through is not known before the stream begins."""
+
+    def given(g: Graph, scores: str) -> str:
+        return added(
+            g, scores, g.add("And", g.between(g.behind(), 0, 2), g.add("Greater", "m", g.constant(0.0)))
+        )
+
+    feeds = {"x": floats("x", 1, 9, WIDTH), "m": floats("m", 1, 9)}
+    with pytest.raises(PulsifyError, match="every frame of one operand meets every frame of the other"):
+        loaded(self_attention(given).model(feeds)).pulsify()
+
+
+def test_layers_share_the_work_of_reading_a_mask() -> None:
+    """Equal masks of several layers are one after declutter, and give equal tables."""
+    feeds = {"x": floats("x", 1, 9, WIDTH)}
+    typed = loaded(block(chunks(4, 1), 3).model(feeds))
+    graph = attended(typed, typed.find_symbol(None)).model.graph
+    tables = [node.op.bias for node in graph.nodes if isinstance(node.op, BandedAttention)]
+    assert len(tables) == 3 and all(np.array_equal(table, tables[0]) for table in tables)
