@@ -1,5 +1,6 @@
 """Attention whose reach is limited to a band around each frame."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,7 +99,10 @@ class BandedAttention(Op):
         return Whole("its queries, keys and values do not stream over the same axis", "stream all of them")
 
     def detail(self) -> str:
-        return f"back {self.back} ahead {self.ahead} period {self.period} scale {self.scale:g}"
+        table = zlib.crc32(self.bias.tobytes())
+        return (
+            f"back {self.back} ahead {self.ahead} period {self.period} scale {self.scale:g} bias {table:08x}"
+        )
 
 
 def _types(inputs: Sequence[TypedFact]) -> list[np.dtype[np.generic]]:

@@ -1,6 +1,7 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
@@ -15,7 +16,7 @@ from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.model import PulsedGraph
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Operand: TypeAlias = Value | int
@@ -56,7 +57,7 @@ class Lowering:
     Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
     """
 
-    model: PulsedModel
+    graph: PulsedGraph
     kept: set[OutletId]
     weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
     state: Image = field(default_factory=lambda: Image(Region.STATE))
@@ -78,13 +79,28 @@ class Lowering:
 
     def run(self) -> None:
         """Lower every node. Raises CompileError listing every op without a kernel."""
-        graph = self.model.graph
+        graph = self.graph
         order = graph.order([*graph.outputs, *self.kept])
+        self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
+        self._keep()
+
+    def inside(self, body: PulsedGraph, given: dict[OutletId, Value]) -> list[Value]:
+        """Emit the nodes of a body, its inputs at the given places; where its outputs are.
+
+        All instructions and memories are those of the program around it.
+        """
+        inner = copy(self)
+        inner.graph, inner.kept, inner.values = body, set(), dict(given)
+        inner.pending, inner._wires, inner._memories = {}, {}, {}
+        inner._lower(body.order())
+        return [inner.value(outlet) for outlet in body.outputs]
+
+    def _lower(self, order: Sequence[int]) -> None:
         self._require(order)
-        for node_id in [*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order]:
-            node = graph.nodes[node_id]
+        for node_id in order:
+            node = self.graph.nodes[node_id]
             self.node, self.op = node.name, node.op.name
-            if isinstance(node.op, Const):
+            if isinstance(node.op, Const) or OutletId(node_id) in self.values:
                 continue
             if isinstance(node.op, Source):
                 results = [self.new(OutletId(node_id))]
@@ -92,10 +108,9 @@ class Lowering:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
                 self._settle(OutletId(node_id, slot), value)
-        self._keep()
 
     def _require(self, order: Sequence[int]) -> None:
-        nodes = [self.model.graph.nodes[node_id] for node_id in order]
+        nodes = [self.graph.nodes[node_id] for node_id in order]
         missing = [
             f"{node.name} ({node.op.name})"
             for node in nodes
@@ -106,7 +121,7 @@ class Lowering:
 
     def _keep(self) -> None:
         """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
-        graph = self.model.graph
+        graph = self.graph
         for outlet in graph.inputs:
             self.values[outlet].buffer.touch(-1)
         for outlet in dict.fromkeys((*graph.outputs, *self.kept)):
@@ -131,7 +146,7 @@ class Lowering:
 
     def fact(self, outlet: OutletId) -> PulsedFact:
         """What is known of a wire."""
-        return self.model.graph.fact(outlet)
+        return self.graph.fact(outlet)
 
     def value(self, outlet: OutletId) -> Value:
         """Where a wire is; constants are stored at their first use."""
@@ -139,7 +154,7 @@ class Lowering:
             self._settle(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
             known = self.fact(outlet).value
-            assert known is not None, f"{self.model.graph.label(outlet)} is not lowered yet"
+            assert known is not None, f"{self.graph.label(outlet)} is not lowered yet"
             self.values[outlet] = self.constant(known)
         return self.values[outlet]
 
@@ -172,8 +187,8 @@ class Lowering:
         """
         fact = self.fact(outlet)
         axes = self.stream_first(outlet) if order is None else list(order)
-        for inlet in self.model.graph.outlet(outlet).successors:
-            op = self.model.graph.nodes[inlet.node].op
+        for inlet in self.graph.outlet(outlet).successors:
+            op = self.graph.nodes[inlet.node].op
             if (
                 isinstance(op, Delay)
                 and inlet.node not in self._memories

@@ -74,7 +74,7 @@ class NativeProgram(Program):
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         super().__init__(model)
-        lowering = Lowering(model, set(fetches))
+        lowering = Lowering(model.graph, set(fetches))
         lowering.run()
         self.arena_bytes = max(lowering.plan(), 64)
         self.weights = aligned_bytes(max(lowering.weights.size, 64))

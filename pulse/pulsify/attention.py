@@ -127,7 +127,7 @@ def _attention(
     product, steps, scale = traced
     q, k = (graph.fact(outlet) for outlet in graph.nodes[product].inputs)
     scores = graph.fact(OutletId(product)).shape
-    if scores[-1] != scores[-2] or any(dim.symbols - {symbol} for dim in scores):
+    if not scores[-1].prove_eq(scores[-2]).yes or any(dim.symbols - {symbol} for dim in scores):
         return None
     if symbol not in q.shape[-2].symbols or k.rank < 2 or symbol not in k.shape[-1].symbols:
         return None
@@ -158,14 +158,19 @@ def _traced(graph: TypedGraph, outlet: OutletId, still: _Still) -> tuple[int, tu
 def _keeps_scores(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> bool:
     """Whether each score stays where it is, the last two axes being rows and columns."""
     before, after = graph.fact(node.inputs[slot]), node.outputs[0].fact
-    if before.rank < 2 or after.rank < 2 or before.shape[-2:] != after.shape[-2:]:
+    if before.rank < 2 or after.rank < 2 or not _alike(before.shape[-2:], after.shape[-2:]):
         return False
     if isinstance(node.op, Cast):
         return np.issubdtype(node.op.dtype, np.floating)
     if isinstance(node.op, REGROUPED):
         return True
-    kept = before.rank == after.rank and all(a == b for a, b in zip(before.shape, after.shape))
+    kept = _alike(before.shape, after.shape)
     return isinstance(node.op, Elementwise) and node.op.kind in AFFINE and kept
+
+
+def _alike(left: Shape, right: Shape) -> bool:
+    """Whether two shapes are the same for every allowed length."""
+    return len(left) == len(right) and all(a.prove_eq(b).yes for a, b in zip(left, right))
 
 
 def _factor(graph: TypedGraph, node: Node[TypedFact, Op], slot: int) -> float | None:
@@ -194,7 +199,7 @@ def _readers(
     flipped: bool = False,
 ) -> Iterator[Reader]:
     """The products of values and weights that lie as the scores did when they were made."""
-    same = graph.fact(weights).shape == scores
+    same = _alike(graph.fact(weights).shape, scores)
     for inlet in graph.outlet(weights).successors:
         node = graph.nodes[inlet.node]
         outlet = OutletId(node.id)
@@ -216,7 +221,7 @@ def _readers(
                 yield from _readers(graph, outlet, symbol, scores, cleaned, True)
         elif isinstance(node.op, REGROUPED) and not flipped:
             before, after = graph.fact(weights).shape, graph.fact(outlet).shape
-            if len(after) > 1 and before[-2:] == after[-2:]:
+            if len(after) > 1 and _alike(before[-2:], after[-2:]):
                 yield from _readers(graph, outlet, symbol, scores, cleaned, flipped)
         elif inlet.slot == 2 and _cleans(graph, node, weights):
             yield from _readers(graph, outlet, symbol, scores, True, flipped)

@@ -80,8 +80,8 @@ class Sample:
 
     def reach(self) -> tuple[int, int]:
         """How far any frame sees back and ahead."""
-        seen = (self.bias > -np.inf).any(axis=tuple(range(self.bias.ndim - 2)))
-        rows = np.flatnonzero(seen.any(axis=1))
+        seen = np.logical_or.reduce((self.bias > -np.inf).reshape(-1, self.frames, self.frames))
+        rows = np.flatnonzero(seen.any(1))
         if not rows.size:
             raise NoBandError("it masks every frame")
         first, last = seen[rows].argmax(axis=1), self.frames - 1 - seen[rows, ::-1].argmax(axis=1)

@@ -11,6 +11,7 @@ from pulse.program.kernels import (
     product,
     recurrent,
     reduce,
+    scan,
     search,
     time,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "product",
     "recurrent",
     "reduce",
+    "scan",
     "search",
     "time",
 ]

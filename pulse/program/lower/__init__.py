@@ -9,6 +9,7 @@ from pulse.program.lower import (
     recurrent,
     reduction,
     resize,
+    scan,
     search,
     time,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "recurrent",
     "reduction",
     "resize",
+    "scan",
     "search",
     "time",
 ]

@@ -124,7 +124,7 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
 
 
 def _stored(cx: Lowering, outlet: OutletId) -> Value:
-    node = cx.model.graph.node(outlet)
+    node = cx.graph.node(outlet)
     chain = Chain()
     if len(node.inputs) > MAX_INPUTS:
         raise CompileError(f"{node.name} ({node.op.name}): {len(node.inputs)} operands, at most {MAX_INPUTS}")
@@ -137,7 +137,7 @@ def _stored(cx: Lowering, outlet: OutletId) -> Value:
 def _expand(cx: Lowering, chain: Chain, node: PulsedNode, room: int) -> int:
     registers: list[int] = []
     for outlet in node.inputs:
-        child = cx.model.graph.node(outlet)
+        child = cx.graph.node(outlet)
         if outlet in cx.pending and len(child.inputs) - 1 <= room and len(chain.free) > 2:
             room -= len(child.inputs) - 1
             del cx.pending[outlet]
@@ -153,7 +153,7 @@ def _expand(cx: Lowering, chain: Chain, node: PulsedNode, room: int) -> int:
 
 def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
     """Whether one elementwise op of the same shape is the only reader, all in types of the vector kernel."""
-    graph = cx.model.graph
+    graph = cx.graph
     node = graph.node(outlet)
     readers = graph.outlet(outlet).successors
     if len(readers) != 1 or outlet in cx.kept or outlet in graph.outputs:

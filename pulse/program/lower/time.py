@@ -98,7 +98,7 @@ def _frames(cx: Lowering, table: Array | None, axis: int, order: list[int]) -> t
 
 def _may_overwrite(cx: Lowering, node: PulsedNode, op: FillEnds, x: Value) -> bool:
     """A temporary that only this op reads, and that is no view of anything else."""
-    graph = cx.model.graph
+    graph = cx.graph
     (outlet,) = node.inputs
     kept = outlet in cx.kept or outlet in graph.outputs or outlet in graph.inputs
     alone = len(graph.outlet(outlet).successors) == 1 and x.size * x.dtype.itemsize == x.buffer.size

@@ -105,7 +105,8 @@ def test_facts() -> None:
     (fact,) = op.facts(facts_of("1,2,T,4", "2,T,4", "T,7"))
     assert str(fact) == "1,2,T,7,f32"
     assert (op.width, op.ahead, op.period) == (4, 0, 1)
-    assert op.detail() == "back 3 ahead 0 period 1 scale 1"
+    assert op.detail().startswith("back 3 ahead 0 period 1 scale 1 bias ")
+    assert op.detail() != BandedAttention(1.0, np.ones((2, 1, 4), np.float32), 3).detail()
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_a_table_limits_the_stream(program: Program) -> None:
     with pytest.raises(InputError, match="at most 64 frames of T, and this pulse would make it 68: flush"):
         state.step(noise(4))
     assert state.snapshot() == before
-    with pytest.raises(InputError, match="does not satisfy"):
+    with pytest.raises(InputError, match="at most 64 frames of T, and this stream has 65"):
         state.flush(noise(1))
     assert state.flush() == []
 

@@ -1,0 +1,129 @@
+"""Scans: the instructions of the body once more for each frame."""
+
+from collections.abc import Iterator, Sequence
+
+from pulse.errors import CompileError
+from pulse.facts import PulsedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.ops.scan import Scan, ScanStream
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+from pulse.pulsify.model import PulsedGraph
+
+MOST_INSTRUCTIONS = 4096
+"""A scan that becomes more of them is refused: the table would no longer fit the caches."""
+
+
+@lowers(Scan)
+def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
+    """All frames with every pulse; the states are wherever the body puts them."""
+    frames = _Frames(cx, node, op)
+    states = frames.initial
+    for number in range(frames.count):
+        states = frames.run(number, states)
+    return [*frames.gathered, *states]
+
+
+@lowers(ScanStream)
+def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Value]:
+    """The states are memory, and as such outputs; only frames of the stream replace them."""
+    frames = _Frames(cx, node, op.op)
+    first = len(op.op.scanned)
+    states: list[Value] = []
+    for outlet, start, zeros in zip(node.inputs[first:], frames.initial, op.begin()):
+        known = cx.known(outlet) if op.reload else None
+        state = cx.remembered(zeros if known is None else known, range(zeros.ndim))
+        states.append(state)
+        if op.reload and known is None:
+            _keep(cx, cx.ordered(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
+    end = cx.end(op.length)
+    for number in range(frames.count):
+        fresh = [_apart(cx, value, states) for value in frames.run(number, states)]
+        for value, state in zip(fresh, states):
+            _keep(cx, value, state, end, frames.count, number, op.offset)
+    return [*frames.gathered, *states]
+
+
+def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int) -> None:
+    size = state.size * state.dtype.itemsize
+    cx.emit("keep_frame", new, state, cx.clock, end, pulse, number, offset, size)
+
+
+def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:
+    """A new state in row-major order, in none of the memories that are about to be replaced."""
+    order = range(len(new.shape))
+    if all(new.buffer is not state.buffer for state in states):
+        return cx.ordered(new, order)
+    target = cx.temporary(new.shape, new.dtype, order)
+    cx.copy(new, target)
+    return target
+
+
+class _Frames:
+    """The frames of one pulse, and the body that runs for each of them.
+
+    count     how many
+    initial   the states as the node reads them
+    gathered  the node's outputs of frames
+    """
+
+    def __init__(self, cx: Lowering, node: PulsedNode, op: Scan) -> None:
+        first, last = len(op.scanned), len(op.scanned) + len(op.states)
+        inputs = [cx.value(outlet) for outlet in node.inputs]
+        self._cx, self._node, self._op = cx, node, op
+        self._body = _pulsed(node, op)
+        self._x, self.initial, self._captured = inputs[:first], inputs[first:last], inputs[last:]
+        self.count = inputs[0].shape[op.scanned[0].axis]
+        self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
+        self._emitted = len(cx.instructions)
+
+    def run(self, number: int, states: Sequence[Value]) -> list[Value]:
+        """Emit one frame, in the order of the run; the states after it."""
+        cx, op = self._cx, self._op
+        around = zip((*op.states, *op.captured), (*states, *self._captured))
+        given = {self._body.find(self._name(name)): value for name, value in (*around, *self._taken(number))}
+        results = cx.inside(self._body, given)
+        for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
+            at = self.count - 1 - number if course.backward else number
+            cx.copy(value, _frame(y, course.axis, at))
+        if len(cx.instructions) - self._emitted > MOST_INSTRUCTIONS:
+            raise CompileError(
+                f"{self._node.name}: its body for {self.count} frames is more than {MOST_INSTRUCTIONS} "
+                "instructions; take fewer frames, or use backend='numpy'"
+            )
+        return results[: len(states)]
+
+    def _taken(self, number: int) -> Iterator[tuple[str, Value]]:
+        for name, x, course in zip(self._op.frames, self._x, self._op.scanned):
+            yield name, _frame(x, course.axis, self.count - 1 - number if course.backward else number)
+
+    def _name(self, name: str) -> str:
+        return f"{self._node.name}/{name}"
+
+
+def _frame(value: Value, axis: int, number: int) -> Value:
+    """One position of an axis, without that axis."""
+    shape, strides = (tuple(a[:axis]) + tuple(a[axis + 1 :]) for a in (value.shape, value.strides))
+    return value.view(shape, strides, number * value.strides[axis])
+
+
+def _pulsed(node: PulsedNode, op: Scan) -> PulsedGraph:
+    """The body as a graph of constant shapes, its nodes named after the scan. Raises CompileError."""
+    source, graph = op.body.graph, PulsedGraph()
+    mapping: dict[OutletId, OutletId] = {}
+    needed = [*(outlet.node for outlet in source.inputs), *source.order()]
+    for node_id in dict.fromkeys(needed):
+        inner = source.nodes[node_id]
+        facts = [PulsedFact(outlet.fact.dtype, outlet.fact.shape, outlet.fact.value) for outlet in inner.outputs]
+        for fact in facts:
+            if not all(dim.is_const for dim in fact.shape) or (
+                fact.value is not None and is_symbolic(fact.value)
+            ):
+                raise CompileError(
+                    f"{node.name}: {inner.name} in its body is {fact}, not of constant shape; use backend='numpy'"
+                )
+        inputs = [mapping[outlet] for outlet in inner.inputs]
+        for slot, outlet in enumerate(graph.add(f"{node.name}/{inner.name}", inner.op, inputs, facts)):
+            mapping[OutletId(node_id, slot)] = outlet
+    graph.set_outputs([mapping[outlet] for outlet in source.outputs])
+    return graph
