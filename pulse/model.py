@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.dim import SymbolScope, TDim
-from pulse.errors import LoadError
+from pulse.errors import DimError, LoadError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.source import Source
@@ -130,7 +130,10 @@ class Model:
         made: dict[OutletId, OutletId] = {}
         for node in needed:
             before = len(target.graph.nodes)
-            outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
+            try:
+                outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
+            except DimError as error:
+                raise LoadError(f"{node.name} ({node.op.name}): {error}; fix that dim with inputs=") from error
             if node.op.origin:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})

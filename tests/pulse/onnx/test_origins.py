@@ -31,3 +31,12 @@ def test_a_refusal_names_the_line(key: str) -> None:
 def test_without_a_trace_the_node_is_named() -> None:
     with pytest.raises(pulse.PulsifyError, match="node /encoder/pool"):
         pulse.load(model_with()).analyse().pulsify()
+
+
+def test_a_dim_that_must_be_a_number_names_the_node() -> None:
+    q = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 8, "T"]) for name in "qkv"]
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Attention", ["q", "k", "v"], ["y"])], "g", q, [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)])
+    with pytest.raises(pulse.LoadError, match=r"y \(Attention\): .*T.*inputs="):
+        pulse.load(proto).analyse()
