@@ -46,7 +46,10 @@ def axes_of(feeds: dict[str, Array]) -> Iterator[dict[str, str]]:
             yield {
                 other: ",".join(
                     [
-                        *("T" if (other, at) == (name, axis) else str(size) for at, size in enumerate(value.shape)),
+                        *(
+                            "T" if (other, at) == (name, axis) else str(size)
+                            for at, size in enumerate(value.shape)
+                        ),
                         dtype_name(value.dtype),
                     ]
                 )

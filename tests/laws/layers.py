@@ -61,7 +61,9 @@ def _seen(b: Builder, frames: TDim) -> OutletId:
         rows, columns = (b.add(Elementwise("div"), x, size) for x in (rows, columns))
     behind = b.add(Elementwise("sub"), rows, columns)
     bounds = (b.constant(np.array(limit)) for limit in (-b.small(0, 2), b.small(0, 4)))
-    after, before = (b.add(Elementwise(kind), behind, x) for kind, x in zip(("greater_equal", "less_equal"), bounds))
+    after, before = (
+        b.add(Elementwise(kind), behind, x) for kind, x in zip(("greater_equal", "less_equal"), bounds)
+    )
     return b.add(Elementwise("and"), after, before)
 
 

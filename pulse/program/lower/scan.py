@@ -71,7 +71,7 @@ class _Frames:
         first, last = len(op.scanned), len(op.scanned) + len(op.states)
         inputs = [cx.value(outlet) for outlet in node.inputs]
         self._cx, self._node, self._op = cx, node, op
-        self._body = _pulsed(node, op)
+        self._body, self._places = _pulsed(node, op)
         self._x, self.initial, self._captured = inputs[:first], inputs[first:last], inputs[last:]
         self.count = inputs[0].shape[op.scanned[0].axis]
         self.gathered = [cx.new(OutletId(node.id, slot)) for slot in range(len(op.gathered))]
@@ -81,7 +81,7 @@ class _Frames:
         """Emit one frame, in the order of the run; the states after it."""
         cx, op = self._cx, self._op
         around = zip((*op.states, *op.captured), (*states, *self._captured))
-        given = {self._body.find(self._name(name)): value for name, value in (*around, *self._taken(number))}
+        given = {self._places[name]: value for name, value in (*around, *self._taken(number))}
         results = cx.inside(self._body, given)
         for value, y, course in zip(results[len(states) :], self.gathered, op.gathered):
             at = self.count - 1 - number if course.backward else number
@@ -97,9 +97,6 @@ class _Frames:
         for name, x, course in zip(self._op.frames, self._x, self._op.scanned):
             yield name, _frame(x, course.axis, self.count - 1 - number if course.backward else number)
 
-    def _name(self, name: str) -> str:
-        return f"{self._node.name}/{name}"
-
 
 def _frame(value: Value, axis: int, number: int) -> Value:
     """One position of an axis, without that axis."""
@@ -107,14 +104,19 @@ def _frame(value: Value, axis: int, number: int) -> Value:
     return value.view(shape, strides, number * value.strides[axis])
 
 
-def _pulsed(node: PulsedNode, op: Scan) -> PulsedGraph:
-    """The body as a graph of constant shapes, its nodes named after the scan. Raises CompileError."""
+def _pulsed(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId]]:
+    """The body as a graph of constant shapes, its nodes named after the scan; the wires that it is given, by name.
+
+    Raises CompileError: some shape in it is not constant.
+    """
     source, graph = op.body.graph, PulsedGraph()
     mapping: dict[OutletId, OutletId] = {}
     needed = [*(outlet.node for outlet in source.inputs), *source.order()]
     for node_id in dict.fromkeys(needed):
         inner = source.nodes[node_id]
-        facts = [PulsedFact(outlet.fact.dtype, outlet.fact.shape, outlet.fact.value) for outlet in inner.outputs]
+        facts = [
+            PulsedFact(outlet.fact.dtype, outlet.fact.shape, outlet.fact.value) for outlet in inner.outputs
+        ]
         for fact in facts:
             if not all(dim.is_const for dim in fact.shape) or (
                 fact.value is not None and is_symbolic(fact.value)
@@ -125,5 +127,5 @@ def _pulsed(node: PulsedNode, op: Scan) -> PulsedGraph:
         inputs = [mapping[outlet] for outlet in inner.inputs]
         for slot, outlet in enumerate(graph.add(f"{node.name}/{inner.name}", inner.op, inputs, facts)):
             mapping[OutletId(node_id, slot)] = outlet
-    graph.set_outputs([mapping[outlet] for outlet in source.outputs])
-    return graph
+    graph.set_outputs([mapping[outlet] for outlet in source.outputs], source.output_names)
+    return graph, {name: mapping[source.find(name)] for name in (*op.states, *op.frames, *op.captured)}

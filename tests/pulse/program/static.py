@@ -50,7 +50,8 @@ def run_as_python(program: NativeProgram, feeds: dict[str, Array]) -> dict[str, 
         place.view(regions[place.region])[...] = feeds[graph.label(outlet)]
     run_python(program.unlinked, [regions[region] for region in Region])
     return {
-        name: place.view(regions[place.region]).copy() for name, place in zip(graph.output_names, program.sent)
+        name: place.view(regions[place.region]).copy()
+        for name, place in zip(graph.output_names, program.sent)
     }
 
 
@@ -58,6 +59,6 @@ def fixed(feeds: dict[str, Array]) -> dict[str, str]:
     """Input specs that fix every dim to that of the arrays."""
     from pulse.facts import dtype_name
 
-    return {name: ",".join([*map(str, array.shape), dtype_name(array.dtype)]) for name, array in feeds.items()}
-
-
+    return {
+        name: ",".join([*map(str, array.shape), dtype_name(array.dtype)]) for name, array in feeds.items()
+    }

@@ -122,7 +122,7 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
     for seed in range(40):
         typed = random_model(np.random.default_rng(seed), 10)
         model = pulsify(typed)
-        lowering = Lowering(model, set())
+        lowering = Lowering(model.graph, set())
         lowering.run()
         size = lowering.plan()
         live = [buffer for buffer in lowering.arena if buffer.first <= buffer.last]

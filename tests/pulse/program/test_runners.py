@@ -17,7 +17,18 @@ from pulse.facts import Array
 from pulse.program.native import NativeProgram
 from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
 
-FAMILIES = ("elementwise", "conv", "shape", "matrix", "recurrent", "spectral", "resize", "search", "attention")
+FAMILIES = (
+    "elementwise",
+    "conv",
+    "shape",
+    "matrix",
+    "recurrent",
+    "scan",
+    "spectral",
+    "resize",
+    "search",
+    "attention",
+)
 
 
 def cases(family: str) -> Iterator[tuple[str, Any, dict[str, Array]]]:
