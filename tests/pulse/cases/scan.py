@@ -82,5 +82,51 @@ def scan() -> Iterator[Case]:
     starts = {"a": floats("a", 3), "b": floats("b", 3)}
     yield from cases("Scan_two", [many], feeds, starts, (16,), {"x": 0, "z": 0}, "u v al bl")
 
+    yield from crossed()
+    yield from nested()
+
+
+def crossed() -> Iterator[Case]:
+    """A state may become another one, stay, turn around or be constant; frames may be states or inputs."""
+    inside = body(
+        [
+            node("Identity", "b_in", "a_out"),
+            node("Add", "a_in x_in", "b_out"),
+            node("Identity", "c_in", "c_out"),
+            node("Identity", "three", "d_out"),
+            node("Transpose", "e_in", "e_out"),
+            node("Identity", "a_in", "u_out"),
+            node("Identity", "x_in", "v_out"),
+        ],
+        "a_in b_in c_in d_in e_in x_in",
+        "a_out b_out c_out d_out e_out u_out v_out",
+        {"three": np.full(3, 3, np.float32)},
+    )
+    made = node("Scan", "a b c d e x", "al bl cl dl el u v", body=inside, num_scan_inputs=1)
+    starts = {name: floats(name, 3) for name in "abcd"} | {"e": floats("e", 2, 2)}
+    feeds = {"x": floats("x", 7, 3)}
+    yield from cases("Scan_crossed", [made], feeds, starts, (16,), {"x": 0}, "u v al bl cl dl el")
+
+
+def nested() -> Iterator[Case]:
+    """A state runs over frames, an inner one over the features of each; the inner body reads what is around both."""
+    inside = body(
+        [node("Mul", "t_in w", "tw"), node("Add", "tw p_in", "seen"), node("Add", "seen s_in", "t_out")],
+        "t_in p_in",
+        "t_out",
+    )
+    outside = body(
+        [
+            node("Scan", "zero x_in", "sum", body=inside, num_scan_inputs=1),
+            node("Tanh", "sum", "s_out"),
+            node("Neg", "s_out", "y_out"),
+        ],
+        "s_in x_in",
+        "s_out y_out",
+    )
+    made = node("Scan", "s x", "last y", body=outside, num_scan_inputs=1)
+    constants = {"s": np.array(0.3, np.float32), "zero": np.array(0, np.float32), "w": np.array(0.5, np.float32)}
+    yield from cases("Scan_nested", [made], {"x": floats("x", 6, 3)}, constants, (16,), {"x": 0}, "y last")
+
 
 ALL = (scan,)

@@ -5,10 +5,13 @@ import pytest
 
 import pulse
 from pulse.errors import CompileError, PulsifyError
-from pulse.program.compiler import compile_model
+from pulse.ops.scan import ScanStream
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.lower.scan import MOST_INSTRUCTIONS
+from pulse.program.native import NativeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed
-from tests.pulse.ops.test_recurrent import streamed
+from tests.pulse.ops.test_recurrent import prove, streamed
 
 
 def test_every_forward_case_streams() -> None:
@@ -22,19 +25,19 @@ def test_every_forward_case_streams() -> None:
                 typed.pulsify()
             continue
         wanted = typed.run(feeds)
-        for frames in (1, 3):
+        for frames in (1, 3, 8):
             pulsed = typed.declutter().pulsify(pulse=frames)
-            got = streamed(compile_model(pulsed, "numpy"), feeds)
-            for output, expected in wanted.items():
-                np.testing.assert_allclose(got[output], expected, 1e-5, 1e-6, err_msg=name)
-        with pytest.raises(CompileError, match="use backend='numpy'"):
-            pulsed.compile()
+            for backend in BACKENDS:
+                got = streamed(compile_model(pulsed, backend), feeds)
+                for output, expected in wanted.items():
+                    np.testing.assert_allclose(got[output], expected, 1e-5, 1e-6, err_msg=f"{name} {backend}")
         ran += 1
-    assert ran == 7
+    assert ran == 9
 
 
+@pytest.mark.parametrize("pulse_frames", [1, 2, 5])
 @pytest.mark.parametrize("pads", [[2, 0], [0, 2], [1, 1]])
-def test_behind_a_convolution(pads: list[int]) -> None:
+def test_behind_a_convolution(pads: list[int], pulse_frames: int) -> None:
     """A lead is in the state before the first pulse; a delay does not touch it."""
     nodes = [
         node("Conv", "x k", "z", pads=pads),
@@ -52,9 +55,60 @@ def test_behind_a_convolution(pads: list[int]) -> None:
     for length in (1, 2, 5, 12):
         feeds = {"x": floats(length, 1, 2, length)}
         typed = pulse.load(model(nodes, feeds, constants, 16, {"x": 2}, "y last")).analyse()
-        program = compile_model(typed.declutter().pulsify(pulse=2), "numpy")
-        for name, got in streamed(program, feeds).items():
-            np.testing.assert_allclose(got, typed.run(feeds)[name], 1e-5, 1e-6)
+        wanted = typed.run(feeds)
+        pulsed = typed.declutter().pulsify(pulse=pulse_frames)
+        for backend in BACKENDS:
+            for name, got in streamed(compile_model(pulsed, backend), feeds).items():
+                np.testing.assert_allclose(got, wanted[name], 1e-5, 1e-6, err_msg=f"{name} {backend}")
+
+
+def test_behind_a_delay_and_in_front_of_one() -> None:
+    """The frames of a pulse that are not yet of the stream stand in front of its first frame."""
+    nodes = [
+        node("Transpose", "x", "xt", perm=[1, 2, 0]),
+        node("Conv", "xt k", "c", pads=[0, 3]),
+        node("Transpose", "c", "z", perm=[2, 0, 1]),
+        node("Scan", "s z", "last y", body=smoothed(), num_scan_inputs=1),
+        node("Transpose", "y", "yt", perm=[1, 2, 0]),
+        node("Conv", "yt k2", "u", pads=[1, 1]),
+    ]
+    constants = {"k": floats("k", 3, 3, 4), "k2": floats("k2", 2, 4, 3), "w": floats("w", 3, 4)}
+    for length, pulse_frames in ((1, 3), (2, 1), (9, 2), (9, 4)):
+        feeds = {"x": floats(length, length, 1, 3)}
+        around = {**constants, "s": floats("s", 1, 4)}
+        prove(model(nodes, feeds, around, 16, {"x": 0}, "u last"), feeds, pulse_frames)
+
+
+def test_a_deferred_function_is_captured() -> None:
+    """What the body reads around it is stored before it runs."""
+    nodes = [
+        node("Exp", "v", "e"),
+        node("Neg", "e", "w"),
+        node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1),
+    ]
+    feeds = {"x": floats("x", 7, 2, 3), "v": floats("v", 3, 4)}
+    prove(model(nodes, feeds, {"s": floats("s", 2, 4)}, 16, {"x": 0}, "y last"), feeds, 2)
+
+
+def test_the_profile_names_the_nodes_of_the_body() -> None:
+    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    feeds = {"x": floats("x", 7, 2, 3)}
+    proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
+    pulsed = pulse.load(proto).analyse().pulsify(pulse=2)
+    program = NativeProgram(pulsed)
+    (name,) = (found.name for found in pulsed.graph.nodes if isinstance(found.op, ScanStream))
+    inside = [row.node for row in program.instructions if row.node.startswith(f"{name}/")]
+    assert len(inside) == 2 * len(set(inside)) > 0
+    assert sum(row.kernel == "keep_frame" for row in program.instructions) == 2
+
+
+def test_too_many_frames_are_refused() -> None:
+    made = node("Scan", "s x", "last y", body=smoothed(), num_scan_inputs=1)
+    feeds = {"x": floats("x", MOST_INSTRUCTIONS, 2, 3)}
+    proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
+    pulsed = pulse.load(proto).analyse().pulsify(pulse=MOST_INSTRUCTIONS)
+    with pytest.raises(CompileError, match="take fewer frames, or use backend='numpy'"):
+        pulsed.compile()
 
 
 def test_a_stream_on_another_axis_is_refused() -> None:

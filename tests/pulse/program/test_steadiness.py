@@ -15,9 +15,9 @@ assert families.__all__
 ALLOCATORS = re.compile(
     r"\bNRT_\w+|\bPy(?:Object_Malloc|Mem_\w+|List_\w+|Tuple_New|Float_From\w+|Long_From\w+)\b|\bmalloc\b"
 )
-QUICK = ("tick", "move", "table_rows", "layernorm_rows", "softmax_rows")
+QUICK = ("tick", "move", "keep_frame", "table_rows", "layernorm_rows", "softmax_rows")
 """Kernels that are compiled in a moment."""
-SCALAR = {"tick", "move", "table_rows", "last_frames", "top_rows", "cumsum"}
+SCALAR = {"tick", "move", "table_rows", "last_frames", "top_rows", "cumsum", "keep_frame"}
 """Kernels that move bytes by whole rows, or count: everything else works in lanes."""
 
 
