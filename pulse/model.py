@@ -133,7 +133,9 @@ class Model:
             try:
                 outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
             except DimError as error:
-                raise LoadError(f"{node.name} ({node.op.name}): {error}; fix that dim with inputs=") from error
+                raise LoadError(
+                    f"{node.name} ({node.op.name}): {error}; fix that dim with inputs="
+                ) from error
             if node.op.origin:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})

@@ -223,7 +223,4 @@ def _suits(x: Value, axis: int, lead: Sequence[int], rest: Sequence[int]) -> boo
             return False
         step *= x.shape[other]
     lead_axes = [a for a in _by_stride(x, lead) if x.shape[a] != 1]
-    return all(
-        x.strides[outer] == x.strides[inner] * x.shape[inner]
-        for outer, inner in pairwise(lead_axes)
-    )
+    return all(x.strides[outer] == x.strides[inner] * x.shape[inner] for outer, inner in pairwise(lead_axes))

@@ -11,7 +11,7 @@ from pulse.program.memory import Value
 from pulse.pulsify.model import PulsedGraph
 
 MOST_INSTRUCTIONS = 4096
-"""A scan that becomes more of them is refused: the table would no longer fit the caches."""
+"""A scan that becomes more of them is refused: each frame adds the whole body to the table."""
 
 
 @lowers(Scan)

@@ -125,7 +125,11 @@ def nested() -> Iterator[Case]:
         "s_out y_out",
     )
     made = node("Scan", "s x", "last y", body=outside, num_scan_inputs=1)
-    constants = {"s": np.array(0.3, np.float32), "zero": np.array(0, np.float32), "w": np.array(0.5, np.float32)}
+    constants = {
+        "s": np.array(0.3, np.float32),
+        "zero": np.array(0, np.float32),
+        "w": np.array(0.5, np.float32),
+    }
     yield from cases("Scan_nested", [made], {"x": floats("x", 6, 3)}, constants, (16,), {"x": 0}, "y last")
 
 
