@@ -31,6 +31,7 @@ class FileRun:
     frames     frames of the symbol, of each stream
     streams    one for each channel that was heard
     clipped    output samples beyond -1..1 that an integer encoding cut off
+    nonfinite  values of the written outputs, before resampling, that are NaN or infinite
     latency    of every chunk: pushing one pulse and getting what is ready
     elapsed_s  everything, files and resampling included
     """
@@ -38,6 +39,7 @@ class FileRun:
     frames: int
     streams: int
     clipped: int
+    nonfinite: int
     latency: Latency
     elapsed_s: float
 
@@ -137,21 +139,23 @@ def stream_sound(
         yield from frames(inward.flush())
         yield [timed.session.flush()[output.name] for timed in sessions]
 
-    clipped = 0
+    clipped = nonfinite = 0
     if is_sound(target):
         keeps_length = output.length == port.length
         with AudioWriter(target, source.rate_hz, streams, source.encoding) as writer:
             outward = Resampler(rate_hz, source.rate_hz, streams)
             for piece in pieces():
+                nonfinite += sum(map(_nonfinite, piece))
                 writer.write(outward.process(np.stack([array.ravel() for array in piece], axis=1)))
             writer.write(outward.flush(source.frames if keeps_length else None))
             clipped = writer.clipped
     else:
         with FramesFile(target, output.axis or 0, float(rate_hz * output.rate)) as frames_file:
             for piece in pieces():
+                nonfinite += _nonfinite(piece[0])
                 frames_file.write(piece[0])
     heard = sessions[0].session.frames_in
-    return FileRun(heard, streams, clipped, latency, time.perf_counter() - started)
+    return FileRun(heard, streams, clipped, nonfinite, latency, time.perf_counter() - started)
 
 
 def stream_arrays(
@@ -185,21 +189,27 @@ def stream_arrays(
             for port in program.outputs
             if port.name in targets
         }
-        done = 0
+        done = nonfinite = 0
         total = max(
             int(streaming[name].shape[ports[name].axis or 0] / ports[name].rate) for name in streaming
         )
         for ready in timed.push(streaming):
             for name, file in files.items():
                 if name in ready:
+                    nonfinite += _nonfinite(ready[name])
                     file.write(ready[name])
             done += program.pulse
             if advance is not None:
                 advance(min(done, total), total)
         rest = timed.session.flush()
         for name, file in files.items():
+            nonfinite += _nonfinite(rest[name])
             file.write(rest[name])
-    return FileRun(timed.session.frames_in, 1, 0, latency, time.perf_counter() - started)
+    return FileRun(timed.session.frames_in, 1, 0, nonfinite, latency, time.perf_counter() - started)
+
+
+def _nonfinite(array: Array) -> int:
+    return array.size - int(np.count_nonzero(np.isfinite(array)))
 
 
 def _as(port: Port, array: Array) -> Array:

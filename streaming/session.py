@@ -233,7 +233,12 @@ class Session:
 
     def _check_limit(self, blocks: Mapping[str, Array]) -> None:
         limit = self.program.limit
-        if limit is not None and (self.pulses + self._pulses_with(blocks)) * self.program.pulse > limit:
+        if limit is None:
+            return
+        received = dict(self._received)
+        for name, block in blocks.items():
+            received[name] += block.shape[self._inputs[name].axis]
+        if max(count / self._inputs[name].port.rate for name, count in received.items()) > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has had "
                 f"{self.frames_in}: push fewer, then flush and reset"

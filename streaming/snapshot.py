@@ -1,29 +1,32 @@
 """Numbers and chunks of bytes in one, told apart again."""
 
 import struct
+import zlib
 from collections.abc import Sequence
 
 from pulse.errors import InputError
 
 _MAGIC = b"session1"
-_SIZES = struct.Struct("<8sII")
+_SIZES = struct.Struct("<8sIII")
 
 
 def pack(numbers: Sequence[int], chunks: Sequence[bytes]) -> bytes:
-    """Magic, how many of both there are, the numbers, the sizes of the chunks, the chunks."""
+    """Magic, how many of both there are, a checksum of the rest: the numbers, sizes of chunks, the chunks."""
     values = [*numbers, *(len(chunk) for chunk in chunks)]
-    head = _SIZES.pack(_MAGIC, len(numbers), len(chunks)) + struct.pack(f"<{len(values)}q", *values)
-    return head + b"".join(chunks)
+    rest = struct.pack(f"<{len(values)}q", *values) + b"".join(chunks)
+    return _SIZES.pack(_MAGIC, len(numbers), len(chunks), zlib.crc32(rest)) + rest
 
 
 def unpack(snapshot: bytes) -> tuple[list[int], list[bytes]]:
     """The reverse of ``pack``. Raises InputError."""
     if len(snapshot) < _SIZES.size or not snapshot.startswith(_MAGIC):
         raise InputError("this is not a snapshot of a session")
-    _, count, chunk_count = _SIZES.unpack_from(snapshot)
+    _, count, chunk_count, checksum = _SIZES.unpack_from(snapshot)
     start = _SIZES.size + 8 * (count + chunk_count)
     if len(snapshot) < start:
         raise InputError("the snapshot of a session is cut short")
+    if zlib.crc32(snapshot[_SIZES.size :]) != checksum:
+        raise InputError("the snapshot of a session is damaged")
     values = list(struct.unpack_from(f"<{count + chunk_count}q", snapshot, _SIZES.size))
     chunks: list[bytes] = []
     for size in values[count:]:

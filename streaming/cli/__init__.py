@@ -1,6 +1,7 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
-from typing import Annotated, Any
+import sys
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -11,24 +12,43 @@ from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, print_erro
 from streaming.cli.convert import convert
 from streaming.cli.dump import dump
 from streaming.cli.run import run
+from streaming.cli.signals import end_on_signals, watch_interrupts
 
 
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        with watch_interrupts() as interrupts:
+            return self._invoke(ctx, interrupts)
+
+    def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
         except KeyboardInterrupt:
-            print_error("interrupted; no half-written file is left")
-            raise typer.Exit(INTERRUPTED) from None
+            self._interrupted()
+        except (OSError, MemoryError) as error:
+            if interrupts:
+                self._interrupted()
+            name = getattr(error, "filename", None)
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            print_error(f"{name}: {reason}" if name else reason)
+            raise typer.Exit(BAD_USE) from None
         except Exception as error:
             from pulse.errors import DivergenceError, PulseError
 
+            if interrupts:
+                self._interrupted()
             if not isinstance(error, PulseError):
                 raise
             print_error(str(error))
             raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
+
+    def _interrupted(self) -> NoReturn:
+        print_error("interrupted; no half-written file is left")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=False, rich_markup_mode="rich")
@@ -73,4 +93,5 @@ for command in (run, convert, check, bench, dump):
 
 def main() -> None:
     """The entry point of ``pulse``."""
+    end_on_signals()
     app()

@@ -46,7 +46,7 @@ class Opened:
         if pulse is not None or self.rate_hz is None:
             return self._pulsed(pulse)
         smallest = self._pulsed(None).pulse
-        wanted = -(-int(self.rate_hz * PULSE_S) // smallest) * smallest
+        wanted = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
         return self._pulsed(wanted)
 
     def _pulsed(self, pulse: int | None) -> PulsedModel:

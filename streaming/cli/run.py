@@ -109,6 +109,7 @@ def _run_sound(
     from streaming.builtin import noisy_path
     from streaming.channels import Channels
     from streaming.files import audio_input, audio_output, stream_sound
+    from streaming.frames import WRITABLE
 
     choice = Channels.parse(channel)
     port = audio_input(program)
@@ -122,6 +123,9 @@ def _run_sound(
         raise InputError(
             f"{target}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
         )
+    if sound and not is_sound(target) and target.suffix.lower() not in WRITABLE:
+        known = f"sound is written as {', '.join(SOUNDS)}, frames as {', '.join(WRITABLE)}"
+        raise InputError(f"{target}: {known}, not {target.suffix or 'this'}")
     _refuse_same(source, target)
     with AudioReader(source) as reader, progress(f"{source.name} -> {target.name}") as advance:
         result = stream_sound(program, reader, target, opened.rate_hz, chosen, choice, deadline_s, advance)

@@ -16,6 +16,7 @@ def run_report(
 ) -> dict[str, Any]:
     """Everything about a run, for JSON."""
     computed_s = result.latency.mean_s * result.latency.count
+    ports = [program.model.port(name) for name in outputs]
     sound_s = None if opened.rate_hz is None else result.frames / opened.rate_hz
     return {
         "model": opened.title,
@@ -26,10 +27,11 @@ def run_report(
         "rate_from": opened.rate_from,
         "pulse_frames": program.pulse,
         "pulse_ms": opened.milliseconds(program.pulse),
-        "delays": [opened.delay(program.model.port(name), program.pulse) for name in outputs],
+        "delays": [opened.delay(port, program.pulse) for port in ports if port.streams],
         "frames": result.frames,
         "streams": result.streams,
         "clipped_samples": result.clipped,
+        "nonfinite_values": result.nonfinite,
         "elapsed_s": result.elapsed_s,
         "compute_s": computed_s,
         "real_time_factor": computed_s / sound_s if sound_s else None,
@@ -72,7 +74,8 @@ def print_run(report: dict[str, Any], opened: "Opened") -> None:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
         pairs.append(("delay", f"{total:g} frames{ms}: {own:g} of the model + {fill} until a pulse is full"))
-    pairs.append(("", "(algorithmic: without computing, devices and the resampler; cut off in the file)"))
+    if report["delays"]:
+        pairs.append(("", "(algorithmic: without computing, devices and the resampler; cut off in the file)"))
     if report["real_time_factor"]:
         factor = report["real_time_factor"]
         pairs.append(
@@ -91,8 +94,10 @@ def print_run(report: dict[str, Any], opened: "Opened") -> None:
             ("max", "max_us"),
         )
     )
+    if not latency["count"]:
+        times = "none: all of it is shorter than a pulse and came with the flush"
     pairs.append(("each chunk", times if report["streams"] == 1 else f"{times}, of one channel"))
-    if latency["deadline_us"] is not None:
+    if latency["deadline_us"] is not None and latency["count"]:
         limit = duration(latency["deadline_us"] / 1e6)
         pairs.append(("deadline", f"{limit} a chunk, missed by {latency['missed']} of {latency['count']}"))
     if "snr_before_db" in report:
@@ -104,4 +109,8 @@ def print_run(report: dict[str, Any], opened: "Opened") -> None:
         stderr().print(
             f"warning: {report['clipped_samples']} samples beyond -1..1 were clipped; a float WAV keeps them",
             style="yellow",
+        )
+    if report["nonfinite_values"]:
+        stderr().print(
+            f"warning: {report['nonfinite_values']} values of the output are NaN or infinite", style="yellow"
         )

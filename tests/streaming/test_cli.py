@@ -364,7 +364,7 @@ def test_bad_sounds(tmp_path):
     assert "zero.wav: the file is empty" in run("zero.wav", "out.wav")
     assert "none.wav: no such file" in run("none.wav", "out.wav")
     assert "cannot be read as sound" in run(unknown_codec("codec.wav"), "out.wav")
-    assert "no sound format is called '.mp4'" in run("good.wav", "out.mp4") or "frames are written as" in run(
+    assert "sound is written as .wav, .flac, .ogg, frames as .npy, .csv, not .mp4" in run(
         "good.wav", "out.mp4"
     )
     assert "is the input; write to another file" in run("good.wav", "good.wav")
@@ -429,3 +429,44 @@ def test_max_context():
     np.save("short.npy", frames[:, :20])
     report("run", path, "short.npy", "out.npy", "--pulse", 4, "--max-context", 20)
     assert np.load("out.npy").shape == (1, 20, 4)
+
+
+def test_a_name_too_long_for_the_file_system():
+    assert "File name too long" in refused("run", noisy_path(), "a" * 300 + ".wav")
+    assert "File name too long" in refused("run", "a" * 300 + ".wav")
+
+
+def test_an_output_that_does_not_stream(tmp_path):
+    """The last state of a recurrent model can be written; it has no delay."""
+    rng = np.random.default_rng(0)
+    weights = {"w": (1, 15, 3), "r": (1, 15, 5)}
+    path = save(
+        tmp_path / "last.onnx",
+        [helper.make_node("GRU", ["x", "w", "r"], ["", "last"], hidden_size=5)],
+        {"x": ["T", 1, 3]},
+        {"last": [1, 1, 5]},
+        {name: rng.standard_normal(shape).astype(np.float32) for name, shape in weights.items()},
+    )
+    np.save("x.npy", rng.standard_normal((7, 1, 3)).astype(np.float32))
+    assert report("run", path, "x.npy", "last.npy", "--pulse", 2, "--output", "last")["delays"] == []
+    assert np.load("last.npy").shape == (1, 1, 5)
+    assert "algorithmic" not in pulse("run", path, "x.npy", "last.csv", "--pulse", 2).stdout
+
+
+def test_an_output_that_is_not_finite_is_told(tmp_path):
+    path = save(
+        tmp_path / "log.onnx",
+        [helper.make_node("Log", ["x"], ["y"])],
+        {"x": [1, "T"]},
+        {"y": [1, "T"]},
+    )
+    soundfile.write("in.wav", np.array([0.5, 0, -0.5, 0.25], np.float32), 16000)
+    result = pulse("run", path, "in.wav", "out.npy", "--pulse", 2)
+    assert "warning: 2 values of the output are NaN or infinite" in result.stderr
+    assert report("run", path, "in.wav", "out.wav")["nonfinite_values"] == 2
+    assert report("run", path, "in.wav", "out.csv")["latency"]["count"] == 0
+    assert "came with the flush" in pulse("run", path, "in.wav", "out.csv").stdout
+
+
+def test_a_rate_below_one_pulse_of_10_ms():
+    assert report("convert", "--rate", 1)["pulse_frames"] > 0

@@ -31,3 +31,31 @@ def test_an_error_is_one_line_and_code_2():
     assert result.returncode == 2
     assert result.stdout == ""
     assert result.stderr == "error: none.onnx: no such file; check the path\n"
+
+
+def test_an_interrupt_that_a_compiler_lost():
+    """Numba may turn KeyboardInterrupt into another error."""
+    result = python(
+        "import os, signal, sys; sys.argv = ['pulse', 'convert']\n"
+        "import streaming.cli.model as model\n"
+        "def broken(*_):\n"
+        "    try: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    except KeyboardInterrupt: pass\n"
+        "    raise RuntimeError('no compiled object yet')\n"
+        "model.open_model = broken\n"
+        "from streaming.cli import main; main()"
+    )
+    assert result.returncode == 130
+    assert result.stderr == "error: interrupted; no half-written file is left\n"
+
+
+def test_terminated_it_leaves_nothing(tmp_path):
+    result = python(
+        f"import os, signal, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['pulse', 'run']\n"
+        "import streaming.session as session\n"
+        "sys.argv += ['--backend', 'numpy']\n"
+        "session.Session.flush = lambda *_: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from streaming.cli import main; main()"
+    )
+    assert result.returncode == 143
+    assert not list(tmp_path.iterdir())

@@ -278,6 +278,8 @@ def test_a_model_with_a_longest_stream_takes_no_more():
         session.push(noise(1, 5))
     assert session.snapshot() == before
     session.push(noise(1, 3))
+    with pytest.raises(InputError, match="at most 10 frames of T and has had 10"):
+        session.push(noise(1, 1))
     assert session.flush()["y"].shape == (1, 0)
 
 
@@ -325,3 +327,15 @@ def test_statistics_are_frozen_and_count():
     assert found.frames_out["loud"] == 12
     with pytest.raises(AttributeError):
         found.pulses = 3
+
+
+def test_one_bit_that_flipped_in_a_snapshot_is_found():
+    session = Session(ready(filtered, 4, "numpy"))
+    session.push(noise(1, 6))
+    saved = session.snapshot()
+    for place in range(len(saved)):
+        damaged = bytearray(saved)
+        damaged[place] ^= 0x40
+        with pytest.raises(InputError, match="snapshot"):
+            session.restore(bytes(damaged))
+    assert session.snapshot() == saved
