@@ -8,10 +8,10 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.ops.stateful import frames_at
+from pulse.ops.stateful import FAR, frames_at, most_frames
 from pulse.program.program import Program, State, require_program
+from pulse.pulsify.lengths import lag
 from pulse.pulsify.model import Port
-from pulse.pulsify.wiring import lag
 from streaming.reblocking import Reblocker
 from streaming.snapshot import pack, unpack
 
@@ -54,11 +54,7 @@ class Session:
         self._final = [port for port in program.outputs if not port.streams]
         self._received = dict.fromkeys(self._inputs, 0)
         self._sent = {port.name: 0 for port in self._streaming}
-        self._unsure = {
-            port.name: port
-            for port in self._streaming
-            if lag(port.length, port.rate, program.model.symbol, program.pulse) > port.delay
-        }
+        self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
         self._flushed = False
@@ -297,6 +293,12 @@ class _Outputs:
         if self._final:
             self.last = {name: result[name] for name in self._final}
         self._number += 1
+
+
+def _surely_there(port: Port, program: Program) -> bool:
+    """Whether every frame after the delay exists, whatever the length of the stream turns out to be."""
+    sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
+    return sure is not None and sure <= port.delay and most_frames(port.length) == FAR
 
 
 def _shape(port: Port, frames: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pulse.dim import Symbol, TDim
 from pulse.facts import Array
@@ -9,6 +10,13 @@ from pulse.ops.op import Env, Op
 
 FAR = 1 << 62
 """A frame index that no stream reaches: the end of a stream that has not ended."""
+
+
+@lru_cache(maxsize=4096)
+def most_frames(length: TDim) -> int:
+    """The most frames that a wire of this length can have, FAR where there is no proven bound."""
+    highest = length.bounds()[1]
+    return FAR if highest is None else max(0, highest)
 
 
 @dataclass
@@ -24,10 +32,8 @@ class Clock:
     end: int | None = None
 
     def frames(self, length: TDim) -> int:
-        """A wire's length, FAR as long as the stream has not ended."""
-        if length.is_const:
-            return int(length)
-        return FAR if self.end is None else max(0, length.eval({self.symbol: self.end}))
+        """A wire's length; as long as the stream has not ended, the most that it can be."""
+        return most_frames(length) if self.end is None else max(0, length.eval({self.symbol: self.end}))
 
     def span(self, frames: int, offset: int, length: TDim) -> tuple[int, int]:
         """Which of a pulse's frames belong to the stream, as start and stop."""

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol
 from pulse.errors import InputError
+from pulse.pulsify.lengths import reaching
 from pulse.pulsify.model import Port
 
 
@@ -12,26 +13,11 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
 
     Raises InputError: no length of the stream gives all of these.
     """
-    first = max(_reaching(port.length, totals[port.name], symbol) for port in ports)
-    last = min(_reaching(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
+    first = max(reaching(port.length, totals[port.name], symbol) for port in ports)
+    last = min(reaching(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
     if first > last:
         told = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
         raise InputError(
             f"the inputs end at different moments: {told} frames; feed the rest of the shorter one"
         )
     return first
-
-
-def _reaching(length: TDim, frames: int, symbol: Symbol) -> int:
-    """The least value of the symbol at which a growing length has at least that many frames."""
-    high = 1
-    while length.eval({symbol: high}) < frames:
-        high *= 2
-    low = 0
-    while low < high:
-        middle = (low + high) // 2
-        if length.eval({symbol: middle}) < frames:
-            low = middle + 1
-        else:
-            high = middle
-    return low

@@ -14,7 +14,7 @@ from pulse.graph import Node, OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.ops.stateful import FAR
+from pulse.ops.stateful import most_frames
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.model import PulsedGraph
 
@@ -225,10 +225,9 @@ class Lowering:
         return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
 
     def end(self, length: TDim) -> Value:
-        """The register that holds a wire's length, FAR as long as the stream has not ended."""
+        """The register that holds a wire's length; before the stream has ended, the most that it can be."""
         if length not in self._ends:
-            first = int(length) if length.is_const else FAR
-            buffer = self.state.add(np.array([first], np.int64), shared=False)
+            buffer = self.state.add(np.array([most_frames(length)], np.int64), shared=False)
             self._ends[length] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
         return self._ends[length]
 

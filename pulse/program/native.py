@@ -10,7 +10,6 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.stateful import FAR
 from pulse.program import lower, machine
 from pulse.program.kernels import families
 from pulse.program.kernels.pointer import operand
@@ -186,7 +185,7 @@ class NativeState(State):
 
     def _ended(self) -> None:
         for length, register in self._ends:
-            register[0] = FAR if self.clock.end is None else self.clock.frames(length)
+            register[0] = self.clock.frames(length)
 
     def _save(self) -> bytes:
         return self._memory.tobytes()

@@ -1,5 +1,7 @@
 """Frames added in front of a stream and behind it."""
 
+from fractions import Fraction
+
 import numpy as np
 
 from pulse.dim import TDim
@@ -8,7 +10,8 @@ from pulse.facts import Array, DType, StreamFact
 from pulse.ops.ends import FillEnds, mirrored
 from pulse.ops.relation import Ends
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.wiring import Mirrored, Stream, Wiring, lag
+from pulse.pulsify.lengths import lag
+from pulse.pulsify.wiring import Mirrored, Stream, Wiring
 
 
 def extended(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
@@ -21,11 +24,20 @@ def extended(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim
 
 
 def surely_ended(wiring: Wiring, stream: Stream, name: str) -> Stream:
-    return wiring.delayed(stream, max(stream.fact.offset, _sure(wiring, stream)), name)
+    """The stream, delayed until each of its frames surely exists or surely does not. Raises PulsifyError."""
+    sure = sure_delay(wiring, stream.fact.length, stream.fact.rate, name)
+    return wiring.delayed(stream, max(stream.fact.offset, sure), name)
 
 
-def _sure(wiring: Wiring, stream: Stream) -> int:
-    return lag(stream.fact.length, stream.fact.rate, wiring.symbol, wiring.pulse)
+def sure_delay(wiring: Wiring, length: TDim, rate: Fraction, name: str) -> int:
+    """``lag`` of a wire. Raises PulsifyError where no delay suffices."""
+    delay = lag(length, rate, wiring.symbol, wiring.pulse)
+    if delay is None:
+        raise PulsifyError(
+            f"{name}: where its input ends ({length} frames at rate {rate}) is known only when the stream has ended; "
+            "slice it to a constant length, or to one that keeps up with the stream"
+        )
+    return delay
 
 
 def _constant_ends(
@@ -70,7 +82,7 @@ def mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
     """Mirrored frames written into the stream, each in a pulse that already has its source."""
     fact, before = wire.stream.fact, int(wire.ends.before)
     pulse = wiring.frames(fact.rate)
-    sure = _sure(wiring, wire.stream) if wire.ends.after != 0 else 0
+    sure = sure_delay(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
     offset = max(0, fact.offset - before, sure - before)
     while not all(
         (j + offset) // pulse * pulse + pulse > fact.offset + source_of(wire.ends, j - before)

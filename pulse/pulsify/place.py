@@ -33,16 +33,16 @@ from pulse.ops.relation import (
 )
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
-from pulse.pulsify.ends import extended, mirrored_ends, surely_ended
+from pulse.pulsify.ends import extended, mirrored_ends, sure_delay, surely_ended
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, lag, still
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, still
 from pulse.typed import TypedModel
 
 
 @dataclass
 class Placer:
-    """Carries each typed wire into the pulsed graph: an outlet where it does not stream, else a Stream or Free."""
+    """Carries each typed wire into the pulsed graph."""
 
     model: TypedModel
     related: Related
@@ -122,7 +122,11 @@ class Placer:
             case Ends():
                 return [
                     extended(
-                        self.wiring, node.name, relation, fixed(self.wiring, inputs[0], relation), length
+                        self.wiring,
+                        node.name,
+                        relation,
+                        fixed(self.wiring, inputs[0], relation, node.name),
+                        length,
                     )
                 ]
             case Positional():
@@ -224,11 +228,9 @@ class Placer:
                 )
             return made[offset][slot]
 
-        def first(slot: int, frames: int) -> Array:
+        def first(slot: int, frames: int) -> Array | None:
             values = self._pointwise_prefix(node, relation, inputs, frames)
-            if values is None:
-                raise PulsifyError(f"{node.name}: its first frames depend on an input of the model")
-            return values[slot]
+            return None if values is None else values[slot]
 
         return [
             Free(
@@ -280,12 +282,13 @@ class Placer:
     def _banded(
         self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
     ) -> Stream:
-        needs = [-band.ahead]
+        unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
+        needs = [0 if unknown else -band.ahead]
         for slot, wire in enumerate(inputs):
             if isinstance(wire, Stream):
                 needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
         if band.ahead > 0:
-            needs.append(lag(length, rate, self.wiring.symbol, self.wiring.pulse))
+            needs.append(sure_delay(self.wiring, length, rate, node.name))
         late = max(needs)
         offset = late + band.ahead
         placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
@@ -309,10 +312,10 @@ class Placer:
         reads = [still(wire) for wire in inputs]
         made: dict[int, Stream] = {}
 
-        def first(frames: int) -> Array:
+        def first(frames: int) -> Array | None:
             values = [self.wiring.known(outlet) for outlet in reads]
             if any(value is None for value in values):
-                raise PulsifyError(f"{node.name}: its first frames depend on an input of the model")
+                return None
             operands = [value for value in values if value is not None]
             op = relation.at(0, frames)
             if isinstance(op, Stateful):
@@ -335,7 +338,7 @@ class Placer:
         stream = (
             wire
             if isinstance(wire, Stream)
-            else fixed(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)))
+            else fixed(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
         )
         if stream.fact.offset < 0:
             stream = self.wiring.delayed(stream, 0, node.name)

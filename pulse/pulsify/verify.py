@@ -13,6 +13,7 @@ from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
+from pulse.pulsify.lengths import reaching
 from pulse.pulsify.model import Placed, PulsedModel
 from pulse.typed import TypedModel
 
@@ -123,10 +124,8 @@ def default_lengths(model: PulsedModel) -> list[int]:
 def _shortest(model: PulsedModel) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
-    for length in range(1, 1 << 20):
-        if all(port.length.eval({model.symbol: length}) > 0 for port in ports):
-            return length
-    return 1
+    reached = [port for port in ports if port.length.eval({model.symbol: 1 << 40}) > 0]
+    return max((reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
 def random_feeds(

@@ -10,19 +10,20 @@ from pulse.ops.ends import FillEnds
 from pulse.ops.op import Op
 from pulse.ops.relation import Ends, Window
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, surely_ended
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, lag, still
+from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, sure_delay, surely_ended
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, still
 
 
-def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends) -> Stream:
+def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Stream:
     """A stream at one place; a free wire is put where it costs no delay."""
     if isinstance(wire, Stream):
         return wire
     assert isinstance(wire, Free)
     ends = relation.ends if isinstance(relation, Window) else relation
     if ends is not None and ends.after != 0:
-        return wire.at(max(0, lag(wire.length, wire.rate, wiring.symbol, wiring.pulse)))
-    return wire.at(-(relation.span if isinstance(relation, Window) else 0))
+        return wire.at(max(0, sure_delay(wiring, wire.length, wire.rate, name)))
+    known = isinstance(relation, Window) and wire.first(1) is not None
+    return wire.at(-relation.span if known and isinstance(relation, Window) else 0)
 
 
 def place_window(
@@ -35,7 +36,7 @@ def place_window(
 ) -> Stream:
     name = node.name
     wire = inputs[window.source]
-    stretched = wire if isinstance(wire, Mirrored) else fixed(wiring, wire, window)
+    stretched = wire if isinstance(wire, Mirrored) else fixed(wiring, wire, window, name)
     if window.ends is not None and not window.ends.changes_nothing:
         assert isinstance(stretched, Stream)
         padded = stretched.fact.length + window.ends.before + window.ends.after

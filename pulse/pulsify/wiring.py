@@ -1,5 +1,6 @@
 """Building the pulsed graph: wires with their place in time, and the buffers between them."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -35,14 +36,14 @@ class Free:
     """A wire whose frames are a function of their position: it can be had at any offset.
 
     at      makes it at an offset
-    first   its first n frames
+    first   its first n frames; None where they depend on an input of the model
     """
 
     axis: int
     length: TDim
     rate: Fraction
     at: Callable[[int], Stream]
-    first: Callable[[int], Array]
+    first: Callable[[int], Array | None]
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ class Wiring:
         return self._buffer(outlet, op, f"{name}.window", stream.fact)
 
     def _buffer(self, outlet: OutletId, op: Delay, name: str, fact: StreamFact) -> OutletId:
-        key = (outlet, op.delay, op.overlap, op.initial.tobytes())
+        digest = hashlib.blake2b(op.initial.tobytes(), digest_size=16).digest()
+        key = (outlet, op.delay, op.overlap, digest)
         if key not in self._buffers:
             self._buffers[key] = self.add(name, op, [outlet], fact)
         return self._buffers[key]
@@ -179,23 +181,3 @@ class Wiring:
     def known(self, outlet: OutletId) -> Array | None:
         """The value of a wire that does not stream, if it is constant."""
         return self.graph.fact(outlet).value
-
-
-def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int:
-    """The smallest delay at which a wire never sends a frame before it is sure that the frame exists.
-
-    After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
-    of delay d has sent ``rate*x - d``.
-    """
-    slope = length.slope(symbol)
-    limit = max(0, length.eval({symbol: 1 << 40})) if slope == 0 else None
-    worst, steps = -(1 << 60), 0
-    while True:
-        frames = steps * pulse
-        sure = max(0, length.eval({symbol: frames}))
-        if limit is not None and sure >= limit:
-            return max(worst, 0)
-        worst = max(worst, int(rate * frames) - sure)
-        steps += 1
-        if limit is None and steps > 64 and frames > 4096:
-            return worst

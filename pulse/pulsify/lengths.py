@@ -1,0 +1,75 @@
+"""How sure a stream can be of its length before it has ended."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+from pulse.dim import Symbol, TDim
+from pulse.ops.stateful import FAR, most_frames
+
+NEAR, FURTHEST_POWER = 64, 40
+"""Pulses looked at in a row, and the power of two up to which there are such rows."""
+
+
+def reaching(length: TDim, frames: int, symbol: Symbol) -> int:
+    """The least value of the symbol at which a growing length has at least that many frames."""
+    low, high = 0, 1
+    while length.eval({symbol: high}) < frames:
+        low, high = high, high * 2
+    while low < high:
+        middle = (low + high) // 2
+        if length.eval({symbol: middle}) < frames:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _bends(length: TDim) -> bool:
+    """Whether it may change its ways far out: a minimum, a maximum or a comparison."""
+    text = str(length)
+    return any(word in text for word in ("min", "max", "=", "<", ">", "broadcast"))
+
+
+def _looked_at(length: TDim, pulse: int) -> Iterator[int]:
+    """Whole pulses, in frames: the first ones, and where the length may bend some after each power of two."""
+    yield from (step * pulse for step in range(NEAR + 1))
+    if _bends(length):
+        for power in range(NEAR.bit_length(), FURTHEST_POWER + 1):
+            first = max(0, (1 << power) // pulse - 2)
+            yield from (step * pulse for step in range(first, first + NEAR // 2))
+
+
+@lru_cache(maxsize=4096)
+def grows(length: TDim, symbol: Symbol) -> bool:
+    """Whether a longer stream never has fewer frames of this length."""
+    before, at = 0, -1
+    for frames in _looked_at(length, 1):
+        now = length.eval({symbol: frames})
+        if frames > at and now < before:
+            return False
+        before, at = now, frames
+    return True
+
+
+@lru_cache(maxsize=4096)
+def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
+    """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
+
+    After n pulses the stream has at least ``x = n*pulse`` frames, so the wire has at least ``length(x)``; a wire
+    of delay d has sent ``rate*x - d``. Frames beyond a proven bound of the length surely do not exist. None where
+    no delay suffices, because the wire falls ever further behind its rate.
+    """
+    most = most_frames(length)
+    if most == FAR and length.slope(symbol) != rate:
+        return None
+    steps = set(_looked_at(length, pulse))
+    if most != FAR and length.eval({symbol: 1 << FURTHEST_POWER}) >= most:
+        last = reaching(length, most, symbol) // pulse
+        steps |= {step * pulse for step in range(max(0, last - NEAR), last + 2)}
+    worst = -FAR
+    for frames in steps:
+        sure = max(0, length.eval({symbol: frames}))
+        if sure < most:
+            worst = max(worst, int(rate * frames) - sure)
+    return worst
