@@ -16,10 +16,12 @@ Env: TypeAlias = Mapping[Symbol, int]
 class Op:
     """One operation; immutable, so several nodes may share it.
 
-    ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic.
+    ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
+    ``positional`` that it can make a stream out of inputs that do not stream.
     """
 
     symbolic: ClassVar[bool] = False
+    positional: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ class Range(Op):
     step: float | int
     length: TDim
     dtype: DType
+    positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(self.dtype, (self.length,))]

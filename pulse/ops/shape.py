@@ -253,6 +253,7 @@ class Expand(Op):
 
     shape: tuple[TDim, ...]
     symbolic = True
+    positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -300,6 +301,7 @@ class Tile(Op):
 
     repeats: tuple[TDim, ...]
     symbolic = True
+    positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

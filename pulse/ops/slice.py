@@ -29,6 +29,7 @@ class Slice(Op):
     end: TDim
     step: int = 1
     symbolic = True
+    positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

@@ -66,6 +66,7 @@ class Lowering:
     endings: list[Instruction] = field(default_factory=list[Instruction])
     values: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
+    chained: dict[OutletId, int] = field(default_factory=dict[OutletId, int])
     results: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     node: str = ""
     op: str = ""
@@ -91,7 +92,7 @@ class Lowering:
         """
         inner = copy(self)
         inner.graph, inner.kept, inner.values = body, set(), dict(given)
-        inner.pending, inner._wires, inner._memories = {}, {}, {}
+        inner.pending, inner.chained, inner._wires, inner._memories = {}, {}, {}, {}
         inner._lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 

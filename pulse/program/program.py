@@ -255,7 +255,7 @@ class State(ABC):
         if constants.keys() != wanted.keys():
             missing = "; ".join(_form(port) for port in wanted.values()) or "none"
             raise InputError(f"inputs that do not stream are given once, with spawn(constants=…): {missing}")
-        checked = {name: np.asarray(array) for name, array in constants.items()}
+        checked = {name: np.array(array) for name, array in constants.items()}
         for name, array in checked.items():
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
                 raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")

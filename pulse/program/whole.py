@@ -50,6 +50,11 @@ def run_whole(
 
 def _valid(pieces: list[dict[str, Array]], name: str, port: Port, end: int, state: State) -> Array:
     length = max(0, port.length.eval({state.program.model.symbol: end}))
+    if not pieces and port.streams:
+        shape = [0 if axis == port.axis else size for axis, size in enumerate(port.shape)]
+        return np.empty(shape, port.dtype)
+    if not pieces:
+        raise InputError(f"{name}: not known in a stream without frames")
     if port.axis is None:
         return pieces[-1][name]
     if not port.streams:

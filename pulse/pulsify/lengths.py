@@ -45,7 +45,7 @@ def grows(length: TDim, symbol: Symbol) -> bool:
     """Whether a longer stream never has fewer frames of this length."""
     before, at = 0, -1
     for frames in _looked_at(length, 1):
-        now = length.eval({symbol: frames})
+        now = max(0, length.eval({symbol: frames}))
         if frames > at and now < before:
             return False
         before, at = now, frames

@@ -245,6 +245,8 @@ class Mask:
         env = {self.symbol: length}
         fact = self.graph.fact(self.product)
         frames = self.rows.eval(env)
+        if frames < 1:
+            raise NoBandError("it has no rows at the lengths that suit its mask")
         regrouped = any(not isinstance(self.graph.nodes[step.node].op, Elementwise) for step in self.steps)
         lead = [dim.eval(env) if regrouped else 1 for dim in fact.shape[:-2]]
         x = np.zeros((*lead, frames, frames), fact.dtype)

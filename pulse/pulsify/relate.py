@@ -24,6 +24,7 @@ from pulse.ops.relation import (
     relation_name,
 )
 from pulse.ops.source import Const, Source
+from pulse.pulsify.lengths import grows
 from pulse.typed import TypedGraph, TypedModel
 
 TypedNode = Node[TypedFact, Op]
@@ -73,6 +74,8 @@ class Related:
         divisor = self.divisor
         if pulse is None:
             return divisor
+        if type(pulse) is not int:
+            raise PulsifyError(f"pulse {pulse!r} is not a whole number of frames; the smallest is {divisor}")
         if pulse < 1:
             raise PulsifyError(f"pulse {pulse} is not a positive number of frames; the smallest is {divisor}")
         if pulse > MOST_FRAMES:
@@ -183,14 +186,31 @@ def _relate_node(
         return None
     if streaming and all(flow.axis is None for flow in streaming) and not bearing:
         return Final(), [Flow(None, Fraction(0)) for _ in facts]
+    if not streaming and not node.op.positional:
+        reason = "its output has the stream's length, but none of its inputs streams"
+        return _refusal(node, None, "whole", reason, "make the length a constant")
     try:
         relation = node.op.relation(graph.input_facts(node), [flow and flow.axis for flow in incoming])
+        problem = _problem(node, relation, streaming, symbol)
+        if problem is not None:
+            return problem
+        made = _outgoing(relation, streaming, symbol)
+        return _unsteady(node, relation, made, symbol) or (relation, made)
     except DimError as error:
-        relation = Whole(str(error), "use lengths that are simple functions of the stream's length")
-    problem = _problem(node, relation, streaming, symbol)
-    if problem is not None:
-        return problem
-    return relation, _outgoing(relation, streaming, facts, symbol)
+        advice = "use lengths that are simple functions of the stream's length"
+        return _refusal(node, streaming[0].axis if streaming else None, "whole", str(error), advice)
+
+
+def _unsteady(node: TypedNode, relation: Relation, flows: list[Flow], symbol: Symbol) -> Refusal | None:
+    """The refusal of a stream whose length does not grow with the stream's."""
+    for outlet, flow in zip(node.outputs, flows):
+        if flow.axis is None or (flow.final and not isinstance(relation, Positional)):
+            continue
+        length = outlet.fact.shape[flow.axis]
+        if flow.rate <= 0 or not grows(length, symbol):
+            reason = f"its length {length} does not grow with {symbol.name}"
+            return _refusal(node, flow.axis, relation, reason, "use lengths that grow with the stream")
+    return None
 
 
 def _fixed(fact: TypedFact, symbol: Symbol) -> str:
@@ -231,13 +251,8 @@ def _problem(node: TypedNode, relation: Relation, streaming: list[Flow], symbol:
     if isinstance(relation, Whole):
         return _refusal(node, axis, relation, relation.reason, relation.help)
     if not streaming and not isinstance(relation, Positional):
-        return _refusal(
-            node,
-            None,
-            relation,
-            "its output has the stream's length, but none of its inputs streams",
-            "make the length a constant",
-        )
+        reason = "its output has the stream's length, but none of its inputs streams"
+        return _refusal(node, None, relation, reason, "make the length a constant")
     if any(flow.final for flow in streaming) and not (
         isinstance(relation, Pointwise) and all(flow.final for flow in streaming)
     ):
@@ -299,9 +314,7 @@ def _axes(relation: Relation) -> Iterable[int | None]:
     return (relation.axis,)
 
 
-def _outgoing(
-    relation: Relation, streaming: list[Flow], facts: list[TypedFact], symbol: Symbol
-) -> list[Flow]:
+def _outgoing(relation: Relation, streaming: list[Flow], symbol: Symbol) -> list[Flow]:
     if isinstance(relation, Positional):
         return [Flow(relation.axis, relation.wanted.slope(symbol))]
     if isinstance(relation, Tail):

@@ -24,8 +24,10 @@ ACTIVATION_NONE = 0
 
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
-    """A constant f32 operand. Raises CompileError."""
+    """A constant f32 operand that is not empty. Raises CompileError."""
     value = cx.known(node.inputs[slot])
+    if value is not None and not value.size:
+        raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use backend='numpy'")
     if value is None or value.dtype != np.float32:
         raise CompileError(
             f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'"

@@ -24,6 +24,10 @@ DTYPE_CODES = {
 }
 MAX_INPUTS = 8
 MAX_REGISTERS = 16
+EXACT = 1 << 53
+"""Integers up to here are exact in float64, in which the kernel computes them."""
+MOST_CHAINED = 48
+"""Functions that wait for one reader."""
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
 
@@ -117,7 +121,14 @@ def result_order(cx: Lowering, outlet: OutletId, inputs: Sequence[Value]) -> lis
 def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) -> list[Value]:
     """Wait for the reader if it can take this function into its own chain, else emit it now."""
     outlet = OutletId(node.id)
-    if _mergeable(cx, outlet):
+    for slot, read in enumerate(node.inputs):
+        known = cx.known(read)
+        if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
+            raise CompileError(
+                f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; use backend='numpy'"
+            )
+    cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
+    if cx.chained[outlet] < MOST_CHAINED and _mergeable(cx, outlet):
         cx.pending[outlet] = lambda: _stored(cx, outlet)
         return []
     return [_stored(cx, outlet)]

@@ -15,6 +15,7 @@ from pulse.ops.stateful import FAR
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.recurrent import ACTIVATIONS, HEAD, pack_gates
 from pulse.program.lower.convolution import emit_product, weights_of
+from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -167,7 +168,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:
-    """The columns in the order of the sums, which lie densely. The total is no output of the reader."""
+    """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
     x = cx.value(node.inputs[0])
     if x.dtype not in SUM_CODES:
         raise CompileError(f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use backend='numpy'")
@@ -192,4 +193,13 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
         times.offset,
         int(times.reload),
     )
-    return [y]
+    total = OutletId(node.id, 1)
+    if total not in cx.kept and not cx.graph.outlet(total).successors and total not in cx.graph.outputs:
+        return [y]
+    whole = cx.new(total)
+    seen = sums.reshape(whole.shape)
+    assert seen is not None
+    chain = Chain()
+    chain.load(seen)
+    store_chain(cx, chain, whole)
+    return [y, whole]

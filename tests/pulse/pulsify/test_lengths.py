@@ -1,0 +1,136 @@
+"""Streams whose length does not keep up with their rate: bounded, cut far behind, falling behind, or not growing."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import pulse
+from pulse.dim import SymbolScope
+from pulse.program.compiler import BACKENDS
+from pulse.pulsify.lengths import grows, lag
+from streaming import Session
+
+
+def model(end: Any, kernel: int = 3) -> bytes:
+    """``x[:, :, :end]`` and a convolution with padding at both ends; both are outputs."""
+    constants = {
+        "start": np.array([0]),
+        "end": np.array([end]),
+        "axis": np.array([2]),
+        "w": np.linspace(1, 2, kernel, dtype=np.float32).reshape(1, 1, kernel),
+    }
+    nodes = [
+        helper.make_node("Slice", ["x", "start", "end", "axis"], ["cut"]),
+        helper.make_node("Conv", ["cut", "w"], ["y"], pads=[kernel // 2] * 2),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, "T"])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("cut", "y")]
+    stored = [numpy_helper.from_array(value, name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "cut", [x], outputs, stored)
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    ).SerializeToString()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("end", "pulse_frames"), [(20, 4), (20, 7), (1, 3), (-3, 4), (-5000, 1), (-500, 160)]
+)
+def test_the_end_of_a_cut_stream_is_exact(end: int, pulse_frames: int, backend: str) -> None:
+    typed = pulse.load(model(end)).analyse()
+    session = Session(typed.declutter().pulsify(pulse=pulse_frames).compile(backend))
+    for length in (30, 25, 21) if end > -100 else (-end + 21, -end + 1000):
+        x = np.random.default_rng(length).standard_normal((1, 1, length)).astype(np.float32)
+        offline = typed.run(x)
+        pieces = [
+            session.push(x[:, :, : length // 2]),
+            session.push(x[:, :, length // 2 :]),
+            session.flush(np.nan),
+        ]
+        for name, expected in offline.items():
+            got = np.concatenate([piece[name] for piece in pieces], 2)
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected, 1e-4, 1e-5)
+        session.reset()
+
+
+def test_a_bound_far_away_costs_no_time() -> None:
+    pulsed = pulse.load(model(2**30)).analyse().pulsify(pulse=4)
+    assert {port.name: port.delay for port in pulsed.outputs} == {"cut": 0, "y": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("T", True), ("T/2-3", True), ("min(T,5)", True), ("T%7", False), ("max(0,100-T)", False)],
+)
+def test_what_grows(text: str, expected: bool) -> None:
+    scope = SymbolScope()
+    symbol = scope.symbol("T")
+    assert grows(scope.parse(text), symbol) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("T", 0),
+        ("T-2", 2),
+        ("T+3", -3),
+        ("max(0,T-50000)", 50000),
+        ("T/2", None),
+        ("min(T,20)", 0),
+        ("min(T/2,20)", 20),
+    ],
+)
+def test_the_delay_at_which_the_length_is_sure(text: str, expected: int | None) -> None:
+    scope = SymbolScope()
+    symbol = scope.symbol("T")
+    scope.assume("T >= 0")
+    found = lag(scope.parse(text), Fraction(1), symbol, 1)
+    assert found == expected or (text == "min(T,20)" and found is not None and found <= 0)
+
+
+def run_ranges(limit: str) -> None:
+    """Range up to a function of the length, as an output beside the stream."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"], start=2, end=3),
+        helper.make_node("Squeeze", ["shape"], ["T"]),
+        helper.make_node(limit, ["T", "c"], ["stop"]),
+        helper.make_node("Range", ["zero", "stop", "one"], ["y"]),
+        helper.make_node("Relu", ["x"], ["z"]),
+    ]
+    stored = [numpy_helper.from_array(np.array(v), n) for n, v in (("c", 10), ("zero", 0), ("one", 1))]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, "T"])
+    outputs = [
+        helper.make_tensor_value_info("y", TensorProto.INT64, None),
+        helper.make_tensor_value_info("z", TensorProto.FLOAT, None),
+    ]
+    graph = helper.make_graph(nodes, "range", [x], outputs, stored)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    pulse.load(proto).analyse().pulsify(pulse=2)
+
+
+@pytest.mark.parametrize("limit", ["Min", "Mod"])
+def test_positions_that_do_not_grow_are_refused(limit: str) -> None:
+    with pytest.raises(pulse.PulsifyError, match="does not grow with T"):
+        run_ranges(limit)
+
+
+@pytest.mark.parametrize("wrong", [1.5, "8", True, np.float64(4)])
+def test_a_pulse_that_is_no_whole_number(wrong: Any) -> None:
+    with pytest.raises(pulse.PulsifyError, match="whole number of frames"):
+        pulse.load(model(20)).analyse().pulsify(pulse=wrong)
+
+
+def test_long_runs_of_elementwise_ops_compile() -> None:
+    names = [f"h{n}" for n in range(1500)]
+    nodes = [helper.make_node("Neg", [a], [b]) for a, b in zip(["x", *names], names)]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "T"])
+    y = helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "long", [x], [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    state = pulse.stream(proto, pulse=4).spawn()
+    out = state.step(np.arange(4, dtype=np.float32)[None])
+    np.testing.assert_array_equal(out[names[-1]], np.arange(4, dtype=np.float32)[None])
