@@ -43,8 +43,8 @@ def shape_of(*dims: TDim | Symbol | int) -> Shape:
 
 
 def shape_text(shape: Sequence[TDim | int]) -> str:
-    """A shape as people write it: 1,80,T."""
-    return ",".join(str(dim) for dim in shape)
+    """A shape as people write it: 1,80,T; scalar where there are no axes."""
+    return ",".join(str(dim) for dim in shape) or "scalar"
 
 
 def is_symbolic(value: Array) -> bool:

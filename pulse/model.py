@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, LoadError
@@ -187,4 +187,9 @@ def load(source: "ModelSource", inputs: Mapping[str, str] | None = None) -> Mode
     """
     from pulse.onnx.reader import read
 
-    return read(source, inputs or {})
+    given: Any = inputs or {}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(text, str) for text in cast("Mapping[str, Any]", given).values()
+    ):
+        raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
+    return read(source, cast("Mapping[str, str]", given))

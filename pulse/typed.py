@@ -207,7 +207,8 @@ class TypedModel:
                     'such as inputs={"x": "1,80,T,f32"}'
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream: symbol="
+                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with symbol=, "
+                "and give the others sizes with inputs="
             )
         for found in symbols:
             if symbol in (found, found.name):

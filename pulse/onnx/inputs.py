@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from onnx import GraphProto, TensorShapeProto, TypeProto, ValueInfoProto
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope, TDim, ge
 from pulse.errors import DimError, LoadError, PulseError
 from pulse.facts import DTYPES, DType, dtype_name
 from pulse.model import InferenceFact
@@ -33,7 +33,7 @@ def input_facts(graph: GraphProto, given: Mapping[str, str], scope: SymbolScope)
     for fact in facts.values():
         for dim in fact.shape or ():
             for symbol in () if dim is None else sorted(dim.symbols, key=str):
-                scope.assume(f"{symbol.name} >= 0")
+                scope.assume(ge(TDim.of(symbol), TDim.of(0)))
     return facts
 
 

@@ -46,7 +46,12 @@ def _parse(source: "ModelSource") -> tuple[ModelProto, str, Path | None]:
     if isinstance(source, bytes):
         proto = _decode(source, "these bytes")
         return proto, proto.graph.name or "model", None
-    path = Path(os.fspath(source))
+    try:
+        path = Path(os.fspath(source))
+    except TypeError:
+        raise LoadError(
+            f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
+        ) from None
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -88,13 +88,13 @@ class PulsedModel:
     wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
     """
 
-    graph: PulsedGraph
-    typed: TypedModel
+    graph: PulsedGraph = field(repr=False)
+    typed: TypedModel = field(repr=False)
     symbol: Symbol
     pulse: int
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    wires: dict[OutletId, Placed]
+    wires: dict[OutletId, Placed] = field(repr=False)
     fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
 
     @property

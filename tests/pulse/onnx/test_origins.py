@@ -40,3 +40,25 @@ def test_a_dim_that_must_be_a_number_names_the_node() -> None:
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)])
     with pytest.raises(pulse.LoadError, match=r"y \(Attention\): .*T.*inputs="):
         pulse.load(proto).analyse()
+
+
+@pytest.mark.parametrize("name", ["é", "テ", "min", "time axis", "time-axis", "T"])
+def test_symbols_of_any_name(name: str) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, name])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    symbols = pulse.load(proto).analyse().symbols
+    assert len(symbols) == (2 if name == "time-axis" else 1)
+
+
+@pytest.mark.parametrize("source", [None, 3, [], object()])
+def test_what_is_no_model_at_all(source: object) -> None:
+    with pytest.raises(pulse.LoadError, match="give a path"):
+        pulse.load(source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("inputs", ["x", {"x": 3}, 5])
+def test_inputs_that_are_no_shapes(inputs: object) -> None:
+    with pytest.raises(pulse.LoadError, match="must map names to shapes"):
+        pulse.load(model_with(), inputs=inputs)  # type: ignore[arg-type]
