@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pulse.model import Model, load
 from pulse.program.compiler import Progress
 from pulse.program.program import Program
-from pulse.pulsify.verify import Report
-from pulse.pulsify.verify import verify as _verify
+from pulse.proof import Report
+from pulse.proof import verify as _verify
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op, broadcast_shapes, unify
 from pulse.ops.relation import Banded, Pointwise, Relation, Whole
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Clock, OnPulses, frames_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def weighted(scores: Array, v: Array, empty: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class BandedAttentionStream(Stateful):
+class BandedAttentionStream(OnPulses):
     """Banded attention on pulses.
 
     Inputs   q [A..., P, d], k [A..., back + ahead + P, d], v [A..., back + ahead + P, e]: row r of a pulse is frame
@@ -133,12 +133,6 @@ class BandedAttentionStream(Stateful):
     """
 
     op: BandedAttention
-    offset: int
-    length: TDim
-
-    @property
-    def name(self) -> str:
-        return self.op.name
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         q, k, v = inputs
@@ -166,6 +160,3 @@ class BandedAttentionStream(Stateful):
             scores = np.matmul(query, np.swapaxes(keys, -1, -2)) * op.scale + bias[..., None, :]
             frames_at(y, rank - 2, r, r + 1)[...] = weighted(scores, values, op.empty)
         return [y]
-
-    def detail(self) -> str:
-        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

@@ -11,7 +11,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op
 from pulse.ops.relation import Cumulative, Pointwise, Relation, Whole
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Carried, Clock, frames_at
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class CumSum(Op):
         sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
 
         def at(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
-            return CumSumStream(self, sizes, inputs[0].dtype, offset, length, past)
+            return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)
 
         return Cumulative((axis, None), at)
 
@@ -77,7 +77,7 @@ class CumSum(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class CumSumStream(Stateful):
+class CumSumStream(Carried):
     """Sums that go on where the pulse before ended.
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
@@ -88,20 +88,7 @@ class CumSumStream(Stateful):
     op: CumSum
     sizes: tuple[int, ...]
     dtype: DType
-    offset: int
-    length: TDim
     past: Sequence[Array] | None
-
-    @property
-    def name(self) -> str:
-        return self.op.name
-
-    @property
-    def awaits(self) -> tuple[int, TDim]:
-        return self.offset, self.length
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return self.op.facts(inputs)
 
     def begin(self) -> list[Array]:
         first = np.zeros(self.sizes, self.dtype) if self.past is None else self.past[1]
@@ -115,6 +102,3 @@ class CumSumStream(Stateful):
         sums, state[0] = self.op.sums(frames_at(x, axis, start, stop), state[0])
         frames_at(y, axis, start, stop)[...] = sums
         return [y, state[0].astype(x.dtype)]
-
-    def detail(self) -> str:
-        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

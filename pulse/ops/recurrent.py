@@ -11,7 +11,7 @@ from pulse.facts import Array, DType, TypedFact
 from pulse.ops.cells import GATES, Cell, Wide
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Cumulative, Pointwise, Relation, Whole
-from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.stateful import Carried, Clock
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Recurrent(Op):
         batch, dtype = inputs[0].shape[1], inputs[0].dtype
 
         def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "RecurrentStream":
-            return RecurrentStream(self, int(batch), dtype, offset, length, past)
+            return RecurrentStream(self, offset, length, int(batch), dtype, past)
 
         return Cumulative((0, *(None,) * self.cell.states), at)
 
@@ -158,7 +158,7 @@ class Recurrent(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class RecurrentStream(Stateful):
+class RecurrentStream(Carried):
     """A recurrent layer that goes on where the pulse before it ended.
 
     Inputs   as of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
@@ -170,20 +170,7 @@ class RecurrentStream(Stateful):
     op: Recurrent
     batch: int
     dtype: DType
-    offset: int
-    length: TDim
     past: Sequence[Array] | None
-
-    @property
-    def name(self) -> str:
-        return self.op.name
-
-    @property
-    def awaits(self) -> tuple[int, TDim]:
-        return self.offset, self.length
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return self.op.facts(inputs)
 
     def begin(self) -> list[Array]:
         if self.past is not None:
@@ -201,6 +188,3 @@ class RecurrentStream(Stateful):
             y[start:stop], after = self.op.advance(x[start:stop], inputs, wide)
         state[:] = [array.astype(self.dtype) for array in after]
         return [y, *(array.copy() for array in state)]
-
-    def detail(self) -> str:
-        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

@@ -10,7 +10,7 @@ from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Cumulative, Relation, Whole
-from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.stateful import Carried, Clock, frames_at
 from pulse.typed import TypedModel
 
 
@@ -118,7 +118,7 @@ class Scan(Op):
 
         def at(offset: int, length: TDim, past: Sequence[Array] | None) -> ScanStream:
             known = None if past is None else tuple(past[len(self.gathered) :])
-            return ScanStream(self, known or begin, known is None, offset, length)
+            return ScanStream(self, offset, length, known or begin, known is None)
 
         streams = tuple(course.axis for course in self.gathered)
         return Cumulative((*streams, *(None for _ in self.states)), at)
@@ -128,7 +128,7 @@ class Scan(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class ScanStream(Stateful):
+class ScanStream(Carried):
     """A scan that goes on where the pulse before it ended.
 
     Inputs   as of ``op``; frame j of each x is at index j + offset, and there are ``length`` frames
@@ -139,19 +139,6 @@ class ScanStream(Stateful):
     op: Scan
     initial: tuple[Array, ...]
     reload: bool
-    offset: int
-    length: TDim
-
-    @property
-    def name(self) -> str:
-        return self.op.name
-
-    @property
-    def awaits(self) -> tuple[int, TDim]:
-        return self.offset, self.length
-
-    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
-        return self.op.facts(inputs)
 
     def begin(self) -> list[Array]:
         return [array.copy() for array in self.initial]
@@ -174,6 +161,3 @@ class ScanStream(Stateful):
                 )
             results.append(y)
         return [*results, *(array.copy() for array in state)]
-
-    def detail(self) -> str:
-        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pulse.dim import Symbol, TDim
-from pulse.facts import Array
+from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
 
 FAR = 1 << 62
@@ -60,6 +60,33 @@ class Stateful(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         raise TypeError(f"{self.name} runs only inside of a stream")
+
+
+@dataclass(frozen=True, eq=False)
+class OnPulses(Stateful):
+    """An op of the offline model on pulses: frame j of its input is at index j + offset, and there are ``length``."""
+
+    op: Op
+    offset: int
+    length: TDim
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return self.op.facts(inputs)
+
+    def detail(self) -> str:
+        return f"{self.op.detail()} of {self.length} frames delay {self.offset}"
+
+
+class Carried(OnPulses):
+    """One that carries a state from frame to frame, which is an output too."""
+
+    @property
+    def awaits(self) -> tuple[int, TDim]:
+        return self.offset, self.length
 
 
 def frames_at(array: Array, axis: int, start: int, stop: int) -> Array:

@@ -38,7 +38,7 @@ def check(
 
       [cyan]pulse check model.onnx --pulse 160 --length 1 --length 48000[/cyan]
     """
-    from pulse.pulsify.verify import ATOL, RTOL, verify
+    from pulse.proof import ATOL, RTOL, verify
     from streaming.cli.model import open_model
 
     opened = open_model(model, symbol, inputs, rate, max_context)

@@ -13,8 +13,8 @@ from pulse.errors import CompileError, FactError, InputError, LoadError, PulseEr
 from pulse.facts import Array, dtype_name
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
+from pulse.proof import close
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.verify import close
 from tests.pulse.program.test_runners import FAMILIES
 
 Case = tuple[str, Any, dict[str, Array]]

@@ -10,10 +10,10 @@ from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import run_whole
+from pulse.proof import close
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
 from pulse.pulsify.relate import relate
-from pulse.pulsify.verify import close
 from pulse.typed import TypedModel
 from tests.laws.graphs import feeds, random_model, shortest
 

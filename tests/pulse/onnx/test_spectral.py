@@ -9,7 +9,7 @@ from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.model import load
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
-from pulse.pulsify.verify import verify
+from pulse.proof import verify
 from pulse.typed import TypedModel
 from tests.pulse.cases.build import floats, model, node
 

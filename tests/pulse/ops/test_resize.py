@@ -14,7 +14,7 @@ from pulse.graph import Graph
 from pulse.ops.relation import Window
 from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Polyphase, Rounding, Sampling
 from pulse.ops.source import Source
-from pulse.pulsify.verify import verify
+from pulse.proof import verify
 from pulse.typed import TypedGraph, TypedModel, wire
 
 STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")

@@ -12,9 +12,9 @@ from pulse.graph import OutletId
 from pulse.ops.delay import Delay, LastFrames
 from pulse.ops.position import Positions, Range, TableRows
 from pulse.ops.slice import Slice
+from pulse.proof import verify
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
-from pulse.pulsify.verify import verify
 from tests.pulse.models import NONE, Pair, Sketch
 
 Build = Callable[[Sketch, OutletId], OutletId]

@@ -18,8 +18,8 @@ from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
+from pulse.proof import default_lengths, verify
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.verify import default_lengths, verify
 from pulse.pulsify.wiring import Stream, Wiring
 from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
@@ -161,7 +161,7 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         (port,) = model.outputs
         return replace(model, outputs=(replace(port, length=port.length - 1),))
 
-    monkeypatch.setattr("pulse.pulsify.verify.pulsify", longer)
+    monkeypatch.setattr("pulse.proof.pulsify", longer)
     with pytest.raises(DivergenceError, match=r"sum \(shape \(1, 2, 8\), offline \(1, 2, 9\)\)"):
         verify(small(), 4, lengths=[9], backend="numpy").require()
 
