@@ -17,6 +17,7 @@ from pulse.ops.source import Const, Source
 from pulse.ops.stateful import most_frames
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.registers import Register
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Operand: TypeAlias = Value | int
@@ -59,6 +60,7 @@ class Lowering:
 
     graph: PulsedGraph
     kept: set[OutletId]
+    registers: Sequence[Register] = ()
     weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
     state: Image = field(default_factory=lambda: Image(Region.STATE))
     arena: list[Buffer] = field(default_factory=list[Buffer])
@@ -70,7 +72,7 @@ class Lowering:
     results: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     node: str = ""
     op: str = ""
-    _ends: dict[TDim, Value] = field(default_factory=dict[TDim, Value])
+    _ends: dict[tuple[TDim, int], Value] = field(default_factory=dict[tuple[TDim, int], Value])
     _wires: dict[Buffer, set[OutletId]] = field(default_factory=dict[Buffer, set[OutletId]])
     _memories: dict[int, tuple[Value, int]] = field(default_factory=dict[int, tuple[Value, int]])
 
@@ -81,9 +83,13 @@ class Lowering:
     def run(self) -> None:
         """Lower every node. Raises CompileError listing every op without a kernel."""
         graph = self.graph
+        for register in self.registers:
+            self._settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
+            self.kept.add(register.write)
         order = graph.order([*graph.outputs, *self.kept])
         self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
         self._keep()
+        self._write_registers()
 
     def inside(self, body: PulsedGraph, given: dict[OutletId, Value]) -> list[Value]:
         """Emit the nodes of a body, its inputs at the given places; where its outputs are.
@@ -134,6 +140,13 @@ class Lowering:
                 value = sent
             value.buffer.touch(1 << 40)
             self.results[outlet] = value
+
+    def _write_registers(self) -> None:
+        """The next values, when all that the step reads has been read; none of them lies in a register by now."""
+        for register in self.registers:
+            if register.write != register.read:
+                self.node, self.op = register.name, "register"
+                self.copy(self.results[register.write], self.values[register.read])
 
     # values
 
@@ -225,17 +238,21 @@ class Lowering:
         buffer = self.state.add(begin.transpose(list(order)), shared=False)
         return Value(buffer, 0, begin.shape, dense_strides(begin.shape, order), begin.dtype)
 
-    def end(self, length: TDim) -> Value:
-        """The register that holds a wire's length; before the stream has ended, the most that it can be."""
-        if length not in self._ends:
-            buffer = self.state.add(np.array([most_frames(length)], np.int64), shared=False)
-            self._ends[length] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
-        return self._ends[length]
+    def end(self, length: TDim, before: int | None = None) -> Value:
+        """The register that holds a wire's length; before the stream has ended, the most that it can be.
+
+        before  what it holds then instead
+        """
+        key = length, most_frames(length) if before is None else before
+        if key not in self._ends:
+            buffer = self.state.add(np.array([key[1]], np.int64), shared=False)
+            self._ends[key] = Value(buffer, 0, (1,), (1,), np.dtype(np.int64))
+        return self._ends[key]
 
     @property
-    def ends(self) -> dict[TDim, Value]:
+    def ends(self) -> list[tuple[TDim, Value]]:
         """Every length that some instruction asks for, and its register."""
-        return self._ends
+        return [(length, value) for (length, _), value in self._ends.items()]
 
     # instructions
 

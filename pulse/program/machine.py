@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from pulse.program.kernels.cache import FunctionCache
+from pulse.program.kernels.lanes import COUNT, LANE_WORDS, LaneBases
 from pulse.program.kernels.pointer_lowering import INT64, WORDS
 from pulse.program.kernels.registry import device, kernel_of
 from pulse.program.table import Table, row_starts
@@ -154,6 +155,26 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
     _restore_denormals(mode)
 
 
+def _run_lanes(table_address, segments_address, segments, bases_address):
+    row, segment, bases = _words(table_address), _words(segments_address), _words(bases_address)
+    lanes = bases[COUNT]
+    mode = _flush_denormals()
+    for _ in range(segments):
+        rows = segment[0]
+        if segment[1]:
+            _call(row[0], row, bases)
+            row = row + row[1]
+        else:
+            first = row
+            for number in range(lanes):
+                row = first
+                for _ in range(rows):
+                    _call(row[0], row, bases + LANE_WORDS * number)
+                    row = row + row[1]
+        segment = segment + 2
+    _restore_denormals(mode)
+
+
 def _read_ticks():
     return _ticks()
 
@@ -185,6 +206,15 @@ def run_profiled(table_address: int, rows: int, bases_address: int, ticks_addres
 
 
 @functools.cache
+def lanes_runner() -> Callable[[int, int, int, int], None]:
+    """What runs a table for several lanes: the addresses of table and segments, how many segments, the lanes' bases.
+
+    A segment is two int64: rows, and whether (1) its one row is of a lane kernel; the rows of others run lane by lane.
+    """
+    return _entry(_run_lanes, types.none, 4)
+
+
+@functools.cache
 def ticks_per_second() -> float:
     """How fast the counter of ``run_profiled`` runs, in Hz; measured once, takes 20 ms."""
     read = _entry(_read_ticks, types.int64, 0)
@@ -198,3 +228,15 @@ def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:
     for start in row_starts(table):
         row = table[start : start + int(table[start + 1])]
         kernel_of(int(row[0])).python(row, regions)
+
+
+def run_lanes_python(table: Table, lanes: Sequence[Sequence[NDArray[np.uint8]]]) -> None:
+    """The same for several lanes, each with its regions; lane kernels where there are some."""
+    words = [word for regions in lanes for word in (*regions, len(lanes))]
+    for start in row_starts(table):
+        row, kernel = table[start : start + int(table[start + 1])], kernel_of(int(table[start]))
+        if kernel.lanes is not None:
+            kernel.lanes.python(row, LaneBases(words))
+            continue
+        for regions in lanes:
+            kernel.python(row, regions)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.program import Feed, Program, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.model import PulsedModel
+
+if TYPE_CHECKING:
+    from pulse.program.lanes import Lanes
 
 assert families.__all__ and lower.__all__, "importing the families fills the registries"
 
@@ -73,7 +77,7 @@ class NativeProgram(Program):
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         super().__init__(model)
-        lowering = Lowering(model.graph, set(fetches))
+        lowering = Lowering(model.graph, set(fetches), model.registers)
         lowering.run()
         self.arena_bytes = max(lowering.plan(), 64)
         self.weights = aligned_bytes(max(lowering.weights.size, 64))
@@ -87,7 +91,7 @@ class NativeProgram(Program):
             Instruction("tick", (lowering.clock,), "", "clock"),
         )
         self.ends: tuple[tuple[TDim, int], ...] = tuple(
-            (length, value.buffer.offset) for length, value in lowering.ends.items() if not length.is_const
+            (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
         )
         graph = model.graph
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
@@ -109,7 +113,12 @@ class NativeProgram(Program):
         return self.initial.size
 
     def spawn(self, constants: Feed | None = None) -> "NativeState":
-        return NativeState(self, constants)
+        return NativeState(self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes))
+
+    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
+        from pulse.program.native_lanes import NativeLanes
+
+        return NativeLanes(self, count, constants)
 
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()
@@ -148,11 +157,11 @@ def _text(argument: Value | int) -> str:
 class NativeState(State):
     """One stream: its memory, and scratch of its own."""
 
-    def __init__(self, program: NativeProgram, constants: Feed | None) -> None:
+    def __init__(self, program: NativeProgram, constants: Feed | None, memory: Array, arena: Array) -> None:
         super().__init__(program, constants)
         self._program = program
-        self._memory = aligned_bytes(program.initial.size)
-        self._arena = aligned_bytes(program.arena_bytes)
+        self._memory = memory
+        self._arena = arena
         regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self._arena}
         self._bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
         graph = program.model.graph

@@ -5,7 +5,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
 from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
+
+if TYPE_CHECKING:
+    from pulse.program.lanes import Lanes
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
@@ -43,6 +46,12 @@ class Program(ABC):
     def spawn(self, constants: Feed | None = None) -> "State":
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
 
+    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
+        """``count`` streams that step in one call; ``constants`` are those of all. Raises InputError."""
+        from pulse.program.lanes import Lanes, lane_count
+
+        return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])
+
     @cached_property
     def fingerprint(self) -> bytes:
         """Tells snapshots of another model, pulse or backend apart."""
@@ -52,6 +61,8 @@ class Program(ABC):
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
             if isinstance(node.op, Stateful):
                 digest.update(b"".join(array.tobytes() for array in node.op.begin()))
+        for register in self.model.registers:
+            digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
         return digest.digest()
 
     def steps(self, end: int) -> int:
@@ -61,11 +72,8 @@ class Program(ABC):
             if port.streams:
                 total = max(0, port.length.eval({symbol: end}))
                 needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
-        for node in self.model.graph.nodes:
-            if isinstance(node.op, Stateful) and node.op.awaits is not None:
-                offset, length = node.op.awaits
-                frames = self.model.graph.fact(node.inputs[0]).frames
-                needed = max(needed, -(-(offset + max(0, length.eval({symbol: end}))) // frames))
+        for wire in self.model.waits():
+            needed = max(needed, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
         return needed
 
 
@@ -109,7 +117,7 @@ class State(ABC):
         Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged
         """
         checked = self._checked(feed)
-        self._check_open()
+        self.check_open()
         return self._advance(checked)
 
     def _advance(self, feed: Feed) -> dict[str, Array]:
@@ -129,7 +137,7 @@ class State(ABC):
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
         Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
         """
-        self._check_open(frames=0)
+        self.check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
         self.clock.end = end
@@ -171,7 +179,7 @@ class State(ABC):
             digest.update(name.encode() + array.tobytes())
         return digest.digest()
 
-    def _check_open(self, frames: int | None = None) -> None:
+    def check_open(self, frames: int | None = None) -> None:
         """Raise InputError where the stream has ended, or would be longer than the model takes."""
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")

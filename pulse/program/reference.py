@@ -19,7 +19,7 @@ class ReferenceProgram(Program):
     def __init__(self, model: PulsedModel, fetches: Sequence[OutletId] = ()) -> None:
         super().__init__(model)
         self.fetches = tuple(fetches)
-        self.order = model.graph.order([*model.graph.outputs, *self.fetches])
+        self.order = model.graph.order([*model.targets, *self.fetches])
 
     @property
     def backend(self) -> str:
@@ -45,6 +45,8 @@ class ReferenceState(State):
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
         }
+        for register in self._program.model.registers:
+            self._memory[register.read.node] = [register.initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         graph = self._program.model.graph
@@ -52,7 +54,9 @@ class ReferenceState(State):
         for node_id in self._program.order:
             node = graph.nodes[node_id]
             inputs = [values[outlet] for outlet in node.inputs]
-            if isinstance(node.op, Source):
+            if isinstance(node.op, Source) and node_id in self._memory:
+                results = self._memory[node_id]
+            elif isinstance(node.op, Source):
                 results = [feed[node.name] if node.name in feed else self.constants[node.name]]
             elif isinstance(node.op, Stateful):
                 results = node.op.step(inputs, self._memory[node_id], self.clock)
@@ -63,6 +67,8 @@ class ReferenceState(State):
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
         self.fetched = [values[outlet] for outlet in self._program.fetches]
+        for register in self._program.model.registers:
+            self._memory[register.read.node] = [np.array(values[register.write])]
         return {
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)

@@ -63,3 +63,20 @@ def link(table: Table) -> Table:
     for start, kernel in zip(row_starts(table), kernels):
         linked[start] = kernel.address
     return linked
+
+
+def link_lanes(table: Table) -> tuple[Table, Table]:
+    """The linked table for several streams at once, and its segments; see ``machine.lanes_runner``."""
+    kernels = kernels_of(table)
+    compile_kernels(kernel.name for single in kernels for kernel in (single, single.lanes) if kernel)
+    linked = table.copy()
+    segments: list[list[int]] = []
+    for start, kernel in zip(row_starts(table), kernels):
+        linked[start] = (kernel.lanes or kernel).address
+        if kernel.lanes:
+            segments.append([1, 1])
+        elif segments and not segments[-1][1]:
+            segments[-1][0] += 1
+        else:
+            segments.append([1, 0])
+    return linked, np.array(segments, np.int64).ravel()

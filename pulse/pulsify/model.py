@@ -12,6 +12,7 @@ from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.receptive import Receptive
+from pulse.pulsify.registers import Awaited, Register, check_registers
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class PulsedModel:
 
     fields  output name -> which frames of the symbol an output frame depends on
     wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
+    registers  tensors that one pulse leaves for the next, beside what stateful ops remember
+    awaited    what outputs wait for, beside what ops of the graph say
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -96,21 +99,43 @@ class PulsedModel:
     outputs: tuple[Port, ...]
     wires: dict[OutletId, Placed] = field(repr=False)
     fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
+    registers: tuple[Register, ...] = ()
+    awaited: tuple[Awaited, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_registers(self.graph, self.registers)
 
     @property
     def title(self) -> str:
         """The model's name."""
         return self.typed.title
 
+    @property
+    def targets(self) -> list[OutletId]:
+        """The wires that each pulse is run for: the outputs and the registers."""
+        return [*self.graph.outputs, *(outlet for r in self.registers for outlet in (r.read, r.write))]
+
     def buffers(self) -> list[tuple[str, Op, int]]:
-        """Name, op and bytes of everything that remembers frames."""
-        found: list[tuple[str, Op, int]] = []
-        for node_id in self.graph.order():
+        """Name, op and bytes of everything that one pulse leaves for later ones."""
+        found: list[tuple[str, Op, int]] = [
+            (register.name, self.graph.node(register.read).op, register.initial.nbytes)
+            for register in self.registers
+        ]
+        for node_id in self.graph.order(self.targets):
             node = self.graph.nodes[node_id]
             if isinstance(node.op, Stateful):
                 size = sum(array.nbytes for array in node.op.begin())
                 if size:
                     found.append((node.name, node.op, size))
+        return found
+
+    def waits(self) -> list[Awaited]:
+        """Every wire whose last frame some output waits for."""
+        found = list(self.awaited)
+        for node in self.graph.nodes:
+            if isinstance(node.op, Stateful) and node.op.awaits is not None:
+                offset, length = node.op.awaits
+                found.append(Awaited(self.graph.fact(node.inputs[0]).frames, offset, length))
         return found
 
     @property

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.program.kernels.lanes import GROUP, lane, lane_count
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number
-from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.registry import device, kernel, lanes_of
 from pulse.program.kernels.simd import (
     LANES,
     Lanes,
@@ -242,6 +243,44 @@ def product(row: Row, bases: Bases) -> None:
             else:
                 one_row_narrow(x0, taps, T, K, w, bias + n, y0, rest, accumulate, activation)
             m += 1
+        n += PANEL
+
+
+@lanes_of(product)
+def product_lanes(row: Row, bases: Bases) -> None:
+    """``product`` for several streams: weights are read once per four of them."""
+    weights, bias = f32(row, bases, 1), f32(row, bases, 2)
+    M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
+    taps, K, N = i64(row, bases, 8), number(row, 9), number(row, 10)
+    accumulate, activation, L = number(row, 11), number(row, 12), lane_count(bases)
+    n = 0
+    while n < N:
+        w, rest, b = weights + n * T * K, N - n, bias + n
+        for m in range(M):
+            l = 0
+            while l + 2 <= L:
+                b0, b1 = lane(bases, l), lane(bases, l + 1)
+                b2, b3 = lane(bases, min(l + 2, L - 1)), lane(bases, min(l + 3, L - 1))
+                at_x, at_y = rows_x[m], rows_y[m] + n
+                x0, x1 = f32(row, b0, 0) + at_x, f32(row, b1, 0) + at_x
+                x2, x3 = f32(row, b2, 0) + at_x, f32(row, b3, 0) + at_x
+                y0, y1 = f32(row, b0, 3) + at_y, f32(row, b1, 3) + at_y
+                y2, y3 = f32(row, b2, 3) + at_y, f32(row, b3, 3) + at_y
+                if rest > LANES:
+                    four_rows_wide(
+                        x0, x1, x2, x3, taps, T, K, w, b, y0, y1, y2, y3, rest, accumulate, activation
+                    )
+                else:
+                    four_rows_narrow(
+                        x0, x1, x2, x3, taps, T, K, w, b, y0, y1, y2, y3, rest, accumulate, activation
+                    )
+                l += GROUP
+            if l < L:
+                x0, y0 = f32(row, lane(bases, l), 0) + rows_x[m], f32(row, lane(bases, l), 3) + rows_y[m] + n
+                if rest > LANES:
+                    one_row_wide(x0, taps, T, K, w, b, y0, rest, accumulate, activation)
+                else:
+                    one_row_narrow(x0, taps, T, K, w, b, y0, rest, accumulate, activation)
         n += PANEL
 
 

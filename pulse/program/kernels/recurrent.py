@@ -175,6 +175,42 @@ def begun(row: Row, bases: Bases) -> tuple[int, int]:
 
 
 @device
+def finish_gru(
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the three gates."""
+    rest = H - n
+    r = activated(vload_part(x, H + n, rest) + r, code0, alpha0, beta0, clip)
+    own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
+    z = activated(vload_part(x, n, rest) + z, code0, alpha0, beta0, clip)
+    fresh = activated(own, code1, alpha1, beta1, clip)
+    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
+
+
+@device
+def finish_lstm(
+    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
+    i: Lanes, o: Lanes, f: Lanes, fresh: Lanes,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
+    code2: int, alpha2: float, beta2: float, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
+    rest = H - n
+    cell = vload_part(c, n, rest)
+    i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
+    f = vfma(vload_part(peepholes, 2 * H + n, rest), cell, f + vload_part(x, 2 * H + n, rest))
+    i = activated(i, code0, alpha0, beta0, clip)
+    f = 1.0 - i if couples else activated(f, code0, alpha0, beta0, clip)
+    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), code1, alpha1, beta1, clip)
+    cell = vfma(f, cell, i * fresh)
+    vstore_part(c, n, rest, cell)
+    o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
+    o = activated(o, code0, alpha0, beta0, clip)
+    vstore_part(y, n, rest, o * activated(cell, code2, alpha2, beta2, 0.0))
+
+
+@device
 def rnn_row(
     x: Pointer, old: Pointer, w: Pointer, y: Pointer, H: int, code: int, alpha: float, beta: float, clip: float
 ) -> None:  # fmt: skip
@@ -211,13 +247,10 @@ def gru_row(
 ) -> None:  # fmt: skip
     """One frame of one sequence, the reset gate behind the product."""
     for n in range(0, H, LANES):
-        rest = H - n
         z, r, own = three_sums(old, w + 3 * n * H, H)
-        r = activated(vload_part(x, H + n, rest) + r, code0, alpha0, beta0, clip)
-        own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
-        z = activated(vload_part(x, n, rest) + z, code0, alpha0, beta0, clip)
-        fresh = activated(own, code1, alpha1, beta1, clip)
-        vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
+        finish_gru(
+            x, old, bias, y, n, H, z, r, own, code0, alpha0, beta0, code1, alpha1, beta1, clip
+        )  # fmt: skip
 
 
 @kernel
@@ -305,19 +338,11 @@ def lstm_row(
 ) -> None:  # fmt: skip
     """One frame of one sequence; c is replaced."""
     for n in range(0, H, LANES):
-        rest = H - n
         i, o, f, fresh = four_sums(old, w + 4 * n * H, H)
-        cell = vload_part(c, n, rest)
-        i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
-        f = vfma(vload_part(peepholes, 2 * H + n, rest), cell, f + vload_part(x, 2 * H + n, rest))
-        i = activated(i, code0, alpha0, beta0, clip)
-        f = 1.0 - i if couples else activated(f, code0, alpha0, beta0, clip)
-        fresh = activated(fresh + vload_part(x, 3 * H + n, rest), code1, alpha1, beta1, clip)
-        cell = vfma(f, cell, i * fresh)
-        vstore_part(c, n, rest, cell)
-        o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
-        o = activated(o, code0, alpha0, beta0, clip)
-        vstore_part(y, n, rest, o * activated(cell, code2, alpha2, beta2, 0.0))
+        finish_lstm(
+            x, c, peepholes, y, n, H, couples, i, o, f, fresh,
+            code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+        )  # fmt: skip
 
 
 @kernel

@@ -33,6 +33,8 @@ class Kernel:
         self.name = name
         self.function = function
         self.number = number
+        self.lanes: Kernel | None = None
+        """The kernel that does the same for several streams at once, where there is one."""
         self._compiled: Any = None
         self._cache = FunctionCache(name, cast(FunctionType, function))
 
@@ -95,6 +97,16 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
         KERNELS[name] = made
         _by_number.append(made)
         return made
+
+    return declare
+
+
+def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
+    """Declare the form of a kernel that runs one row for several streams; see ``lanes``."""
+
+    def declare(function: KernelFunction) -> Kernel:
+        single.lanes = kernel(function)
+        return single.lanes
 
     return declare
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.delay import Delay, LastFrames
 from pulse.ops.ends import FillEnds
+from pulse.ops.length import FAR_END, StreamEnd
 from pulse.ops.position import Positions, TableRows
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.lower.elementwise import code_of
@@ -156,6 +158,12 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
         int(op.step_size) if integer else 0,
     )
     return [y]
+
+
+@lowers(StreamEnd)
+def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
+    """The register itself."""
+    return [cx.end(TDim.of(op.symbol), before=FAR_END).view((), ())]
 
 
 @lowers(TableRows)

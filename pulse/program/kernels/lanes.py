@@ -1,0 +1,46 @@
+"""Several streams in one call: what a kernel sees of their memories.
+
+``bases`` of a lane kernel has four words for each lane: weights, state and arena of that lane, then the number of
+lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessors of ``pointer``.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.program.kernels.registry import device
+
+LANE_WORDS = 4
+COUNT = 3
+GROUP = 4  # lanes that share one reading of the weights in registers
+CHUNK = 64  # lanes whose places a kernel keeps on the stack
+
+
+class LaneBases:
+    """The memories of all lanes for kernels as plain Python: region by ``[i]``, other lanes by ``+``."""
+
+    __slots__ = ("start", "words")
+
+    def __init__(self, words: Sequence[NDArray[np.uint8] | int], start: int = 0) -> None:
+        self.words = words
+        self.start = start
+
+    def __add__(self, count: int) -> "LaneBases":
+        return LaneBases(self.words, self.start + int(count))
+
+    def __getitem__(self, i: int) -> Any:
+        return self.words[self.start + int(i)]
+
+
+@device
+def lane(bases: Any, number: int) -> Any:
+    """The bases of one lane."""
+    return bases + LANE_WORDS * number
+
+
+@device
+def lane_count(bases: Any) -> int:
+    """How many lanes there are."""
+    return bases[COUNT]

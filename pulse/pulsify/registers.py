@@ -1,0 +1,56 @@
+"""What a pulse leaves for later ones in the open: registers, and the outputs that wait for a last frame."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import Array, PulsedFact, TypedFact
+from pulse.graph import Graph, OutletId
+from pulse.ops.op import Op
+from pulse.ops.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Register:
+    """A tensor that one pulse leaves for the next.
+
+    name     of the input
+    read     the source in the pulsed graph; it is none of the graph's inputs
+    write    the wire that holds the next value
+    initial  the value at the first pulse
+    """
+
+    name: str
+    read: OutletId
+    write: OutletId
+    initial: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """A wire whose last frame some output waits for.
+
+    frames  in each pulse
+    offset  frame j is at index j + offset of the concatenated pulses
+    length  frames of the whole stream, a function of the symbol
+    """
+
+    frames: int
+    offset: int
+    length: TDim
+
+
+def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register]) -> None:
+    """Raise PulsifyError where a register's parts do not fit each other, or two have one source."""
+    seen: set[OutletId] = set()
+    for register in registers:
+        read, write = graph.fact(register.read), graph.fact(register.write)
+        if not isinstance(graph.node(register.read).op, Source) or register.read in graph.inputs:
+            raise PulsifyError(f"register {register.name}: it is read from no source of its own")
+        if register.read in seen:
+            raise PulsifyError(f"register {register.name}: two registers have its source")
+        seen.add(register.read)
+        for what, fact in (("written", write), ("initially", TypedFact.of(register.initial))):
+            if (fact.dtype, fact.shape) != (read.dtype, read.shape):
+                raise PulsifyError(f"register {register.name} is read as {read} and {what} {fact}")
