@@ -10,129 +10,25 @@ and leave the state alone. Where the clock is 0 and ``reload`` is set, the state
 constant clock of 0 makes every run a sequence of its own. An activation is its code, alpha and beta (reals).
 """
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pulse.program.kernels.gates import (
+    GROUP,
+    SUMS,
+    activated,
+    finish_gru,
+    finish_lstm,
+    four_sums,
+    four_sums_of_four,
+    one_sum,
+    three_sums,
+    three_sums_of_four,
+    two_sums,
+)
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
 from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import (
-    LANES,
-    Lanes,
-    vfma,
-    vload,
-    vload_part,
-    vlt,
-    vmax,
-    vmin,
-    vselect,
-    vsplat,
-    vstore_part,
-    vzero,
-)
-from pulse.program.kernels.vmath import vsigmoid, vtanh
+from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vstore_part, vzero
+from pulse.program.kernels.stack import stack_f32
 
 HEAD = 17
-ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
-SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
-
-
-def pack_gates(r: NDArray[np.float32], hidden: int) -> NDArray[np.float32]:
-    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros."""
-    gates, depth = r.shape[0] // hidden, r.shape[1]
-    blocks = -(-hidden // LANES)
-    padded = np.zeros((gates, blocks * LANES, depth), np.float32)
-    padded[:, :hidden] = r.reshape(gates, hidden, depth)
-    packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
-    return np.ascontiguousarray(packed).ravel()
-
-
-@device
-def activated(v: Lanes, code: int, alpha: float, beta: float, clip: float) -> Lanes:
-    """An activation of its code; its input is limited to -clip … clip first."""
-    if clip > 0:
-        v = vmax(vmin(v, clip), -clip)
-    if code == SIGMOID:
-        return vsigmoid(v)
-    if code == TANH:
-        return vtanh(v)
-    if code == RELU:
-        return vmax(v, 0.0)
-    if code == AFFINE:
-        return vfma(v, alpha, vsplat(beta))
-    if code == HARD_SIGMOID:
-        return vmin(vmax(vfma(v, alpha, vsplat(beta)), 0.0), 1.0)
-    return vselect(vlt(v, 0.0), v * alpha, v)
-
-
-@device
-def one_sum(h: Pointer, w: Pointer, K: int) -> Lanes:
-    """``sum_k h[k] * w[k]``, w [K, 16]."""
-    a, b, c, d = vzero(), vzero(), vzero(), vzero()
-    k = 0
-    while k + 4 <= K:
-        a, b = vfma(h[k], vload(w, 0), a), vfma(h[k + 1], vload(w, 16), b)
-        c, d = vfma(h[k + 2], vload(w, 32), c), vfma(h[k + 3], vload(w, 48), d)
-        w = w + 4 * LANES
-        k += 4
-    while k < K:
-        a = vfma(h[k], vload(w, 0), a)
-        w = w + LANES
-        k += 1
-    return (a + b) + (c + d)
-
-
-@device
-def two_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes]:
-    """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
-    a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
-    k = 0
-    while k + 2 <= K:
-        p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        a1, b1 = vfma(q, vload(w, 32), a1), vfma(q, vload(w, 48), b1)
-        w = w + 4 * LANES
-        k += 2
-    if k < K:
-        p = vsplat(h[k])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-    return a0 + a1, b0 + b1
-
-
-@device
-def three_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes]:
-    """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
-    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    k = 0
-    while k + 2 <= K:
-        p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
-        a1, b1, c1 = vfma(q, vload(w, 48), a1), vfma(q, vload(w, 64), b1), vfma(q, vload(w, 80), c1)
-        w = w + 6 * LANES
-        k += 2
-    if k < K:
-        p = vsplat(h[k])
-        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
-    return a0 + a1, b0 + b1, c0 + c1
-
-
-@device
-def four_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
-    """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
-    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    k = 0
-    while k + 2 <= K:
-        p, q = vsplat(h[k]), vsplat(h[k + 1])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
-        a1, b1 = vfma(q, vload(w, 64), a1), vfma(q, vload(w, 80), b1)
-        c1, d1 = vfma(q, vload(w, 96), c1), vfma(q, vload(w, 112), d1)
-        w = w + 8 * LANES
-        k += 2
-    if k < K:
-        p = vsplat(h[k])
-        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
-    return a0 + a1, b0 + b1, c0 + c1, d0 + d1
 
 
 @device
@@ -172,42 +68,6 @@ def begun(row: Row, bases: Bases) -> tuple[int, int]:
     clear_frames(y, 0, start, B, H, frame, step)
     clear_frames(y, stop, T, B, H, frame, step)
     return start, stop
-
-
-@device
-def finish_gru(
-    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float, clip: float,
-) -> None:  # fmt: skip
-    """The units n … n + 15 from the recurrent sums of the three gates."""
-    rest = H - n
-    r = activated(vload_part(x, H + n, rest) + r, code0, alpha0, beta0, clip)
-    own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
-    z = activated(vload_part(x, n, rest) + z, code0, alpha0, beta0, clip)
-    fresh = activated(own, code1, alpha1, beta1, clip)
-    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
-
-
-@device
-def finish_lstm(
-    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
-    i: Lanes, o: Lanes, f: Lanes, fresh: Lanes,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
-    code2: int, alpha2: float, beta2: float, clip: float,
-) -> None:  # fmt: skip
-    """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
-    rest = H - n
-    cell = vload_part(c, n, rest)
-    i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
-    f = vfma(vload_part(peepholes, 2 * H + n, rest), cell, f + vload_part(x, 2 * H + n, rest))
-    i = activated(i, code0, alpha0, beta0, clip)
-    f = 1.0 - i if couples else activated(f, code0, alpha0, beta0, clip)
-    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), code1, alpha1, beta1, clip)
-    cell = vfma(f, cell, i * fresh)
-    vstore_part(c, n, rest, cell)
-    o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
-    o = activated(o, code0, alpha0, beta0, clip)
-    vstore_part(y, n, rest, o * activated(cell, code2, alpha2, beta2, 0.0))
 
 
 @device
@@ -253,6 +113,24 @@ def gru_row(
         )  # fmt: skip
 
 
+@device
+def gru_rows(
+    x: Pointer, old: Pointer, w: Pointer, bias: Pointer, y: Pointer, H: int, rows: int, old_step: int, step: int,
+    sums: Pointer,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float, clip: float,
+) -> None:  # fmt: skip
+    """One frame of two to four sequences, which share one reading of the weights."""
+    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    for n in range(0, H, LANES):
+        three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, sums)
+        for j in range(rows):
+            z, r, own = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
+            finish_gru(
+                x + j * 3 * H, old + j * old_step, bias, y + j * step, n, H, z, r, own,
+                code0, alpha0, beta0, code1, alpha1, beta1, clip,
+            )  # fmt: skip
+
+
 @kernel
 def gru(row: Row, bases: Bases) -> None:
     """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
@@ -265,18 +143,21 @@ def gru(row: Row, bases: Bases) -> None:
     reverse, clip = number(row, 14), real(row, 16)
     code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
     code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
-    bias = f32(row, bases, 23)
+    bias, sums = f32(row, bases, 23), stack_f32(SUMS)
     start, stop = begun(row, bases)
     back = frame if reverse else -frame
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
-        for b in range(B):
-            new = y + (t * frame + b * step)
-            old = new + back if i > start else h + b * H
-            gru_row(
-                x + (t * B + b) * 3 * H, old, w, bias, new, H,
-                code0, alpha0, beta0, code1, alpha1, beta1, clip,
-            )  # fmt: skip
+        for b in range(0, B, GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
+            if rows > 1:
+                gru_rows(
+                    x_t, old, w, bias, new, H, rows, old_step, step, sums,
+                    code0, alpha0, beta0, code1, alpha1, beta1, clip,
+                )  # fmt: skip
+            else:
+                gru_row(x_t, old, w, bias, new, H, code0, alpha0, beta0, code1, alpha1, beta1, clip)
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
 
@@ -345,6 +226,26 @@ def lstm_row(
         )  # fmt: skip
 
 
+@device
+def lstm_rows(
+    x: Pointer, old: Pointer, w: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, H: int, couples: int,
+    rows: int, old_step: int, step: int, sums: Pointer,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
+    code2: int, alpha2: float, beta2: float, clip: float,
+) -> None:  # fmt: skip
+    """One frame of two to four sequences, which share one reading of the weights; c is replaced."""
+    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    for n in range(0, H, LANES):
+        four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, sums)
+        for j in range(rows):
+            i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
+            f, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
+            finish_lstm(
+                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, f, fresh,
+                code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+            )  # fmt: skip
+
+
 @kernel
 def lstm(row: Row, bases: Bases) -> None:
     """``i o f = s(...); c = f * c + i * g(...); y = o * h(c)``, the gates i, o, f with peepholes to c.
@@ -362,15 +263,21 @@ def lstm(row: Row, bases: Bases) -> None:
     if number(row, 15) and i64(row, bases, 5)[0] == 0:
         take_rows(c, f32(row, bases, 27), B, H, number(row, 28))
     start, stop = begun(row, bases)
-    back = frame if reverse else -frame
+    back, sums = frame if reverse else -frame, stack_f32(SUMS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
-        for b in range(B):
-            new = y + (t * frame + b * step)
-            old = new + back if i > start else h + b * H
-            lstm_row(
-                x + (t * B + b) * 4 * H, old, w, c + b * H, peepholes, new, H, couples,
-                code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
-            )  # fmt: skip
+        for b in range(0, B, GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 4 * H, min(GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
+            if rows > 1:
+                lstm_rows(
+                    x_t, old, w, c + b * H, peepholes, new, H, couples, rows, old_step, step, sums,
+                    code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                )  # fmt: skip
+            else:
+                lstm_row(
+                    x_t, old, w, c + b * H, peepholes, new, H, couples,
+                    code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                )  # fmt: skip
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

@@ -3,69 +3,22 @@
 Frames that lie outside of one stream and inside of another are skipped for the first.
 """
 
-from pulse.program.kernels.lanes import CHUNK, GROUP, lane, lane_count
+from pulse.program.kernels.gates import (
+    GROUP,
+    SUMS,
+    finish_gru,
+    finish_lstm,
+    four_sums_of_four,
+    three_sums_of_four,
+)
+from pulse.program.kernels.lanes import CHUNK, lane, lane_count
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
-from pulse.program.kernels.recurrent import begun, finish_gru, finish_lstm, gru, lstm, take_rows
+from pulse.program.kernels.recurrent import begun, gru, lstm, take_rows
 from pulse.program.kernels.registry import device, lanes_of
-from pulse.program.kernels.simd import LANES, Lanes, vfma, vload, vsplat, vstore, vzero
+from pulse.program.kernels.simd import LANES, vload
 from pulse.program.kernels.stack import stack_f32, stack_i64
 
-PLACES = (
-    3 * CHUNK
-)  # for each lane: its first frame, the frame behind its last one; and the lanes of one frame
-
-SUMS = 4 * GROUP * LANES  # floats: up to four gates of four lanes
-
-
-@device
-def three_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
-) -> None:
-    """``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16]; to sums [4, 4, 16], one row of it free."""
-    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    for k in range(K):
-        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
-        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
-        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
-        a1, b1, c1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1)
-        a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
-        a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
-        w = w + 3 * LANES
-    store_sums(sums, a0, b0, c0, vzero())
-    store_sums(sums + 64, a1, b1, c1, vzero())
-    store_sums(sums + 128, a2, b2, c2, vzero())
-    store_sums(sums + 192, a3, b3, c3, vzero())
-
-
-@device
-def four_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
-) -> None:
-    """``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16]; to sums [4, 4, 16]."""
-    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    for k in range(K):
-        u, v, x, y = vload(w, 0), vload(w, 16), vload(w, 32), vload(w, 48)
-        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
-        a0, b0, c0, d0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0), vfma(p, y, d0)
-        a1, b1, c1, d1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1), vfma(q, y, d1)
-        a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
-        a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
-        w = w + 4 * LANES
-    store_sums(sums, a0, b0, c0, d0)
-    store_sums(sums + 64, a1, b1, c1, d1)
-    store_sums(sums + 128, a2, b2, c2, d2)
-    store_sums(sums + 192, a3, b3, c3, d3)
-
-
-@device
-def store_sums(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> None:
-    """One row of sums."""
-    vstore(sums, 0, a)
-    vstore(sums, 16, b)
-    vstore(sums, 32, c)
-    vstore(sums, 48, d)
+PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last one; then the lanes of one frame
 
 
 @device

@@ -12,8 +12,9 @@ from pulse.ops.cells import Activation
 from pulse.ops.cumsum import CumSum, CumSumStream
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.stateful import FAR
+from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.pointer import real_bits
-from pulse.program.kernels.recurrent import ACTIVATIONS, HEAD, pack_gates
+from pulse.program.kernels.recurrent import HEAD
 from pulse.program.lower.convolution import emit_product, weights_of
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from pulse.errors import CompileError
-from pulse.facts import PulsedFact, is_symbolic
+from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
+from pulse.pulsify.constant import transferred
 from pulse.pulsify.model import PulsedGraph
 
 MOST_INSTRUCTIONS = 4096
@@ -110,22 +110,9 @@ def _pulsed(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId
     Raises CompileError: some shape in it is not constant.
     """
     source, graph = op.body.graph, PulsedGraph()
-    mapping: dict[OutletId, OutletId] = {}
-    needed = [*(outlet.node for outlet in source.inputs), *source.order()]
-    for node_id in dict.fromkeys(needed):
-        inner = source.nodes[node_id]
-        facts = [
-            PulsedFact(outlet.fact.dtype, outlet.fact.shape, outlet.fact.value) for outlet in inner.outputs
-        ]
-        for fact in facts:
-            if not all(dim.is_const for dim in fact.shape) or (
-                fact.value is not None and is_symbolic(fact.value)
-            ):
-                raise CompileError(
-                    f"{node.name}: {inner.name} in its body is {fact}, not of constant shape; use backend='numpy'"
-                )
-        inputs = [mapping[outlet] for outlet in inner.inputs]
-        for slot, outlet in enumerate(graph.add(f"{node.name}/{inner.name}", inner.op, inputs, facts)):
-            mapping[OutletId(node_id, slot)] = outlet
+    try:
+        mapping = transferred(source, graph, prefix=f"{node.name}/")
+    except PulsifyError as error:
+        raise CompileError(f"{node.name}: in its body {error}, or use backend='numpy'") from error
     graph.set_outputs([mapping[outlet] for outlet in source.outputs], source.output_names)
     return graph, {name: mapping[source.find(name)] for name in (*op.states, *op.frames, *op.captured)}

@@ -3,29 +3,21 @@
 import numpy as np
 
 from pulse.dim import SymbolScope
-from pulse.facts import Array, PulsedFact
-from pulse.graph import Graph, OutletId
-from pulse.ops.op import Op
+from pulse.facts import Array
 from pulse.program.native import NativeProgram
-from pulse.pulsify.driver import _port
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.constant import transferred
+from pulse.pulsify.model import Port, PulsedGraph, PulsedModel
 from pulse.typed import TypedModel
 
 
 def static_model(typed: TypedModel) -> PulsedModel:
     """The model as a pulsed one in which nothing streams."""
-    graph = Graph[PulsedFact, Op]()
-    mapping: dict[OutletId, OutletId] = {}
-    needed = [*(outlet.node for outlet in typed.graph.inputs), *typed.graph.order()]
-    for node_id in dict.fromkeys(needed):
-        node = typed.graph.nodes[node_id]
-        facts = [PulsedFact(o.fact.dtype, o.fact.shape, o.fact.value) for o in node.outputs]
-        added = graph.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
-        mapping.update({OutletId(node_id, slot): outlet for slot, outlet in enumerate(added)})
-    graph.inputs = [mapping[outlet] for outlet in typed.graph.inputs]
-    graph.set_outputs([mapping[outlet] for outlet in typed.graph.outputs], typed.graph.output_names)
-    inputs = tuple(_port(graph.label(outlet), graph.fact(outlet), None) for outlet in graph.inputs)
-    outputs = tuple(_port(name, graph.fact(o), None) for name, o in zip(graph.output_names, graph.outputs))
+    graph = PulsedGraph()
+    places = transferred(typed.graph, graph)
+    graph.inputs = [places[outlet] for outlet in typed.graph.inputs]
+    graph.set_outputs([places[outlet] for outlet in typed.graph.outputs], typed.graph.output_names)
+    inputs = tuple(Port.of(graph.label(outlet), graph.fact(outlet), None) for outlet in graph.inputs)
+    outputs = tuple(Port.of(name, graph.fact(o), None) for name, o in zip(graph.output_names, graph.outputs))
     return PulsedModel(graph, typed, SymbolScope().symbol("T"), 1, inputs, outputs, {})
 
 

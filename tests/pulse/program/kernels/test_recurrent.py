@@ -7,7 +7,8 @@ import pytest
 
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.program.kernels.cumsum import cumsum
-from pulse.program.kernels.recurrent import ACTIVATIONS, gru, gru_reset, lstm, pack_gates, rnn
+from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
+from pulse.program.kernels.recurrent import gru, gru_reset, lstm, rnn
 from pulse.program.kernels.registry import Kernel
 from tests.pulse.program.kernels.rows import At, run_both
 
@@ -95,7 +96,7 @@ def cell_of(kind: CellKind, before: bool = False, clip: float | None = None, cou
 
 @pytest.mark.parametrize(("kind", "before"), KERNELS)
 @pytest.mark.parametrize(
-    ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (0, 2, 4)]
+    ("T", "B", "H"), [(1, 1, 1), (3, 2, 5), (2, 1, 16), (4, 3, 17), (1, 5, 35), (2, 8, 33), (0, 2, 4)]
 )
 def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -> None:
     for reverse in (False, True):

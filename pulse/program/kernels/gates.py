@@ -1,0 +1,214 @@
+"""Gates of recurrent cells: packed weights, recurrent sums, and 16 units of a state from them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.registry import device
+from pulse.program.kernels.simd import (
+    LANES,
+    Lanes,
+    vfma,
+    vload,
+    vload_part,
+    vlt,
+    vmax,
+    vmin,
+    vselect,
+    vsplat,
+    vstore,
+    vstore_part,
+    vzero,
+)
+from pulse.program.kernels.vmath import vsigmoid, vtanh
+
+ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
+SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
+GROUP = 4  # states that share one reading of the weights
+SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
+
+
+def pack_gates(r: NDArray[np.float32], hidden: int) -> NDArray[np.float32]:
+    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros."""
+    gates, depth = r.shape[0] // hidden, r.shape[1]
+    blocks = -(-hidden // LANES)
+    padded = np.zeros((gates, blocks * LANES, depth), np.float32)
+    padded[:, :hidden] = r.reshape(gates, hidden, depth)
+    packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
+    return np.ascontiguousarray(packed).ravel()
+
+
+@device
+def activated(v: Lanes, code: int, alpha: float, beta: float, clip: float) -> Lanes:
+    """An activation of its code; its input is limited to -clip … clip first."""
+    if clip > 0:
+        v = vmax(vmin(v, clip), -clip)
+    if code == SIGMOID:
+        return vsigmoid(v)
+    if code == TANH:
+        return vtanh(v)
+    if code == RELU:
+        return vmax(v, 0.0)
+    if code == AFFINE:
+        return vfma(v, alpha, vsplat(beta))
+    if code == HARD_SIGMOID:
+        return vmin(vmax(vfma(v, alpha, vsplat(beta)), 0.0), 1.0)
+    return vselect(vlt(v, 0.0), v * alpha, v)
+
+
+@device
+def one_sum(h: Pointer, w: Pointer, K: int) -> Lanes:
+    """``sum_k h[k] * w[k]``, w [K, 16]."""
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 4 <= K:
+        a, b = vfma(h[k], vload(w, 0), a), vfma(h[k + 1], vload(w, 16), b)
+        c, d = vfma(h[k + 2], vload(w, 32), c), vfma(h[k + 3], vload(w, 48), d)
+        w = w + 4 * LANES
+        k += 4
+    while k < K:
+        a = vfma(h[k], vload(w, 0), a)
+        w = w + LANES
+        k += 1
+    return (a + b) + (c + d)
+
+
+@device
+def two_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
+    a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        a1, b1 = vfma(q, vload(w, 32), a1), vfma(q, vload(w, 48), b1)
+        w = w + 4 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+    return a0 + a1, b0 + b1
+
+
+@device
+def three_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
+    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
+        a1, b1, c1 = vfma(q, vload(w, 48), a1), vfma(q, vload(w, 64), b1), vfma(q, vload(w, 80), c1)
+        w = w + 6 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
+    return a0 + a1, b0 + b1, c0 + c1
+
+
+@device
+def four_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
+    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
+        a1, b1 = vfma(q, vload(w, 64), a1), vfma(q, vload(w, 80), b1)
+        c1, d1 = vfma(q, vload(w, 96), c1), vfma(q, vload(w, 112), d1)
+        w = w + 8 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
+    return a0 + a1, b0 + b1, c0 + c1, d0 + d1
+
+
+@device
+def finish_gru(
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the three gates."""
+    rest = H - n
+    r = activated(vload_part(x, H + n, rest) + r, code0, alpha0, beta0, clip)
+    own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
+    z = activated(vload_part(x, n, rest) + z, code0, alpha0, beta0, clip)
+    fresh = activated(own, code1, alpha1, beta1, clip)
+    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
+
+
+@device
+def finish_lstm(
+    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
+    i: Lanes, o: Lanes, f: Lanes, fresh: Lanes,
+    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
+    code2: int, alpha2: float, beta2: float, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
+    rest = H - n
+    cell = vload_part(c, n, rest)
+    i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
+    f = vfma(vload_part(peepholes, 2 * H + n, rest), cell, f + vload_part(x, 2 * H + n, rest))
+    i = activated(i, code0, alpha0, beta0, clip)
+    f = 1.0 - i if couples else activated(f, code0, alpha0, beta0, clip)
+    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), code1, alpha1, beta1, clip)
+    cell = vfma(f, cell, i * fresh)
+    vstore_part(c, n, rest, cell)
+    o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
+    o = activated(o, code0, alpha0, beta0, clip)
+    vstore_part(y, n, rest, o * activated(cell, code2, alpha2, beta2, 0.0))
+
+
+@device
+def three_sums_of_four(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
+) -> None:
+    """``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16]; to sums [4, 4, 16], one row of it free."""
+    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for k in range(K):
+        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
+        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
+        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
+        a1, b1, c1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1)
+        a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
+        a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
+        w = w + 3 * LANES
+    store_sums(sums, a0, b0, c0, vzero())
+    store_sums(sums + 64, a1, b1, c1, vzero())
+    store_sums(sums + 128, a2, b2, c2, vzero())
+    store_sums(sums + 192, a3, b3, c3, vzero())
+
+
+@device
+def four_sums_of_four(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
+) -> None:
+    """``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16]; to sums [4, 4, 16]."""
+    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for k in range(K):
+        u, v, x, y = vload(w, 0), vload(w, 16), vload(w, 32), vload(w, 48)
+        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
+        a0, b0, c0, d0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0), vfma(p, y, d0)
+        a1, b1, c1, d1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1), vfma(q, y, d1)
+        a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
+        a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
+        w = w + 4 * LANES
+    store_sums(sums, a0, b0, c0, d0)
+    store_sums(sums + 64, a1, b1, c1, d1)
+    store_sums(sums + 128, a2, b2, c2, d2)
+    store_sums(sums + 192, a3, b3, c3, d3)
+
+
+@device
+def store_sums(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> None:
+    """One row of sums."""
+    vstore(sums, 0, a)
+    vstore(sums, 16, b)
+    vstore(sums, 32, c)
+    vstore(sums, 48, d)
