@@ -10,6 +10,7 @@ y       = state.step(x)
 """
 
 from pulse.api import load, stream, verify
+from pulse.costs.account import account
 from pulse.errors import (
     CompileError,
     DimError,
@@ -18,8 +19,11 @@ from pulse.errors import (
     InputError,
     LoadError,
     PulseError,
+    PulseWarning,
     PulsifyError,
 )
+from pulse.onnx.registry import operator
+from pulse.torch import from_torch
 from pulse.version import __version__
 
 __all__ = [
@@ -30,9 +34,13 @@ __all__ = [
     "InputError",
     "LoadError",
     "PulseError",
+    "PulseWarning",
     "PulsifyError",
     "__version__",
+    "account",
+    "from_torch",
     "load",
+    "operator",
     "stream",
     "verify",
 ]

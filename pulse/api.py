@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pulse.chunks.chunking import Chunking
+from pulse.chunks.opening import open_model
+from pulse.facts import Array
 from pulse.model import Model, load
+from pulse.oracle import oracle_of
 from pulse.program.compiler import Progress
 from pulse.program.program import Program
-from pulse.proof import Report
+from pulse.proof import Report, prove
 from pulse.proof import verify as _verify
+from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
@@ -27,8 +32,18 @@ def stream(
     backend: str = "numba",
     progress: Progress | None = None,
     max_context: int | None = None,
+    constants: Mapping[str, Any] | None = None,
+    states: Mapping[str, str] | None = None,
+    context: Mapping[str, int] | None = None,
+    axes: Mapping[str, int] | None = None,
+    delay: Mapping[str, int] | None = None,
+    initial: Mapping[str, Array] | None = None,
+    weights: str = "f32",
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
+
+    A model that its author made streaming, taking a chunk and states and giving new states, is not pulsified: it runs
+    as it is, chunk by chunk. Its states are found, or given with ``states``.
 
     source   a path, the bytes of an ONNX file, or an ``onnx.ModelProto``
     pulse    frames of the symbol for each step; the smallest possible where none is given
@@ -37,16 +52,25 @@ def stream(
     outputs  the outputs to keep; all of them by default
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
+    constants  inputs that always have one value: ``{"sr": 16000}``
+    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
+
+    Of a model of chunks:
+
+    states   input -> output that is its next value, all of them: ``{"h": "hn"}``; empty where there are none
+    context  input -> how many frames before the new ones each chunk begins with
+    axes     input or output -> its axis of frames
+    delay    output -> leading frames to drop
+    initial  state -> its value at the first chunk, zeros by default
     Raises   PulseError
     """
-    typed = load(source, inputs).analyse()
-    if outputs is not None:
-        typed = typed.with_outputs(outputs)
-    return typed.declutter().pulsify(symbol, pulse, align, max_context).compile(backend, progress)
+    chunking = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
+    opened = open_model(source, inputs, constants, chunking, symbol, pulse)
+    return opened.pulsed(pulse, align, max_context).compile(backend, progress, weights)
 
 
 def verify(
-    model: "Model | TypedModel | str | PathLike[str] | bytes | ModelProto",
+    model: "Model | TypedModel | PulsedModel | str | PathLike[str] | bytes | ModelProto",
     pulse: int | None = None,
     symbol: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -55,14 +79,22 @@ def verify(
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
+    model    a file of any kind; a model before it is pulsified; or one in pulses that keeps what it should equal: a
+             chunk model, compared with its author's loop
     lengths  frames of the symbol to try; shorter than a pulse, not a multiple, and long ones by default
     max_context  as of ``stream``; longer lengths are skipped
     Raises   PulseError where the model cannot be streamed at all
     """
-    if isinstance(model, TypedModel):
-        typed = model
-    else:
-        typed = (model if isinstance(model, Model) else load(model)).analyse().declutter()
+    if isinstance(model, PulsedModel):
+        return prove(model, oracle_of(model), lengths, backend)
+    if isinstance(model, Model):
+        model = model.analyse().declutter()
+    if not isinstance(model, TypedModel):
+        opened = open_model(model, symbol=symbol, pulse=pulse)
+        if opened.ready:
+            pulsed = opened.pulsed(pulse)
+            return prove(pulsed, oracle_of(pulsed), lengths, backend)
+        model = opened.typed
     return _verify(
-        typed, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context
+        model, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context
     )

@@ -6,6 +6,7 @@ PulseError
 ├── DimError         symbolic arithmetic that has no answer
 ├── PulsifyError     a model, or a pulse, that cannot be streamed
 ├── CompileError     a pulsed model that the chosen backend cannot run
+├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
 └── DivergenceError  a stream that differs from its offline model
 """
@@ -34,12 +35,20 @@ class CompileError(PulseError):
     """A pulsed model that the chosen backend cannot run."""
 
 
+class WriteError(PulseError):
+    """A pulsed model that cannot leave in the chosen format."""
+
+
 class InputError(PulseError):
     """Arrays or audio of the wrong shape, type, rate or content."""
 
 
 class DivergenceError(PulseError):
     """A stream that differs from its offline model."""
+
+
+class PulseWarning(UserWarning):
+    """Something in a file that is wrong and does no harm."""
 
 
 @dataclass(frozen=True)

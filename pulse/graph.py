@@ -57,6 +57,7 @@ class Graph(Generic[F, O]):
         self.outputs: list[OutletId] = []
         self.output_names: list[str] = []
         self._names: set[str] = set()
+        self._taken: dict[str, int] = {}
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
@@ -72,10 +73,18 @@ class Graph(Generic[F, O]):
         """``name``, with a number where it is taken."""
         if name not in self._names:
             return name
-        number = 1
+        number = self._taken.get(name, 0) + 1
         while f"{name}.{number}" in self._names:
             number += 1
+        self._taken[name] = number - 1
         return f"{name}.{number}"
+
+    def _free(self, name: str) -> None:
+        """Give a name back; ``_taken`` says up to which number a name with numbers has surely none to give."""
+        self._names.discard(name)
+        base, _, number = name.rpartition(".")
+        if base in self._taken and number.isdecimal() and len(number) < 10:
+            self._taken[base] = min(self._taken[base], int(number) - 1)
 
     def set_outputs(self, outputs: Sequence[OutletId], names: Sequence[str] | None = None) -> None:
         """Make any outlets the outputs of the model."""
@@ -185,12 +194,12 @@ class Graph(Generic[F, O]):
                 self.outlet(outlet).successors.remove(InletId(node.id, slot))
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
-            self._names.discard(node.name)
+            self._free(node.name)
 
     def rename(self, node_id: int, name: str) -> None:
         """Give a node another name, with a number where it is taken."""
         node = self.nodes[node_id]
-        self._names.discard(node.name)
+        self._free(node.name)
         node.name = self.unique(name)
         self._names.add(node.name)
 

@@ -1,14 +1,20 @@
 """Model: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedModel."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from pulse.dim import SymbolScope, TDim
+from pulse.dim import SymbolScope
 from pulse.errors import DimError, LoadError
-from pulse.facts import Array, DType, TypedFact, dtype_name
+from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
+from pulse.infer.analyser import Facts, inferred
+from pulse.infer.board import Board
+from pulse.infer.claims import Claim, warn_contradicted, warn_refuted
+from pulse.infer.fact import InferenceFact
+from pulse.infer.registry import DEFAULT, Rule
+from pulse.infer.relations import Relation
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, constant
 
@@ -16,26 +22,6 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     ModelSource: TypeAlias = str | PathLike[str] | bytes | ModelProto
-
-
-@dataclass(frozen=True, eq=False)
-class InferenceFact:
-    """What is known of a wire before it is analysed; None stands for what is not."""
-
-    dtype: DType | None = None
-    shape: tuple[TDim | None, ...] | None = None
-    value: Array | None = None
-
-    def typed(self) -> TypedFact | None:
-        """The typed fact, where type and every dim are known."""
-        if self.dtype is None or self.shape is None:
-            return None
-        dims = tuple(dim for dim in self.shape if dim is not None)
-        return TypedFact(self.dtype, dims, self.value) if len(dims) == len(self.shape) else None
-
-    def __str__(self) -> str:
-        dims = ["…"] if self.shape is None else ["?" if dim is None else str(dim) for dim in self.shape]
-        return ",".join([*dims, "?" if self.dtype is None else dtype_name(self.dtype)])
 
 
 class ModelOp:
@@ -59,6 +45,17 @@ class ModelOp:
     def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
         raise NotImplementedError
+
+    @property
+    def rule(self) -> Rule:
+        """How the facts of its inputs and outputs determine each other."""
+        return DEFAULT
+
+    def says(
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+    ) -> Iterable[Relation]:
+        """The relations between its wires, from what is known of them; all of them are on the board."""
+        return ()
 
     def detail(self) -> str:
         """The attributes, for dumps."""
@@ -84,13 +81,16 @@ class Input(ModelOp):
 
 
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
-    if fact.shape is None:
-        return f'input {name}: the file gives no shape; give it, as in inputs={{"{name}": "1,80,T"}}'
-    free = iter("TABCDEFGH" * len(fact.shape))
-    example = ",".join(next(free) if dim is None else str(dim) for dim in fact.shape)
-    places = ", ".join(str(axis) for axis, dim in enumerate(fact.shape) if dim is None)
+    told = "" if fact.shape is None else f" ({fact})"
+    if fact.rank is None:
+        return f'input {name}{told}: the file gives no shape; give it, as in inputs={{"{name}": "1,80,T"}}'
+    free = iter("TABCDEFGH" * (len(fact.dims) + 1))
+    example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
+    places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
+    if not places:
+        return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
     return (
-        f"input {name} ({fact}): the file gives no size for axis {places}; give numbers or names, as in "
+        f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
         f'inputs={{"{name}": "{example}"}}'
     )
 
@@ -110,12 +110,16 @@ ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 @dataclass
 class Model:
-    """A model as its file states it: nodes of the file's format, over one scope of symbols."""
+    """A model as its file states it: nodes of the file's format, over one scope of symbols.
+
+    claims   what the file says of wires other than its inputs
+    """
 
     graph: ModelGraph
     scope: SymbolScope
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+    claims: tuple[Claim, ...] = ()
 
     @property
     def inputs(self) -> dict[str, InferenceFact]:
@@ -123,7 +127,33 @@ class Model:
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
     def analyse(self) -> TypedModel:
-        """Derive every type and shape. Raises LoadError (operators not covered, unknown dims), FactError."""
+        """Derive every type and shape; what the file does not say of the inputs is inferred first.
+
+        Warns where the file states shapes that do not hold.
+        Raises LoadError (operators not covered, unknown dims), FactError.
+        """
+        return (self if self._inputs_known(self.inputs.values()) else self.infer())._translated()
+
+    def _inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
+        return all(fact.typed() is not None for fact in facts)
+
+    def infer(self) -> "Model":
+        """The same model with all that can be known of its wires, from inputs, constants and outputs.
+
+        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
+        Raises LoadError where facts contradict each other, naming the node and both.
+        """
+        nodes, claims = self._needed(), self.claims
+        facts = inferred(self.graph, self.scope, nodes)
+        if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+            try:
+                facts = inferred(self.graph, self.scope, nodes, claims)
+            except LoadError as error:
+                warn_contradicted(self.title, error)
+                claims = ()
+        return replace(self, graph=_refined(self.graph, facts), claims=claims)
+
+    def _translated(self) -> TypedModel:
         needed = self._needed()
         self._check_covered(needed)
         target = TypedModel(TypedGraph(), self.scope, self.title, dict(self.metadata))
@@ -140,6 +170,8 @@ class Model:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
             made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
         target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
+        facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}
+        warn_refuted(self.title, self.claims, facts, self.graph.label)
         return target
 
     def _needed(self) -> list[Node[InferenceFact, ModelOp]]:
@@ -160,30 +192,62 @@ class Model:
             raise LoadError(f"{self.title}: operators that are not covered: {listed}")
 
     def lines(self) -> list[str]:
-        """The model as text: inputs, nodes and outputs, one a line."""
-        graph = self.graph
+        """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""
+        known = self.infer()
+        graph = known.graph
         lines = [f"model {self.title}"]
-        lines += [f"input {name} {fact}" for name, fact in self.inputs.items()]
+        lines += [f"input {name} {fact}" for name, fact in known.inputs.items()]
         for node in graph.nodes:
             if isinstance(node.op, Input):
                 continue
             reads = ", ".join(graph.label(outlet) for outlet in node.inputs)
-            text = f"{node.name} = {node.op.name}({reads})"
+            facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
+            text = f"{node.name} = {node.op.name}({reads}) {node.op.detail()}".rstrip()
             if isinstance(node.op, Constant):
-                text = f"{node.name} = Constant {node.outputs[0].fact}"
-            lines.append(f"{text} {node.op.detail()}".rstrip())
+                text = f"{node.name} = Constant"
+            lines.append(f"{text} -> {facts}")
         lines += [
             f"output {name} {graph.label(outlet)}" for name, outlet in zip(graph.output_names, graph.outputs)
         ]
         return lines
 
 
-def load(source: "ModelSource", inputs: Mapping[str, str] | None = None) -> Model:
+def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
+    """The same graph with other facts; sizes that the inputs state stay as they are stated."""
+    result = ModelGraph()
+    for node in graph.nodes:
+        known = [facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)]
+        op = node.op
+        if isinstance(op, Input):
+            known = [_completed(op.fact, known[0])]
+            op = Input(known[0])
+        result.add(node.name, op, node.inputs, known)
+    result.inputs = list(graph.inputs)
+    result.set_outputs(graph.outputs, graph.output_names)
+    return result
+
+
+def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
+    dims = [*stated.dims, *(None,) * (len(known.dims) - len(stated.dims))]
+    shape = tuple(new if dim is None else dim for dim, new in zip(dims, known.dims))
+    return replace(known, shape=None if known.shape is None else shape)
+
+
+def load(
+    source: "ModelSource",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    ignore_value_info: bool = False,
+) -> Model:
     """Read an ONNX model from a path, its bytes or a ModelProto.
 
     inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
              A name stands for any length; a name that the file uses may be fixed to a number.
-    Raises   LoadError: the file cannot be read, or ``inputs`` does not fit it
+    constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
+             inputs of the model no more
+    ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
+             only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.reader import read
 
@@ -192,4 +256,6 @@ def load(source: "ModelSource", inputs: Mapping[str, str] | None = None) -> Mode
         isinstance(text, str) for text in cast("Mapping[str, Any]", given).values()
     ):
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
-    return read(source, cast("Mapping[str, str]", given))
+    if constants is not None and not isinstance(cast("Any", constants), Mapping):
+        raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
+    return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

@@ -1,6 +1,6 @@
 """The proof that a stream equals its offline model, or the first wire at which it does not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,26 @@ def verify(
     Raises  PulsifyError, CompileError; PulsifyError if no length can be run offline
     """
     model = pulsify(typed, symbol, pulse, max_context=max_context)
+
+    def offline(feeds: dict[str, Array]) -> dict[str, Array]:
+        model.typed.bind(feeds)
+        return typed.run(feeds)
+
+    return prove(model, offline, lengths, backend, seed)
+
+
+def prove(
+    model: PulsedModel,
+    oracle: Callable[[dict[str, Array]], dict[str, Array]],
+    lengths: Sequence[int] | None = None,
+    backend: str = "numba",
+    seed: int = 0,
+) -> Report:
+    """The same for any model in pulses.
+
+    oracle   what whole inputs should give; raises InputError for lengths that it does not take
+    Raises   CompileError; PulsifyError where no length can be run
+    """
     backends = tuple(dict.fromkeys(("numpy", backend)))
     programs = [compile_model(model, name) for name in backends]
     rng = np.random.default_rng(seed)
@@ -87,10 +107,9 @@ def verify(
     skipped: list[int] = []
     worst = 0.0
     for length in lengths if lengths is not None else default_lengths(model):
-        feeds = random_feeds(typed, model, length, rng)
+        feeds = random_feeds(model, length, rng)
         try:
-            model.typed.bind(feeds)
-            offline = typed.run(feeds)
+            offline = oracle(feeds)
         except InputError:
             skipped.append(length)
             continue
@@ -128,19 +147,17 @@ def _shortest(model: PulsedModel) -> int:
     return max((reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
-def random_feeds(
-    typed: TypedModel, model: PulsedModel, length: int, rng: np.random.Generator
-) -> dict[str, Array]:
+def random_feeds(model: PulsedModel, length: int, rng: np.random.Generator) -> dict[str, Array]:
     """Random inputs for a stream of ``length`` frames: normal floats, integers 0 and 1."""
     feeds: dict[str, Array] = {}
-    for name, fact in typed.inputs.items():
-        shape = [
-            dim.eval({model.symbol: length}) if dim.symbols <= {model.symbol} else 1 for dim in fact.shape
-        ]
-        if np.issubdtype(fact.dtype, np.floating):
-            feeds[name] = rng.standard_normal(shape).astype(fact.dtype)
+    for port in model.inputs:
+        shape = list(port.shape)
+        if port.axis is not None:
+            shape[port.axis] = max(0, port.length.eval({model.symbol: length}))
+        if np.issubdtype(port.dtype, np.floating):
+            feeds[port.name] = rng.standard_normal(shape).astype(port.dtype)
         else:
-            feeds[name] = rng.integers(0, 2, shape).astype(fact.dtype)
+            feeds[port.name] = rng.integers(0, 2, shape).astype(port.dtype)
     return feeds
 
 

@@ -21,6 +21,9 @@ TypedGraph = Graph[TypedFact, Op]
 FOLD_LIMIT = 1 << 22
 """Constants of more elements than this are not computed while a graph is being built."""
 
+MOST_AXES = 64
+"""Tensors of more axes than this are beyond numpy."""
+
 
 def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
     """Add a node whose facts the op derives; a constant where all that it reads is known.
@@ -30,6 +33,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     facts = [graph.fact(outlet) for outlet in inputs]
     try:
         outputs = op.facts(facts)
+        _require_possible(outputs)
         values = symbolic_eval(op, facts) if _small(outputs) else None
     except DimError:
         outputs, values = op.facts(facts), None
@@ -42,6 +46,14 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
         graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
         for slot, value in enumerate(values)
     ]
+
+
+def _require_possible(facts: Sequence[TypedFact]) -> None:
+    for fact in facts:
+        if fact.rank > MOST_AXES:
+            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
+        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
+            raise FactError(f"its output would be {fact}: its inputs are too short")
 
 
 def _small(facts: Sequence[TypedFact]) -> bool:
@@ -88,10 +100,38 @@ class TypedModel:
         align: bool = False,
         max_context: int | None = None,
     ) -> "PulsedModel":
-        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``."""
+        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
+
+        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
+        """
+        from pulse.chunks.exported import reopened
+        from pulse.onnx.write.metadata import is_exported
         from pulse.pulsify.driver import pulsify
 
+        if is_exported(self.metadata):
+            return reopened(self, pulse, symbol)
         return pulsify(self, symbol, pulse, align, max_context)
+
+    def chunked(
+        self,
+        pulse: int | None = None,
+        symbol: str | None = None,
+        states: Mapping[str, str] | None = None,
+        context: Mapping[str, int] | None = None,
+        axes: Mapping[str, int] | None = None,
+        delay: Mapping[str, int] | None = None,
+        initial: Mapping[str, Array] | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> "PulsedModel":
+        """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
+
+        The shapes are those of one call; the arguments are those of ``pulse.chunks.chunking.Chunking``.
+        """
+        from pulse.chunks.build import chunked
+        from pulse.chunks.chunking import Chunking
+
+        given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
+        return chunked(self, given, pulse, symbol)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:
@@ -204,7 +244,7 @@ class TypedModel:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    'such as inputs={"x": "1,80,T,f32"}'
+                    'such as inputs={"x": "1,80,T,f32"}; if each call takes the next chunk, states={} says so'
                 )
             raise PulseError(
                 f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with symbol=, "

@@ -76,17 +76,12 @@ def audio_input(program: Program) -> Port | None:
     streaming = [port for port in program.inputs if port.streams]
     if len(streaming) != len(program.inputs) or len(streaming) != 1:
         return None
-    return streaming[0] if _mono(streaming[0]) else None
+    return streaming[0] if streaming[0].is_sound else None
 
 
 def audio_output(port: Port, source: Port) -> bool:
     """Whether an output is sound at the rate of the input."""
-    return port.streams and port.rate == source.rate and _mono(port)
-
-
-def _mono(port: Port) -> bool:
-    sizes = [size for axis, size in enumerate(port.shape) if axis != port.axis]
-    return port.dtype == np.float32 and all(size == 1 for size in sizes)
+    return port.is_sound and port.rate == source.rate
 
 
 def stream_sound(

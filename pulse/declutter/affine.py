@@ -15,7 +15,7 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
-from pulse.typed import TypedGraph, known
+from pulse.typed import FOLD_LIMIT, TypedGraph, known
 
 Wide = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
 
 def _per_channel(value: Array, rank: int, axis: int, size: int) -> Wide | None:
     shape = (1,) * (rank - value.ndim) + value.shape
-    if any(length != 1 for place, length in enumerate(shape) if place != axis):
+    if size > FOLD_LIMIT or any(length != 1 for place, length in enumerate(shape) if place != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 

@@ -23,6 +23,9 @@ from pulse.errors import DimError
 if TYPE_CHECKING:
     from pulse.dim.scope import SymbolScope
 
+MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
+"""Of a product: what grows beyond this is no length but a file that wants to fill the memory."""
+
 ZERO, ONE = TDim((), 0, None), TDim((), 1, None)
 
 
@@ -58,7 +61,12 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 
 def multiply(left: TDim, right: TDim) -> TDim:
+    """The product. Raises DimError where it is too large to be a length."""
     scope = common_scope(left, right)
+    factors = sum(max((len(monomial) for monomial, _ in dim.terms), default=0) for dim in (left, right))
+    bits = left.const.bit_length() + right.const.bit_length()
+    if len(left.terms) * len(right.terms) > MOST_TERMS or factors > MOST_FACTORS or bits > MOST_BITS:
+        raise DimError("a product of dims has grown too large; fix one of them to a number")
     terms: dict[Monomial, int] = {}
     for a, m in ((left.const, ()), *((c, m) for m, c in left.terms)):
         for b, n in ((right.const, ()), *((c, n) for n, c in right.terms)):

@@ -22,6 +22,9 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     "==": eq,
     "!=": lambda a, b: 1 - eq(a, b),
 }
+MOST_NESTED = 64
+"""Brackets, calls and signs inside of each other; no dim that a person writes has so many."""
+MOST_DIGITS = 18
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
@@ -58,7 +61,7 @@ class _Reader:
 
     def __init__(self, text: str, scope: SymbolScope) -> None:
         self.text, self.scope = text, scope
-        self.start = self.end = 0
+        self.start = self.end = self.nested = 0
         self.token = ""
         self.advance()
 
@@ -104,9 +107,15 @@ class _Reader:
         return value
 
     def signed(self) -> TDim:
+        self.nested += 1
+        if self.nested > MOST_NESTED:
+            raise self.fault(f"no more than {MOST_NESTED} brackets and signs inside of each other")
         if self.token in ("-", "+"):
-            return -self.signed() if self.advance() == "-" else self.signed()
-        return self.primary()
+            value = -self.signed() if self.advance() == "-" else self.signed()
+        else:
+            value = self.primary()
+        self.nested -= 1
+        return value
 
     def primary(self) -> TDim:
         if self.token == "(":
@@ -115,6 +124,8 @@ class _Reader:
             self.expect(")")
             return value
         if self.token.isdigit():
+            if len(self.token) > MOST_DIGITS:
+                raise self.fault(f"a number of at most {MOST_DIGITS} digits")
             return TDim.of(int(self.advance()))
         if self.token in FUNCTIONS:
             return self.call(FUNCTIONS[self.advance()])

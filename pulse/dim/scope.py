@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from pulse.dim.tdim import Symbol, TDim
 from pulse.errors import DimError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
 
 
 @dataclass(eq=False)
@@ -90,6 +91,17 @@ class SymbolScope:
         scope.premises, scope.joint, scope.ranges = self.premises, self.joint, dict(self.ranges)
         scope.assume(condition)
         return scope
+
+    @contextmanager
+    def trial(self) -> Generator[None]:
+        """What is assumed inside holds inside only, and symbols made inside are forgotten."""
+        symbols = dict(self._symbols)
+        kept = self._assumptions, self.premises, self.joint, self.ranges, self.cache
+        try:
+            yield
+        finally:
+            self._assumptions, self.premises, self.joint, self.ranges, self.cache = kept
+            self._symbols = symbols
 
     def _contradiction(self, condition: str | TDim) -> DimError:
         known = ", ".join(map(str, self._assumptions)) or "nothing"

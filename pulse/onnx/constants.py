@@ -13,6 +13,7 @@ from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.position import Range
 from pulse.ops.shape import Expand, volume
+from pulse.typed import FOLD_LIMIT
 
 
 @onnx_op("Constant")
@@ -50,10 +51,11 @@ def shape(node: NodeContext) -> OutletId:
 @onnx_op("Size")
 def size(node: NodeContext) -> OutletId:
     """The number of elements."""
-    return _scalar_dim(node, volume(node.fact(0).shape))
+    return scalar_dim(node, volume(node.fact(0).shape))
 
 
-def _scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
+def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
+    """Add one dim as an i64 constant; as a plain number where it depends on no symbol."""
     value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
     return node.constant(value, suffix)
 
@@ -68,11 +70,22 @@ def range_(node: NodeContext) -> OutletId:
             "compute start, limit and delta by integer arithmetic on shapes"
         )
     numbers = [value for value in values if value is not None]
+    if any(value.size != 1 for value in numbers):
+        raise node.error("its start, limit and delta must be one number each")
     if not any(is_symbolic(value) for value in numbers):
         start, limit, delta = (value.reshape(()).item() for value in numbers)
-        count = max(0, math.ceil((limit - start) / delta)) if delta else 0
+        count = _count(node, (limit - start) / delta) if delta else 0
+        if count > FOLD_LIMIT:
+            return node.wire(Range(start, delta, TDim.of(count), numbers[0].dtype), [])
         return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
     return _symbolic_range(node, [TDim.of(value.reshape(()).item()) for value in numbers])
+
+
+def _count(node: NodeContext, ratio: float) -> int:
+    """How many steps there are in a range of so many. Raises LoadError where that is no number."""
+    if not abs(ratio) < 1 << 62:
+        raise node.error(f"it has {ratio} numbers; give a start, limit and delta that are finite")
+    return max(0, math.ceil(ratio))
 
 
 def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
@@ -86,4 +99,4 @@ def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
     if start.is_const:
         return node.wire(Range(int(start), step, length, dtype), [])
     steps = node.wire(Range(0, step, length, dtype), [], "steps")
-    return node.wire(Elementwise("add"), [steps, _scalar_dim(node, start, "start")])
+    return node.wire(Elementwise("add"), [steps, scalar_dim(node, start, "start")])

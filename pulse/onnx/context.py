@@ -2,56 +2,31 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeGuard, TypeVar
+from typing import Any
 
 import numpy as np
 
 from pulse.dim import SymbolScope, TDim
-from pulse.errors import LoadError
-from pulse.facts import Array, Shape, TypedFact, is_symbolic, symbolic_text
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
 from pulse.graph import OutletId
-from pulse.ops.op import Op, normal_axis
-from pulse.typed import TypedGraph, constant, wire
-
-T = TypeVar("T")
+from pulse.onnx.filenode import FileNode
+from pulse.ops.elementwise import Cast
+from pulse.ops.op import Op
+from pulse.typed import FOLD_LIMIT, TypedGraph, constant, wire
 
 
 @dataclass(frozen=True, eq=False)
-class NodeContext:
+class NodeContext(FileNode):
     """One node while it is translated.
 
     ``wire_name`` is the name of its first output; the last op that stands for the node gets it.
     ``captures`` has the values around the node that its Subgraphs read, by their names.
     """
 
-    op_type: str
-    opset: int
-    wire_name: str
-    attributes: Mapping[str, Any]
-    inputs: tuple[OutletId | None, ...]
     outputs: tuple[str, ...]
     graph: TypedGraph
     scope: SymbolScope
     captures: Mapping[str, OutletId] = field(default_factory=dict[str, OutletId])
-
-    def error(self, message: str) -> LoadError:
-        """A LoadError that names the node."""
-        return LoadError(f"{self.wire_name} ({self.op_type}): {message}")
-
-    def has(self, slot: int) -> bool:
-        """Whether an optional input is given."""
-        return slot < len(self.inputs) and self.inputs[slot] is not None
-
-    def input(self, slot: int) -> OutletId:
-        """An input. Raises LoadError where it is left out."""
-        outlet = self.inputs[slot] if slot < len(self.inputs) else None
-        if outlet is None:
-            raise self.error(f"input {slot} is missing")
-        return outlet
-
-    def given(self) -> list[OutletId]:
-        """Every input that is given."""
-        return [outlet for outlet in self.inputs if outlet is not None]
 
     def fact(self, slot: int) -> TypedFact:
         """What is known of an input."""
@@ -79,6 +54,19 @@ class NodeContext:
             raise self.error(f"its {what} must be one number, got shape {list(value.shape)}")
         return value.reshape(()).item()
 
+    def whole(self, slot: int, what: str) -> int:
+        """The one number of an input, which must be an integer. Raises LoadError."""
+        number = self.scalar(slot, what)
+        if number != number or abs(number) >= 1 << 63 or number != int(number):
+            raise self.error(f"its {what} {number} is not an integer of 64 bits")
+        return int(number)
+
+    def count(self, size: int, what: str) -> int:
+        """How many elements are to be computed while the model is read. Raises LoadError where it is no such number."""
+        if not 0 <= size <= FOLD_LIMIT:
+            raise self.error(f"its {what} is {size}; only 0 to {FOLD_LIMIT} are covered")
+        return size
+
     def integers(self, slot: int, what: str) -> list[int]:
         """The constant integers of an input. Raises LoadError."""
         return [int(number) for number in self.numbers(slot, what).ravel().tolist()]
@@ -95,67 +83,6 @@ class NodeContext:
             raise self.error(f"its {what} must be integers")
         return tuple(TDim.of(dim) for dim in value.ravel().tolist())
 
-    def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from the front. Raises FactError."""
-        return normal_axis(axis, rank, f"{self.wire_name} ({self.op_type})")
-
-    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Axes counted from the front, sorted. Raises FactError, LoadError where one is named twice."""
-        found = sorted(self.axis(axis, rank) for axis in axes)
-        if len(set(found)) != len(found):
-            raise self.error(f"axes {list(axes)} name one axis twice")
-        return tuple(found)
-
-    def _attribute(self, name: str, kinds: type[T] | tuple[type[T], ...], default: T | None) -> T:
-        value = self.attributes.get(name, default)
-        if value is None:
-            raise self.error(f"attribute {name} is missing")
-        if not isinstance(value, kinds):
-            raise self.error(f"attribute {name} has the wrong type: {value!r}")
-        return value
-
-    def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute. Raises LoadError."""
-        return self._attribute(name, int, default)
-
-    def flag(self, name: str, default: bool = False) -> bool:
-        """An integer attribute that means yes or no."""
-        return bool(self._attribute(name, int, default))
-
-    def real(self, name: str, default: float | None = None) -> float:
-        """A float attribute. Raises LoadError."""
-        return self._attribute(name, float, default)
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text attribute. Raises LoadError."""
-        return self._attribute(name, str, default)
-
-    def tensor(self, name: str, default: Array | None = None) -> Array:
-        """A tensor. Raises LoadError."""
-        return self._attribute(name, np.ndarray, default)
-
-    def integer_list(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of integers. Raises LoadError."""
-        values = self._list(name, None if default is None else list(default))
-        return tuple(value for value in values if self._is(int, value, name))
-
-    def real_list(self, name: str) -> tuple[float, ...]:
-        """A list of floats. Raises LoadError."""
-        return tuple(value for value in self._list(name, None) if self._is(float, value, name))
-
-    def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
-        """A list of texts. Raises LoadError."""
-        values = self._list(name, None if default is None else list(default))
-        return tuple(value for value in values if self._is(str, value, name))
-
-    def _list(self, name: str, default: list[Any] | None) -> list[Any]:
-        return self._attribute(name, list, default)
-
-    def _is(self, kind: type[T], value: object, name: str) -> TypeGuard[T]:
-        if not isinstance(value, kind):
-            raise self.error(f"attribute {name} has the wrong type: {value!r} in a list")
-        return True
-
     def named(self, wire_name: str) -> "NodeContext":
         """The same node, with another name for what it wires."""
         return replace(self, wire_name=wire_name)
@@ -165,6 +92,18 @@ class NodeContext:
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
         return wire(self.graph, name, op, inputs)[0]
 
+    def finished(self, outlet: OutletId) -> OutletId:
+        """Give the last wire of a translation the node's name, unless others already read it by its own."""
+        made = self.graph.node(outlet)
+        around = (*self.inputs, *self.captures.values())
+        if outlet not in around and len(made.outputs) == 1 and made.name != self.wire_name:
+            self.graph.rename(made.id, self.wire_name)
+        return outlet
+
+    def cast(self, x: OutletId, dtype: DType, suffix: str = "") -> OutletId:
+        """A wire in another type; the same one where it has that type."""
+        return x if self.graph.fact(x).dtype == dtype else self.wire(Cast(dtype), [x], suffix)
+
     def constant(self, value: Array, suffix: str = "") -> OutletId:
         """Add a constant."""
         return constant(self.graph, f"{self.wire_name}.{suffix}" if suffix else self.wire_name, value)
@@ -172,7 +111,10 @@ class NodeContext:
     def dims_constant(self, dims: Sequence[TDim], suffix: str = "") -> OutletId:
         """Add a list of dims as an i64 constant; as plain numbers where it depends on no symbol."""
         if all(dim.is_const for dim in dims):
-            return self.constant(np.array([int(dim) for dim in dims], dtype=np.int64), suffix)
+            numbers = [int(dim) for dim in dims]
+            if any(abs(number) >= 1 << 63 for number in numbers):
+                raise self.error(f"the sizes {numbers} do not fit into 64 bits")
+            return self.constant(np.array(numbers, dtype=np.int64), suffix)
         value = np.empty(len(dims), dtype=object)
         value[:] = list(dims)
         return self.constant(value, suffix)

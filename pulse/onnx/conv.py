@@ -31,11 +31,13 @@ def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TD
     return split_total(total, upper)
 
 
-def spatial_list(node: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
-    """An attribute with one integer for each spatial axis. Raises LoadError."""
-    values = node.integer_list(name, (default,) * rank)
+def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[int, ...]:
+    """An attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
+    values = node.integer_list(name, (least,) * rank)
     if len(values) != rank:
         raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
+    if any(value < least for value in values):
+        raise node.error(f"attribute {name} {list(values)} has an entry below {least}; export the model again")
     return values
 
 
@@ -69,6 +71,8 @@ def _kernel(node: NodeContext) -> tuple[int, ...]:
     if not all(dim.is_const for dim in w.shape):
         raise node.error(f"the kernel's shape {w} must be constant")
     kernel = tuple(int(dim) for dim in w.shape[2:])
+    if 0 in kernel or int(w.shape[0]) == 0:
+        raise node.error(f"the kernel {w} is empty; export the model again")
     if "kernel_shape" in node.attributes and node.integer_list("kernel_shape") != kernel:
         raise node.error(f"kernel_shape {node.attributes['kernel_shape']} differs from the kernel {w}")
     return kernel
@@ -76,6 +80,13 @@ def _kernel(node: NodeContext) -> tuple[int, ...]:
 
 def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
     return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
+
+
+def _group(node: NodeContext) -> int:
+    group = node.integer("group", 1)
+    if group < 1:
+        raise node.error(f"attribute group {group} must be positive")
+    return group
 
 
 @onnx_op("Conv")
@@ -86,7 +97,7 @@ def conv(node: NodeContext) -> OutletId:
     strides = spatial_list(node, "strides", rank, 1)
     dilations = spatial_list(node, "dilations", rank, 1)
     pads = window_pads(node, node.fact(0).shape[2:], _spans(kernel, dilations), strides)
-    return node.wire(Conv(strides, dilations, pads, node.integer("group", 1)), node.given())
+    return node.wire(Conv(strides, dilations, pads, _group(node)), node.given())
 
 
 @onnx_op("ConvTranspose")
@@ -107,7 +118,7 @@ def conv_transpose(node: NodeContext) -> OutletId:
     else:
         pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
         return node.wire(
-            ConvTranspose(strides, dilations, pads, extra, node.integer("group", 1)), node.given()
+            ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given()
         )
     totals = [
         (size - 1) * stride + more + span - goal
@@ -117,4 +128,4 @@ def conv_transpose(node: NodeContext) -> OutletId:
         raise node.error(f"output_shape {[str(goal) for goal in wanted]} does not follow the input's length")
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
     longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
-    return node.wire(ConvTranspose(strides, dilations, pads, longer, node.integer("group", 1)), node.given())
+    return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given())

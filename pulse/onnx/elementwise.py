@@ -9,7 +9,7 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.shape import Reshape
+from pulse.ops.shape import Expand, Reshape
 
 PLAIN = {
     "Add": "add",
@@ -158,15 +158,28 @@ def _cast(node: NodeContext, dtype: np.dtype[np.generic]) -> OutletId:
     return node.wire(Cast(dtype), [node.input(0)])
 
 
-@onnx_op("Identity")
+@onnx_op("OptionalHasElement")
+def optional_has_element(node: NodeContext) -> OutletId:
+    """Whether the input is given; a tensor is always there."""
+    return node.constant(np.array(node.has(0)))
+
+
+@onnx_op("Identity", "OptionalGetElement")
 def identity(node: NodeContext) -> OutletId:
     """The same wire."""
     return node.input(0)
 
 
 @onnx_op("Dropout")
-def dropout(node: NodeContext) -> OutletId:
-    """Nothing happens outside of training."""
+def dropout(node: NodeContext) -> list[OutletId]:
+    """Nothing happens outside of training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
     if node.has(2) and bool(node.scalar(2, "training_mode")):
-        raise node.error("training mode is not covered; export the model for inference")
-    return node.input(0)
+        ratio = float(node.scalar(1, "ratio")) if node.has(1) else 0.5
+        if ratio != 0:
+            raise node.error(
+                f"it drops a share of {ratio:g} at random (training mode); export the model for inference"
+            )
+    if node.opset < 12 or not any(node.outputs[1:]):
+        return [node.input(0)]
+    kept = node.constant(np.array(True), "kept")
+    return [node.input(0), node.wire(Expand(node.fact(0).shape), [kept], "mask")]

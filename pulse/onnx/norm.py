@@ -1,6 +1,7 @@
 """Normalisations."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.reduce import Reduce
@@ -30,30 +32,40 @@ def softmax(node: NodeContext) -> OutletId:
 
 
 @onnx_op("LayerNormalization")
-def layer_norm(node: NodeContext) -> OutletId:
-    """The normalised tensor only."""
+def layer_norm(node: NodeContext) -> list[OutletId]:
+    """The normalised tensor and, where they are asked for, the mean and the reciprocal of the deviation."""
     axis = node.axis(node.integer("axis", -1), node.fact(0).rank)
-    return node.wire(LayerNorm(axis, node.real("epsilon", 1e-5)), node.given())
+    epsilon = node.real("epsilon", 1e-5)
+    y = node.wire(LayerNorm(axis, epsilon), node.given())
+    return [y, *_statistics(node, axis, epsilon)] if any(node.outputs[1:]) else [y]
 
 
-@onnx_op("BatchNormalization")
-def batch_norm(node: NodeContext) -> OutletId:
-    """With given statistics it is a multiplication and an addition: x * k + (bias - mean * k)."""
-    if node.flag("training_mode") or (node.opset < 9 and not node.flag("spatial", True)):
-        raise node.error("only inference with statistics for each channel is covered")
-    scale, bias, mean, variance = (node.input(slot) for slot in range(1, 5))
-    like = node.fact(4)
-    epsilon = node.constant(np.array(node.real("epsilon", 1e-5), dtype=like.dtype), "epsilon")
-    spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
+def _statistics(node: NodeContext, axis: int, epsilon: float) -> list[OutletId]:
+    """Mean and 1 / sqrt(variance + epsilon) of all axes from ``axis`` on, in the type of the attribute stash_type."""
+    dtype = onnx_dtype(node.integer("stash_type", 1), f"{node.wire_name} (LayerNormalization)")
+    found = moments(node, node.cast(node.input(0), dtype, "precise"), range(axis, node.fact(0).rank))
+    little = node.scalar_constant(epsilon, node.graph.fact(found.variance), "epsilon")
+    spread = node.wire(Elementwise("add"), [found.variance, little], "spread")
     deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
-    k = node.wire(Elementwise("div"), [scale, deviation], "scale")
-    moved = node.wire(Elementwise("mul"), [mean, k], "moved")
-    shift = node.wire(Elementwise("sub"), [bias, moved], "shift")
-    channels = node.fact(1).shape
-    column = (*channels, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
-    k = node.wire(Reshape(column), [k], "scale_column")
-    shift = node.wire(Reshape(column), [shift], "shift_column")
-    return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])
+    return [found.mean, node.wire(Elementwise("reciprocal"), [deviation], "inverse")]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Statistics of a tensor: its mean, the tensor without it, and the variance."""
+
+    mean: OutletId
+    centred: OutletId
+    variance: OutletId
+
+
+def moments(node: NodeContext, x: OutletId, axes: Sequence[int]) -> Moments:
+    """Statistics over some axes, which stay as 1."""
+    reduce = Reduce("mean", tuple(axes), True)
+    mean = node.wire(reduce, [x], "mean")
+    centred = node.wire(Elementwise("sub"), [x, mean], "centred")
+    square = node.wire(Elementwise("mul"), [centred, centred], "square")
+    return Moments(mean, centred, node.wire(reduce, [square], "variance"))
 
 
 def _centred_rows(node: NodeContext, x: OutletId, axis: int, epsilon: float) -> OutletId:
@@ -123,15 +135,11 @@ def mean_variance_norm(node: NodeContext) -> OutletId:
     """To mean 0 and standard deviation 1 over some axes; all but the channels by default."""
     x = node.input(0)
     axes = node.axes(node.integer_list("axes", (0, 2, 3)), node.fact(0).rank)
-    centred = node.wire(
-        Elementwise("sub"), [x, node.wire(Reduce("mean", axes, True), [x], "mean")], "centred"
-    )
-    square = node.wire(Elementwise("mul"), [centred, centred], "square")
-    variance = node.wire(Reduce("mean", axes, True), [square], "variance")
-    deviation = node.wire(Elementwise("sqrt"), [variance], "deviation")
+    found = moments(node, x, axes)
+    deviation = node.wire(Elementwise("sqrt"), [found.variance], "deviation")
     little = node.scalar_constant(1e-9, node.fact(0), "epsilon")
     return node.wire(
-        Elementwise("div"), [centred, node.wire(Elementwise("add"), [deviation, little], "divisor")]
+        Elementwise("div"), [found.centred, node.wire(Elementwise("add"), [deviation, little], "divisor")]
     )
 
 

@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.ops.concat import Concat
+from pulse.ops.conv import Pads
+from pulse.ops.gather import Gather
+from pulse.ops.op import require_at_least
 from pulse.ops.pad import Pad
 from pulse.ops.relation import PadMode
 from pulse.ops.slice import Slice
@@ -17,8 +23,8 @@ MODES: dict[str, PadMode] = {"constant": "constant", "edge": "edge", "reflect": 
 def pad(node: NodeContext) -> OutletId:
     """Pads are an attribute before opset 11, then inputs; a negative pad is a slice."""
     mode = node.text("mode", "constant")
-    if mode not in MODES:
-        raise node.error(f"mode {mode!r} is not covered; {', '.join(MODES)} are")
+    if mode not in (*MODES, "wrap"):
+        raise node.error(f"mode {mode!r} is not covered; {', '.join(MODES)} and wrap are")
     rank = node.fact(0).rank
     befores, afters = _amounts(node, rank)
     x = node.input(0)
@@ -33,7 +39,26 @@ def pad(node: NodeContext) -> OutletId:
         end = size - dim_max(0, -afters[axis])
         suffix = f"crop{axis}" if padded or axis != cropped[-1] else ""
         x = node.wire(Slice(axis, dim_max(0, -befores[axis]), end), [x], suffix)
-    return node.wire(Pad(pads, MODES[mode], _fill(node)), [x]) if padded else x
+    if not padded:
+        return x
+    return _wrapped(node, x, pads) if mode == "wrap" else node.wire(Pad(pads, MODES[mode], _fill(node)), [x])
+
+
+def _wrapped(node: NodeContext, x: OutletId, pads: Pads) -> OutletId:
+    """The last frames of an axis in front of it, and the first ones behind."""
+    axes = [axis for axis, pair in enumerate(pads) if pair != (0, 0)]
+    for axis in axes:
+        (before, after), size = pads[axis], node.graph.fact(x).shape[axis]
+        suffix = "" if axis == axes[-1] else f"wrap{axis}"
+        if all(dim.is_const for dim in (before, after, size)):
+            places = np.arange(-int(before), int(size) + int(after)) % max(1, int(size))
+            x = node.wire(Gather(axis), [x, node.constant(places, f"places{axis}")], suffix)
+            continue
+        require_at_least(size, dim_max(before, after), f"wrap padding {before}:{after} of axis {axis}")
+        last = node.wire(Slice(axis, size - before, size), [x], f"last{axis}")
+        first = node.wire(Slice(axis, TDim.of(0), after), [x], f"first{axis}")
+        x = node.wire(Concat(axis), [last, x, first], suffix)
+    return x
 
 
 def _amounts(node: NodeContext, rank: int) -> tuple[list[TDim], list[TDim]]:

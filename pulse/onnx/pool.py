@@ -5,7 +5,7 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.conv import spatial_list, window_pads
 from pulse.onnx.registry import onnx_op
-from pulse.ops.pool import Pool, PoolKind
+from pulse.ops.pool import MaxPlace, Pool, PoolKind
 from pulse.ops.reduce import Reduce, ReduceKind
 
 KINDS: dict[str, PoolKind] = {"MaxPool": "max", "AveragePool": "average", "LpPool": "lp"}
@@ -30,13 +30,13 @@ def _shortfall(total: TDim, span: int, stride: int) -> TDim:
 
 
 @onnx_op(*KINDS)
-def pool(node: NodeContext) -> OutletId:
-    """A pool over windows."""
-    kernel = node.integer_list("kernel_shape")
-    rank = len(kernel)
+def pool(node: NodeContext) -> list[OutletId]:
+    """A pool over windows; of a maximum the places too, where they are asked for."""
+    rank = max(0, node.fact(0).rank - 2)
+    if "kernel_shape" not in node.attributes:
+        raise node.error("attribute kernel_shape is missing")
+    kernel = spatial_list(node, "kernel_shape", rank, 1)
     sizes = node.fact(0).shape[2:]
-    if len(sizes) != rank:
-        raise node.error(f"kernel_shape {list(kernel)} does not fit {node.fact(0)}")
     strides = spatial_list(node, "strides", rank, 1)
     dilations = spatial_list(node, "dilations", rank, 1)
     spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
@@ -63,7 +63,11 @@ def pool(node: NodeContext) -> OutletId:
         extra if any(more != 0 for more in extra) else (),
         node.integer("p", 2),
     )
-    return node.wire(op, [node.input(0)])
+    y = node.wire(op, [node.input(0)])
+    if op.kind != "max" or not any(node.outputs[1:]):
+        return [y]
+    places = MaxPlace(op, node.flag("storage_order"))
+    return [y, node.wire(places, [node.input(0)], "places")]
 
 
 @onnx_op("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

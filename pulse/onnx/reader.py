@@ -1,107 +1,84 @@
 """Read an ONNX file into a Model."""
 
-import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import onnx.inliner
-from google.protobuf.message import DecodeError
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, helper
+from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto, helper
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.model import Constant, InferenceFact, Input, Model, ModelGraph
+from pulse.infer.claims import Claim
+from pulse.infer.fact import InferenceFact
+from pulse.model import Constant, Input, Model, ModelGraph
 from pulse.onnx import families as families
-from pulse.onnx.inputs import input_facts
-from pulse.onnx.node import DEFAULT_DOMAINS, OnnxOp
-from pulse.onnx.subgraph import Subgraph, free_names
+from pulse.onnx.file import read_source
+from pulse.onnx.inputs import claimed_fact, frees_lengths, input_facts
+from pulse.onnx.node import OnnxOp
+from pulse.onnx.opsets import opsets
+from pulse.onnx.subgraph import Subgraph, free_names, nodes_inside
 from pulse.onnx.tensors import tensor_value
 
 if TYPE_CHECKING:
     from pulse.model import ModelSource
 
-OPSETS = range(7, 29)
-"""The versions of the default domain that the translators know."""
+MOST_BODY_NODES = 20_000
 
 
-def read(source: "ModelSource", inputs: Mapping[str, str]) -> Model:
+def read(
+    source: "ModelSource",
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+    ignore_value_info: bool = False,
+) -> Model:
     """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
-    proto, title, folder = _parse(source)
-    if proto.functions:
-        proto = onnx.inliner.inline_local_functions(proto)
+    proto, title, folder = read_source(source)
     scope = SymbolScope()
-    facts = input_facts(proto.graph, inputs, scope)
-    builder = _Builder(_opsets(proto, title), folder, title)
+    facts = input_facts(proto.graph, inputs, scope, constants)
+    builder = _Builder(opsets(proto, title), folder, title)
     builder.read(proto.graph, facts)
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
-    return Model(builder.graph, scope, title, metadata)
+    stale = ignore_value_info or frees_lengths(proto.graph, inputs)
+    return Model(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
 
 
-def _parse(source: "ModelSource") -> tuple[ModelProto, str, Path | None]:
-    if isinstance(source, ModelProto):
-        return _checked(source, "the model"), source.graph.name or "model", None
-    if isinstance(source, bytes):
-        proto = _decode(source, "these bytes")
-        return proto, proto.graph.name or "model", None
-    try:
-        path = Path(os.fspath(source))
-    except TypeError:
-        raise LoadError(
-            f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
-        ) from None
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise LoadError(f"{path}: no such file; check the path") from None
-    except IsADirectoryError:
-        raise LoadError(f"{path}: is a folder; give the .onnx file in it") from None
-    except OSError as error:
-        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
-    return _decode(data, str(path)), path.stem, path.parent
+@dataclass
+class _Bodies:
+    """How many nodes of bodies were read; a loop reads its body for each turn."""
 
+    nodes: int = 0
 
-def _decode(data: bytes, what: str) -> ModelProto:
-    try:
-        return _checked(ModelProto.FromString(data), what)
-    except DecodeError:
-        raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
-
-
-def _checked(proto: ModelProto, what: str) -> ModelProto:
-    if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
-        raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
-    return proto
-
-
-def _opsets(proto: ModelProto, title: str) -> dict[str, int]:
-    opsets = {entry.domain: entry.version for entry in proto.opset_import}
-    version = opsets.get("", opsets.get("ai.onnx"))
-    if version is not None and version not in OPSETS:
-        raise LoadError(
-            f"{title}: opset {version} is not covered; convert it to one of {OPSETS[0]} to {OPSETS[-1]}, "
-            "with onnx.version_converter or by exporting again"
-        )
-    for domain in DEFAULT_DOMAINS:
-        opsets.setdefault(domain, version or OPSETS[0])
-    return opsets
+    def read(self, body: GraphProto, title: str) -> None:
+        """Count one more. Raises LoadError where loops in loops have unfolded to too many."""
+        self.nodes += nodes_inside(body)
+        if self.nodes > MOST_BODY_NODES:
+            raise LoadError(
+                f"{title}: its loops and branches unfold to more than {MOST_BODY_NODES} nodes; export them as Scan, "
+                "or with fewer turns"
+            )
 
 
 class _Builder:
     """Grows the graph of a Model from a GraphProto."""
 
-    def __init__(self, opsets: Mapping[str, int], folder: Path | None, title: str) -> None:
+    def __init__(
+        self, opsets: Mapping[str, int], folder: Path | None, title: str, bodies: _Bodies | None = None
+    ) -> None:
         self.graph = ModelGraph()
         self._opsets = opsets
         self._folder = folder
         self._title = title
+        self._bodies = bodies or _Bodies()
         self._values: dict[str, OutletId] = {}
+        self._stated: dict[str, ValueInfoProto] = {}
 
     def read(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> None:
         if proto.sparse_initializer:
             raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
+        self._stated = {value.name: value for value in (*proto.value_info, *proto.output)}
         for name, fact in inputs.items():
             if fact.value is not None:
                 self._constant(name, fact.value)
@@ -115,6 +92,12 @@ class _Builder:
             self._node(node)
         outputs = [value.name for value in proto.output]
         self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
+
+    def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
+        """What the file says of the wires that its nodes make."""
+        made = {name: outlet for name, outlet in self._values.items() if self.graph.node(outlet).inputs}
+        said = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
+        return tuple((made[name], fact) for name, fact in said if name in made and fact is not None)
 
     def _define(self, name: str, outlet: OutletId) -> None:
         if name in self._values:
@@ -152,6 +135,7 @@ class _Builder:
             tuple(node.output),
             _trace(node),
             captures,
+            tuple(self._stated.get(name) for name in node.output if name),
         )
         reads = [self._value(name, what) for name in (*named, *captures)]
         label = next((name for name in node.output if name), what)
@@ -161,7 +145,8 @@ class _Builder:
                 self._define(name, outlet)
 
     def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
-        builder = _Builder(self._opsets, self._folder, self._title)
+        self._bodies.read(proto, self._title)
+        builder = _Builder(self._opsets, self._folder, self._title, self._bodies)
         builder.read(proto, inputs)
         return builder.graph
 

@@ -153,7 +153,7 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
 @onnx_op("CumSum")
 def cumsum(node: NodeContext) -> OutletId:
     """Along a constant axis."""
-    axis = node.axis(int(node.scalar(1, "axis")), node.fact(0).rank)
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
     if dtype_name(node.fact(0).dtype) == "bool":
         raise node.error("sums of bool are not defined; cast it to numbers")
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])

@@ -1,27 +1,88 @@
-"""Which ONNX operators are covered, and by which function."""
+"""Which operators are covered, and by which function: those of this package, of plugins and of the user.
+
+An operator is named by its type in the default domain, and as ``domain::Type`` in any other.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from pulse.errors import LoadError
 from pulse.graph import OutletId
+from pulse.plugins import load_plugins
 
 if TYPE_CHECKING:
     from pulse.onnx.context import NodeContext
 
 Translator: TypeAlias = "Callable[[NodeContext], OutletId | Sequence[OutletId]]"
+T = TypeVar("T", bound=Translator)
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+GROUP = "pulse.operators"
+"""The entry points of plugins: importing what they name registers operators."""
 
 TRANSLATORS: dict[str, Translator] = {}
-"""Operator of the default domain -> the function that wires it."""
+"""Operator -> the function of this package that wires it."""
+_GIVEN: dict[str, Translator] = {}
+"""Operator -> the function of a user or plugin, which goes first."""
 
 
-def onnx_op(*types: str) -> Callable[[Translator], Translator]:
-    """Register a function as the translator of operators."""
+def operator_name(domain: str, kind: str) -> str:
+    """The name under which an operator is registered."""
+    return kind if domain in DEFAULT_DOMAINS else f"{domain}::{kind}"
 
-    def register(translator: Translator) -> Translator:
-        for name in types:
+
+def onnx_op(*names: str) -> Callable[[T], T]:
+    """Register a function of this package as the translator of operators."""
+
+    def register(translator: T) -> T:
+        for name in names:
             if name in TRANSLATORS:
                 raise ValueError(f"{name} is registered twice")
             TRANSLATORS[name] = translator
         return translator
 
     return register
+
+
+def operator(*names: str, override: bool = False) -> Callable[[T], T]:
+    """Register a function as the translator of operators, from outside of this package.
+
+    The function takes a ``pulse.extend.NodeContext`` and gives the outlet, or outlets, that stand for the node's
+    outputs. A function that is defined again, as in a notebook, replaces itself.
+
+    names     ``my.domain::MyOp``; without a domain an operator of ONNX itself
+    override  take the place of an operator that is covered already
+    Raises    LoadError: an operator is covered already
+    """
+
+    def register(translator: T) -> T:
+        for name in names:
+            domain, _, kind = name.rpartition("::")
+            known = operator_name(domain, kind)
+            if not override and _taken(known, translator):
+                raise LoadError(
+                    f"{name} is covered already; say operator({name!r}, override=True) to take its place"
+                )
+            _GIVEN[known] = translator
+        return translator
+
+    return register
+
+
+def _taken(name: str, translator: Translator) -> bool:
+    if name in _GIVEN:
+        return _place(_GIVEN[name]) != _place(translator)
+    import_module("pulse.onnx.families")
+    return name in TRANSLATORS
+
+
+def _place(translator: Translator) -> tuple[str, str]:
+    return translator.__module__, translator.__qualname__
+
+
+def translator_of(name: str) -> "Translator | None":
+    """The function that wires an operator; plugins are asked where nobody else knows it. Raises LoadError."""
+    if name not in _GIVEN and name not in TRANSLATORS:
+        load_plugins(GROUP)
+    return _GIVEN.get(name) or TRANSLATORS.get(name)

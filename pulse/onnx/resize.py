@@ -1,4 +1,4 @@
-"""Resizing, and the shuffles between channels and positions."""
+"""Resizing."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -6,14 +6,17 @@ from fractions import Fraction
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Shape
+from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
-from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Rounding, Sampling
-from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient, with_dim
+from pulse.ops.matmul import MatMul
+from pulse.ops.resize import Interpolate
+from pulse.ops.sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
+from pulse.ops.shape import Expand, Transpose, with_dim
+from pulse.typed import FOLD_LIMIT
 
 COORDINATES: dict[str, Coordinates] = {
     "asymmetric": "asymmetric",
@@ -22,8 +25,12 @@ COORDINATES: dict[str, Coordinates] = {
     "half_pixel_symmetric": "half_pixel_symmetric",
     "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
     "align_corners": "align_corners",
+    "tf_crop_and_resize": "tf_crop_and_resize",
 }
 ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
+
+SMALLEST_SCALE = 2.0**-20
+MOST_LOOKUPS = 4
 
 Plan = dict[int, tuple[TDim, Fraction | None]]
 """For each axis that changes its new length, and the factor where that is constant."""
@@ -36,46 +43,63 @@ def resize(node: NodeContext) -> OutletId:
     x = node.input(0)
     for axis, (length, ratio) in plan.items():
         name = node if axis == list(plan)[-1] else node.named(f"{node.wire_name}.axis{axis}")
-        x = _resized(name, x, axis, length, ratio, _sampling(node, ratio))
+        x = _resized(name, x, axis, length, ratio, _sampling(node, axis, ratio))
     return x
 
 
 def _plan(node: NodeContext) -> Plan:
     shape = node.fact(0).shape
-    old = node.opset < 11
-    if node.op_type == "Upsample" and node.opset < 9:
-        scales = list(node.real_list("scales"))
-    else:
-        slot = 1 if old else 2
-        given = node.has(slot) and node.fact(slot).shape != (TDim.of(0),)
-        scales = [float(scale) for scale in node.numbers(slot, "scales").ravel()] if given else []
+    axes = _axes(node)
+    scales = _scales(node)
     sizes: Sequence[TDim] = node.dims(3, "sizes") if not scales and node.has(3) else ()
-    axes = node.integer_list("axes", range(len(shape)))
-    axes = [node.axis(axis, len(shape)) for axis in axes]
     if len(scales or sizes) != len(axes):
         raise node.error(
             f"{len(scales)} scales and {len(sizes)} sizes for {len(axes)} axes; give one of the two"
         )
-    _require_covered(node)
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if sizes and policy != "stretch":
+        return _kept_aspect(node, policy, axes, sizes)
+    cropped = [axis for axis in axes if _crop(node, axis) != WHOLE]
     plan: Plan = {}
     for place, axis in enumerate(axes):
         if scales:
+            if not SMALLEST_SCALE <= scales[place] <= 1 / SMALLEST_SCALE:
+                raise node.error(
+                    f"scale {scales[place]} is not between {SMALLEST_SCALE:g} and {1 / SMALLEST_SCALE:g}"
+                )
             ratio = _ratio(scales[place])
-            if ratio <= 0:
-                raise node.error(f"scale {scales[place]} is not positive")
-            if ratio != 1:
+            if ratio != 1 or axis in cropped:
                 plan[axis] = shape[axis] * ratio.numerator // ratio.denominator, ratio
-        elif sizes[place] != shape[axis]:
+        elif sizes[place] != shape[axis] or axis in cropped:
             plan[axis] = sizes[place], _quotient(sizes[place], shape[axis])
     return plan
 
 
-def _require_covered(node: NodeContext) -> None:
-    if node.flag("antialias") or node.flag("exclude_outside"):
-        raise node.error("antialias and exclude_outside are not covered; resize with plain nearest or linear")
-    policy = node.text("keep_aspect_ratio_policy", "stretch")
-    if policy != "stretch":
-        raise node.error(f"keep_aspect_ratio_policy {policy!r} is not covered; give scales")
+def _axes(node: NodeContext) -> list[int]:
+    rank = node.fact(0).rank
+    return [node.axis(axis, rank) for axis in node.integer_list("axes", range(rank))]
+
+
+def _scales(node: NodeContext) -> list[float]:
+    if node.op_type == "Upsample" and node.opset < 9:
+        return list(node.real_list("scales"))
+    slot = 1 if node.opset < 11 else 2
+    given = node.has(slot) and node.fact(slot).shape != (TDim.of(0),)
+    return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if given else []
+
+
+def _kept_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
+    """One factor for all axes: the smallest that is asked for, or the largest."""
+    choices = {"not_larger": min, "not_smaller": max}
+    if policy not in choices:
+        raise node.error(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
+    frames = [node.fact(0).shape[axis] for axis in axes]
+    if not all(dim.is_const and int(dim) > 0 for dim in (*frames, *sizes)):
+        raise node.error(f"keep_aspect_ratio_policy {policy!r} needs constant sizes; give scales")
+    ratio = choices[policy](Fraction(int(size), int(own)) for size, own in zip(sizes, frames))
+    return {
+        axis: (TDim.of(int(own * ratio + Fraction(1, 2))), ratio) for axis, own in zip(axes, map(int, frames))
+    }
 
 
 def _ratio(scale: float) -> Fraction:
@@ -98,10 +122,10 @@ def _quotient(length: TDim, frames: TDim) -> Fraction | None:
     return ratio if same else None
 
 
-def _sampling(node: NodeContext, ratio: Fraction | None) -> Sampling:
+def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
     mode = node.text("mode", "nearest")
-    if mode not in ("nearest", "linear"):
-        raise node.error(f"mode {mode!r} is not covered; nearest and linear are")
+    if mode not in ("nearest", "linear", "cubic"):
+        raise node.error(f"mode {mode!r} is not covered; nearest, linear and cubic are")
     old = node.opset < 11
     coordinates = node.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
     if coordinates not in COORDINATES:
@@ -113,7 +137,25 @@ def _sampling(node: NodeContext, ratio: Fraction | None) -> Sampling:
         rounding = "ceil" if ratio is not None and ratio < 1 else "floor"
     if rounding not in ROUNDINGS:
         raise node.error(f"nearest_mode {rounding!r} is not covered; {', '.join(ROUNDINGS)} are")
-    return Sampling(COORDINATES[coordinates], ROUNDINGS[rounding] if mode == "nearest" else None)
+    return Sampling(
+        COORDINATES[coordinates],
+        ROUNDINGS[rounding] if mode == "nearest" else None,
+        node.real("cubic_coeff_a", -0.75) if mode == "cubic" else None,
+        node.flag("antialias"),
+        node.flag("exclude_outside"),
+        _crop(node, axis),
+    )
+
+
+def _crop(node: NodeContext, axis: int) -> Crop:
+    """Where the region of interest begins and ends on an axis, from 0 to 1."""
+    if node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
+        return WHOLE
+    axes, region = _axes(node), node.numbers(1, "region of interest").ravel()
+    if region.size != 2 * len(axes) or not np.isfinite(region).all():
+        raise node.error(f"its region of interest must be {2 * len(axes)} numbers, two for each axis")
+    start, end = (_ratio(float(region[axes.index(axis) + offset])) for offset in (0, len(axes)))
+    return start, end
 
 
 def _resized(
@@ -121,56 +163,57 @@ def _resized(
 ) -> OutletId:
     fact = node.graph.fact(x)
     frames = fact.shape[axis]
+    cropped = sampling.coordinates == "tf_crop_and_resize"
     if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
-        raise node.error(f"linear resizing of {fact} is covered for floats only")
-    if frames == 1:
+        raise node.error(f"linear and cubic resizing of {fact} is covered for floats only")
+    if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
-    if not frames.is_const or not length.is_const:
+    if not frames.is_const or not length.is_const or max(int(frames), int(length)) > FOLD_LIMIT:
+        if cropped:
+            raise node.error(f"cropping {frames} to {length} frames: give both as numbers with inputs=")
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)
-    first, second, weight = sampling.table(factor, int(frames), int(length))
-    if weight is None:
-        return node.wire(Gather(axis), [x, node.constant(first, "frames")])
-    column = weight.reshape(-1, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)
-    parts: list[OutletId] = []
-    for name, frame, share in (("first", first, 1 - column), ("second", second, column)):
-        found = node.wire(Gather(axis), [x, node.constant(frame, f"{name}_frames")], name)
-        parts.append(
-            node.wire(Elementwise("mul"), [found, node.constant(share, f"{name}_weights")], f"{name}_share")
-        )
-    return node.wire(Elementwise("add"), parts)
-
-
-def _image(node: NodeContext) -> tuple[Shape, TDim]:
-    shape = node.fact(0).shape
-    size = node.integer("blocksize")
-    if len(shape) != 4 or size < 1:
-        raise node.error(f"{node.fact(0)} must be [N, C, H, W] and blocksize {size} positive")
-    return shape, TDim.of(size)
-
-
-@onnx_op("DepthToSpace")
-def depth_to_space(node: NodeContext) -> OutletId:
-    """Channels spread over blocks of positions: the block in front of the channels (DCR), or behind (CRD)."""
-    (batch, channels, height, width), block = _image(node)
-    mode = node.text("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise node.error(f"mode {mode!r} is not covered; DCR and CRD are")
-    left = exact_quotient([channels], [block, block], f"{node.wire_name} (DepthToSpace)")
-    inner = (block, block, left) if mode == "DCR" else (left, block, block)
-    split = node.wire(Reshape((batch, *inner, height, width)), [node.input(0)], "blocks")
-    perm = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-    turned = node.wire(Transpose(perm), [split], "positions")
-    return node.wire(Reshape((batch, left, height * block, width * block)), [turned])
-
-
-@onnx_op("SpaceToDepth")
-def space_to_depth(node: NodeContext) -> OutletId:
-    """Blocks of positions gathered in channels, the block in front of the channels."""
-    (batch, channels, height, width), block = _image(node)
-    rows, columns = (
-        exact_quotient([dim], [block], f"{node.wire_name} (SpaceToDepth)") for dim in (height, width)
+    outside = sampling.outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    y = _looked_up(
+        node, x, axis, *sampling.table(factor, int(frames), int(length)), "inside" if outside.any() else ""
     )
-    split = node.wire(Reshape((batch, channels, rows, block, columns, block)), [node.input(0)], "blocks")
-    turned = node.wire(Transpose((0, 3, 5, 1, 2, 4)), [split], "channels")
-    return node.wire(Reshape((batch, channels * block * block, rows, columns)), [turned])
+    if not outside.any():
+        return y
+    column = node.constant(outside.reshape(-1, *(1,) * (fact.rank - 1 - axis)), "outside")
+    fill = node.scalar_constant(node.real("extrapolation_value", 0.0), fact, "fill")
+    return node.wire(Elementwise("where"), [column, fill, y])
+
+
+def _looked_up(
+    node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
+) -> OutletId:
+    """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
+    if weights is None:
+        return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
+    if frames.shape[1] > MOST_LOOKUPS:
+        return _product(node, x, axis, frames, weights, suffix)
+    fact = node.graph.fact(x)
+    columns = weights.T.reshape(*weights.T.shape, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)
+    parts: list[OutletId] = []
+    for k, column in enumerate(columns):
+        found = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
+        share = node.constant(column, f"weights{k}")
+        parts.append(node.wire(Elementwise("mul"), [found, share], f"share{k}"))
+    return node.wire(Elementwise("sum"), parts, suffix)
+
+
+def _product(
+    node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array, suffix: str
+) -> OutletId:
+    fact = node.graph.fact(x)
+    node.count(int(fact.shape[axis]) * len(frames), "table of weights")
+    matrix = np.zeros((int(fact.shape[axis]), len(frames)))
+    np.add.at(matrix, (frames, np.arange(len(frames))[:, None]), weights)
+    stored = node.constant(matrix.astype(fact.dtype), "weights")
+    if axis == fact.rank - 1:
+        return node.wire(MatMul(), [x, stored], suffix)
+    perm = list(range(fact.rank))
+    perm[axis], perm[-1] = perm[-1], perm[axis]
+    swap = Transpose(tuple(perm))
+    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), stored], "product")
+    return node.wire(swap, [y], suffix)

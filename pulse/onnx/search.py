@@ -10,7 +10,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.position import Range
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis
-from pulse.typed import wire
+from pulse.typed import FOLD_LIMIT, wire
 
 
 @onnx_op("TopK")
@@ -18,7 +18,7 @@ def top_k(node: NodeContext) -> list[OutletId]:
     """The count is an attribute before opset 10; the result is in order whether or not that is asked for."""
     x = node.fact(0)
     axis = node.axis(node.integer("axis", -1), x.rank)
-    count = node.integer("k") if node.opset < 10 else int(node.scalar(1, "k"))
+    count = node.integer("k") if node.opset < 10 else node.whole(1, "k")
     op = TopK(axis, count, node.flag("largest", True))
     return wire(node.graph, node.wire_name, op, [node.input(0)])
 
@@ -27,7 +27,7 @@ def top_k(node: NodeContext) -> list[OutletId]:
 def one_hot(node: NodeContext) -> OutletId:
     """A comparison with 0, 1, 2 … along a new axis; a negative index counts from the end."""
     indices = node.fact(0)
-    depth = int(node.scalar(1, "depth"))
+    depth = node.whole(1, "depth")
     values = node.numbers(2, "values").ravel()
     if len(values) != 2:
         raise node.error(f"its values must be two, off and on, got {len(values)}")
@@ -40,7 +40,7 @@ def one_hot(node: NodeContext) -> OutletId:
     wrapped = node.wire(Elementwise("add"), [places, size], "wrapped")
     places = node.wire(Elementwise("where"), [below, wrapped, places], "places")
     column = node.wire(AddAxis(axis), [places], "column")
-    steps = np.arange(depth).reshape(-1, *(1,) * (indices.rank - axis))
+    steps = np.arange(node.count(depth, "depth")).reshape(-1, *(1,) * (indices.rank - axis))
     hit = node.wire(Elementwise("equal"), [column, node.constant(steps, "steps")], "hit")
     off, on = (node.constant(value, name) for value, name in zip(values, ("off", "on")))
     return node.wire(Elementwise("where"), [hit, on, off])
@@ -52,7 +52,7 @@ def trilu(node: NodeContext) -> OutletId:
     x = node.fact(0)
     if x.rank < 2:
         raise node.error(f"{x} is no matrix")
-    k = int(node.scalar(1, "k")) if node.has(1) else 0
+    k = node.whole(1, "k") if node.has(1) else 0
     rows, columns = (steps(node, x.shape[axis], name) for axis, name in ((-2, "rows"), (-1, "columns")))
     shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k, np.int64), "k")], "diagonal")
     column = node.wire(AddAxis(1), [shifted], "column")
@@ -65,6 +65,6 @@ def trilu(node: NodeContext) -> OutletId:
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
     """0, 1, 2 …, ``size`` of them."""
-    if size.is_const:
+    if size.is_const and int(size) <= FOLD_LIMIT:
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

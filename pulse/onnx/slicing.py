@@ -134,8 +134,8 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
     if node.opset >= 13 and node.has(1):
         return list(node.dims(1, "sizes"))
     count = node.integer("num_outputs", len(node.outputs))
-    if count <= 0:
-        raise node.error(f"{count} parts")
+    if count != len(node.outputs):
+        raise node.error(f"{count} parts for {len(node.outputs)} outputs")
     if node.opset < 18:
         return [size // count] * count
     chunk = ceil_div(size, count)
@@ -162,6 +162,11 @@ def gather(node: NodeContext) -> OutletId:
     value, size = node.value(1), shape[axis]
     if value is not None and not is_symbolic(value) and size.is_const and (value < 0).any():
         indices = node.constant(np.where(value < 0, value + int(size), value).astype(value.dtype), "indices")
+    return look_up(node, node.input(0), axis, indices)
+
+
+def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
+    """Entries by index: slices where the indices are evenly spaced."""
     spaced = progression(node.graph, indices)
-    slices = None if spaced is None else sliced(node, node.input(0), axis, spaced)
-    return slices if slices is not None else node.wire(Gather(axis), [node.input(0), indices])
+    slices = None if spaced is None else sliced(node, x, axis, spaced)
+    return slices if slices is not None else node.wire(Gather(axis), [x, indices])

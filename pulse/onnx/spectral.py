@@ -30,13 +30,15 @@ def stft(node: NodeContext) -> OutletId:
         raise node.error(
             f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex"
         )
-    hop = int(node.scalar(1, "frame_step"))
+    hop = node.whole(1, "frame_step")
     if hop < 1:
         raise node.error(f"its frame_step {hop} must be positive")
     window = _stft_window(node)
     length = len(window)
     onesided = node.flag("onesided", True)
     bins = length // 2 + 1 if onesided else length
+    if 2 * length * parts * bins > LARGEST_MATRIX:
+        raise node.error(f"frames of {length} samples are too long; their matrix is at most {LARGEST_MATRIX}")
     waves = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
     kernel = waves.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
@@ -48,7 +50,7 @@ def stft(node: NodeContext) -> OutletId:
 
 
 def _stft_window(node: NodeContext) -> Array:
-    length = int(node.scalar(3, "frame_length")) if node.has(3) else None
+    length = node.count(node.whole(3, "frame_length"), "frame_length") if node.has(3) else None
     if not node.has(2):
         if length is None:
             raise node.error("neither a window nor a frame_length is given")
@@ -67,20 +69,24 @@ def dft(node: NodeContext) -> OutletId:
     x = node.fact(0)
     axis = node.integer("axis", 1) if node.opset < 20 else -2
     if node.opset >= 20 and node.has(2):
-        axis = int(node.scalar(2, "axis"))
+        axis = node.whole(2, "axis")
     axis = node.axis(axis, x.rank)
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
     if onesided and not inverse and x.shape[-1] != 1:
         raise node.error("a complex signal has no one-sided spectrum; export it with onesided=0")
     length = x.shape[axis]
     if node.has(1):
-        (length,) = node.dims(1, "dft_length")
+        lengths = node.dims(1, "dft_length")
+        if len(lengths) != 1:
+            raise node.error(f"its dft_length must be one number, got {len(lengths)}")
+        length = lengths[0]
     elif onesided and inverse:
         length = (length - 1) * 2
     op = Dft(axis, length, inverse, onesided)
     op.facts([x])
     frames, parts = x.shape[axis], int(x.shape[-1])
-    if not frames.is_const or not length.is_const or 4 * int(frames) * int(length) > LARGEST_MATRIX:
+    known = frames.is_const and length.is_const
+    if not known or not 0 < 4 * int(frames) * int(length) <= LARGEST_MATRIX:
         return node.wire(op, [node.input(0)])
     return _dft_product(node, op, min(int(frames), int(length)), parts)
 
@@ -101,7 +107,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
     if op.axis != rank - 2:
         moved = node.wire(Transpose((*others, op.axis, rank - 1)), [moved], "behind")
     flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [moved], "flat")
-    stored = node.constant(matrix.reshape(-1, bins * results).astype(x.dtype), "waves")
+    stored = node.constant(matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "waves")
     product = node.wire(MatMul(), [flat, stored], "product")
     back = op.axis != rank - 2
     y = node.wire(Reshape((*outer, TDim.of(bins), TDim.of(results))), [product], "spectrum" if back else "")
@@ -145,7 +151,7 @@ WINDOWS: dict[str, Callable[[Array], Array]] = {
 @onnx_op(*WINDOWS)
 def window(node: NodeContext) -> OutletId:
     """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
-    size = int(node.scalar(0, "size"))
+    size = node.count(node.whole(0, "size"), "size")
     steps = size if node.flag("periodic", True) else size - 1
     turn = 2 * np.pi * np.arange(size) / max(1, steps)
     values = WINDOWS[node.op_type](turn)
@@ -160,8 +166,12 @@ def _output_type(node: NodeContext) -> Any:
 def mel_weight_matrix(node: NodeContext) -> OutletId:
     """Triangles between bins that are evenly spaced in mel, one column for each."""
     names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
-    bands, length, rate, low, high = (node.scalar(slot, name) for slot, name in enumerate(names))
-    bins = int(length) // 2 + 1
+    bands, length, rate = (node.whole(slot, name) for slot, name in enumerate(names[:3]))
+    low, high = (float(node.scalar(slot, names[slot])) for slot in (3, 4))
+    bins = length // 2 + 1
+    node.count(bins * max(0, bands), "size")
+    if bands < 1 or bins < 1 or rate < 1 or not -700 < low < math.inf or not -700 < high < math.inf:
+        raise node.error(f"{bands} bands from {low} to {high} Hz, of {length} samples at {rate} Hz, are none")
     mels = np.linspace(_mel(low), _mel(high), int(bands) + 3)[:-1]
     edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)
     if edges[0] < 0 or edges[-1] > bins:

@@ -7,8 +7,10 @@ from onnx import AttributeProto, GraphProto
 
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
+from pulse.graph import OutletId
 from pulse.model import InferenceFact, Model, ModelGraph
-from pulse.typed import TypedModel
+from pulse.ops.source import Const, Source
+from pulse.typed import TypedGraph, TypedModel, constant, wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,28 @@ class Subgraph:
         """The body as a model; inputs and captures whose value is known are constants in it."""
         known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
         return Model(self.read(self.proto, known), scope, title).analyse()
+
+
+def inlined(graph: TypedGraph, body: TypedModel, feeds: Mapping[str, OutletId]) -> list[OutletId]:
+    """Wire a body into a graph, its inputs fed by wires of that graph; the outlets of its outputs. Raises FactError."""
+    made: dict[OutletId, OutletId] = {}
+    for number in body.graph.order():
+        node = body.graph.nodes[number]
+        op = node.op
+        if isinstance(op, Source):
+            outlets = [feeds[node.name]]
+        elif isinstance(op, Const):
+            outlets = [constant(graph, node.name, op.value)]
+        else:
+            outlets = wire(graph, node.name, op, [made[outlet] for outlet in node.inputs])
+        made.update({OutletId(number, slot): outlet for slot, outlet in enumerate(outlets)})
+    return [made[outlet] for outlet in body.graph.outputs]
+
+
+def nodes_inside(graph: GraphProto) -> int:
+    """The nodes of a graph and of all bodies in it."""
+    inner = (attribute.g for node in graph.node for attribute in node.attribute)
+    return len(graph.node) + sum(nodes_inside(body) for body in inner if body.node)
 
 
 def free_names(graph: GraphProto) -> tuple[str, ...]:

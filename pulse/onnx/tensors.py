@@ -1,10 +1,12 @@
 """Tensors stored in ONNX files, and data beside them."""
 
+import math
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, checker, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
@@ -26,26 +28,71 @@ def onnx_dtype(code: int, what: str) -> DType:
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:
     """The array of a stored tensor; outside data only from the model's own folder. Raises LoadError."""
     dtype = onnx_dtype(tensor.data_type, what)
+    if any(size < 0 for size in tensor.dims):
+        raise LoadError(f"{what}: its shape {list(tensor.dims)} is negative; export the model again")
     if tensor.data_location == TensorProto.EXTERNAL:
-        _check_external(tensor, folder, what)
+        return _external(tensor, dtype, folder, what)
     try:
-        value: Any = numpy_helper.to_array(tensor, str(folder) if folder else "")
+        value: Any = numpy_helper.to_array(tensor)
         return np.asarray(value, dtype=dtype)
-    except (ValueError, TypeError, OSError, checker.ValidationError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise LoadError(f"{what}: its data cannot be read ({error}); export the model again") from error
 
 
-def _check_external(tensor: TensorProto, folder: Path | None, what: str) -> None:
+def _external(tensor: TensorProto, dtype: DType, folder: Path | None, what: str) -> Array:
+    """The array of a tensor whose data is in a file beside the model: ``length`` bytes from ``offset`` on."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise LoadError(
             f"{what}: its data is in {location!r} outside of the model; load the model from its path"
         )
-    path = (folder / location).resolve()
-    if not path.is_relative_to(folder.resolve()):
+    path = _beside(folder, location, what)
+    size = math.prod(tensor.dims) * dtype.itemsize
+    offset, length = _number(entries, "offset", 0, what), _number(entries, "length", size, what)
+    if length != size:
+        raise LoadError(
+            f"{what}: {length} bytes of data for shape {list(tensor.dims)}, which takes {size}; "
+            "export the model again"
+        )
+    with path.open("rb") as file:
+        held = os.fstat(file.fileno()).st_size
+        if offset + size > held:
+            raise LoadError(
+                f"{what}: bytes {offset} to {offset + size} of {location!r}, which has {held}; "
+                "get the file again, it may be cut short or of another model"
+            )
+        file.seek(offset)
+        data = file.read(size)
+    stored = np.frombuffer(data, dtype.newbyteorder("<")).reshape(tuple(tensor.dims))
+    return stored.astype(dtype, copy=False)
+
+
+def _beside(folder: Path, location: str, what: str) -> Path:
+    """The path of a data file, links followed, which must be a regular file in the model's folder."""
+    try:
+        path = Path(os.path.realpath(folder / location))
+    except ValueError as error:
+        raise LoadError(f"{what}: its data file {location!r} is no path ({error})") from error
+    if not path.is_relative_to(os.path.realpath(folder)):
         raise LoadError(
             f"{what}: its data {location!r} lies outside of the model's folder; move it beside the model"
         )
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise LoadError(f"{what}: its data file {location!r} is missing; put it beside the model")
+    if not path.is_file():
+        raise LoadError(
+            f"{what}: its data {location!r} is no regular file; put the data file beside the model"
+        )
+    return path
+
+
+def _number(entries: dict[str, str], key: str, default: int, what: str) -> int:
+    text = entries.get(key, "")
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise LoadError(
+            f"{what}: the {key} of its data, {text[:40]!r}, is no number of bytes; export it again"
+        )
+    return int(text)

@@ -52,6 +52,8 @@ class Dft(Op):
             raise FactError(f"axis {self.axis} is not one of those before the last of {x}")
         if x.shape[-1] not in (TDim.of(1), TDim.of(2)):
             raise FactError(f"the last axis of {x} must be 1 (real) or 2 (real and imaginary)")
+        if self.length.is_const and int(self.length) < 1:
+            raise FactError(f"a transform of {self.length} points")
         shape = list(x.shape)
         shape[self.axis] = self.length // 2 + 1 if self.onesided and not self.inverse else self.length
         shape[-1] = TDim.of(1 if self.onesided and self.inverse else 2)

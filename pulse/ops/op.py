@@ -17,11 +17,13 @@ class Op:
     """One operation; immutable, so several nodes may share it.
 
     ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
-    ``positional`` that it can make a stream out of inputs that do not stream.
+    ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
+    running where all that it reads is known.
     """
 
     symbolic: ClassVar[bool] = False
     positional: ClassVar[bool] = False
+    folds: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -99,15 +101,18 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
 
 
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
-    """The outputs of an op whose inputs are all known; None where they are not."""
+    """The outputs of an op whose inputs are all known; None where they are not. Raises FactError, DimError."""
     values = [fact.value for fact in inputs]
-    if not values or any(value is None for value in values):
+    if not op.folds or not values or any(value is None for value in values):
         return None
     known = [value for value in values if value is not None]
     if any(is_symbolic(value) for value in known) and not op.symbolic:
         return None
-    with np.errstate(all="ignore"):
-        return [settled(np.asarray(value)) for value in op.eval(known, {})]
+    try:
+        with np.errstate(all="ignore"):
+            return [settled(np.asarray(value)) for value in op.eval(known, {})]
+    except (ValueError, IndexError, OverflowError) as error:
+        raise FactError(f"it cannot be computed from these constants: {error}") from error
 
 
 def settled(value: Array) -> Array:

@@ -69,7 +69,7 @@ class Pool(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
-        view = self._windows(x.astype(matrix_type(x), copy=False), env, self._fill(x))
+        view = self.windows(x.astype(matrix_type(x), copy=False), env, self._fill(x))
         taps = tuple(range(view.ndim - len(self.kernel), view.ndim))
         if self.kind == "max":
             y = view.max(axis=taps)
@@ -86,7 +86,8 @@ class Pool(Op):
             return 0.0
         return float("-inf") if np.issubdtype(x.dtype, np.floating) else float(np.iinfo(x.dtype).min)
 
-    def _windows(self, x: Array, env: Env, fill: float) -> Array:
+    def windows(self, x: Array, env: Env, fill: float) -> Array:
+        """The windows of x, padded: [N, C, U..., K...]."""
         return windows(pad_spatial(x, self.pads, env, fill), self.kernel, self.strides, self.dilations)
 
     def divisor(self, x: Array, env: Env) -> Array | float:
@@ -101,7 +102,7 @@ class Pool(Op):
             rest = tuple((TDim.of(0), more) for more in extra)
             view = windows(pad_spatial(ones, rest, env), self.kernel, self.strides, self.dilations)
         else:
-            view = self._windows(ones, env, 0.0)
+            view = self.windows(ones, env, 0.0)
         return view.sum(axis=tuple(range(view.ndim - len(self.kernel), view.ndim)))
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
@@ -126,3 +127,44 @@ class Pool(Op):
         return (
             f"{self.kind} kernel {list(self.kernel)} strides {list(self.strides)} pads {pads_text(self.pads)}"
         )
+
+
+@dataclass(frozen=True)
+class MaxPlace(Op):
+    """Where the largest entry of every window is: its index among all elements of x; of equal entries the first.
+
+    Input    x [N, C, X...]
+    Output   y [N, C, U...] i64, of the shape of ``pool``
+    Stream   whole: the indices depend on the length
+    Raises   FactError: rank differs
+    Source   ONNX MaxPool-12, its second output
+
+    ``column_major`` says that indices grow along the first spatial axis first.
+    """
+
+    pool: Pool
+    column_major: bool = False
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(np.dtype(np.int64), fact.shape) for fact in self.pool.facts(inputs)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        spatial = x.shape[2:]
+        places = np.arange(np.prod(spatial)).reshape(spatial, order="F" if self.column_major else "C")
+        values = self.pool.windows(x.astype(np.float64), env, float("-inf"))
+        taps = (*values.shape[: x.ndim], -1)
+        first = values.reshape(taps).argmax(axis=-1)[..., None]
+        windows = self.pool.windows(places[None, None], env, 0).reshape((1, 1, *taps[2:]))
+        found = np.take_along_axis(
+            np.broadcast_to(windows, (*first.shape[:-1], windows.shape[-1])), first, -1
+        )
+        groups = np.arange(int(x.shape[0] * x.shape[1]))
+        column: tuple[int, ...] = (*x.shape[:2], *(1,) * len(spatial))
+        return [found[..., 0] + groups.reshape(column) * places.size]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return Whole("its indices count the elements of the whole stream", "use the values of the pool alone")
+
+    def detail(self) -> str:
+        return self.pool.detail() + (" column major" if self.column_major else "")

@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, is_symbolic
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.conv import matrix_type
 from pulse.ops.op import Env, Op
 from pulse.ops.relation import Pointwise, Relation, Whole
@@ -16,6 +16,20 @@ from pulse.ops.relation import Pointwise, Relation, Whole
 ReduceKind: TypeAlias = Literal[
     "sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"
 ]
+
+
+def lowest(dtype: DType) -> Any:
+    """The least number of a type: what a maximum of nothing is."""
+    if dtype == np.bool_:
+        return False
+    return -np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).min
+
+
+def highest(dtype: DType) -> Any:
+    """The largest number of a type: what a minimum of nothing is."""
+    if dtype == np.bool_:
+        return True
+    return np.inf if np.issubdtype(dtype, np.floating) else np.iinfo(dtype).max
 
 
 def _log_sum_exp(x: Array, **how: Any) -> Array:
@@ -43,11 +57,19 @@ def _log_sum(x: Array, **how: Any) -> Array:
     return np.log(np.sum(x, **how))
 
 
+def _max(x: Array, **how: Any) -> Array:
+    return np.max(x, initial=lowest(x.dtype), **how)
+
+
+def _min(x: Array, **how: Any) -> Array:
+    return np.min(x, initial=highest(x.dtype), **how)
+
+
 REDUCE: dict[ReduceKind, Callable[..., Any]] = {
     "sum": np.sum,
     "mean": np.mean,
-    "max": np.max,
-    "min": np.min,
+    "max": _max,
+    "min": _min,
     "prod": np.prod,
     "l1": _l1,
     "l2": _l2,

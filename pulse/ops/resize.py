@@ -1,9 +1,9 @@
-"""Resizing along one axis: by nearest frames or by straight lines between frames."""
+"""Resizing along one axis: by nearest frames, or by straight lines or cubic curves between frames."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,75 +11,12 @@ from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, require_at_least
 from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+from pulse.ops.sampling import Sampling
 
-Coordinates: TypeAlias = Literal[
-    "asymmetric",
-    "half_pixel",
-    "pytorch_half_pixel",
-    "half_pixel_symmetric",
-    "tf_half_pixel_for_nn",
-    "align_corners",
-]
-Rounding: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 
 MOST_PHASES = 1024
 """Larger numbers in a ratio are no rhythm that a stream could follow."""
-
-ROUNDING: dict[Rounding, Callable[[Array, int], Array]] = {
-    "floor": lambda number, over: number // over,
-    "ceil": lambda number, over: -(-number // over),
-    "round_prefer_floor": lambda number, over: -((over - 2 * number) // (2 * over)),
-    "round_prefer_ceil": lambda number, over: (2 * number + over) // (2 * over),
-}
-"""``number / over`` as an integer, exactly."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Where output frames lie among input frames; a ``rounding`` takes the nearest one, None a mix of two."""
-
-    coordinates: Coordinates
-    rounding: Rounding | None
-
-    def places(self, outputs: Array, ratio: Fraction, frames: int, length: int) -> tuple[Array, int]:
-        """The place of each output frame: integers, over one integer."""
-        p, q = ratio.numerator, ratio.denominator
-        centre = (2 * outputs + 1) * q
-        match self.coordinates:
-            case "asymmetric":
-                return outputs * q, p
-            case "align_corners":
-                return (outputs * (frames - 1), length - 1) if length > 1 else (0 * outputs, 1)
-            case "tf_half_pixel_for_nn":
-                return centre, 2 * p
-            case "half_pixel_symmetric":
-                return centre - p + frames * p - length * q, 2 * p
-            case "pytorch_half_pixel" if length == 1:
-                return 0 * outputs, 1
-            case _:
-                return centre - p, 2 * p
-
-    def neighbours(
-        self, outputs: Array, ratio: Fraction, frames: int, length: int
-    ) -> tuple[Array, Array | None]:
-        """For each output frame an input frame and, between two, the weight of the next one; both unclamped."""
-        number, over = self.places(outputs, ratio, frames, length)
-        if self.rounding is not None:
-            return ROUNDING[self.rounding](number, over), None
-        below = number // over
-        return below, (number - below * over) / over
-
-    def table(self, ratio: Fraction, frames: int, length: int) -> tuple[Array, Array, Array | None]:
-        """For all output frames the input frame, the next one, and its weight, the ends repeated."""
-        first, weight = self.neighbours(np.arange(length), ratio, frames, length)
-        return np.clip(first, 0, frames - 1), np.clip(first + 1, 0, frames - 1), weight
-
-    def steady(self, ratio: Fraction) -> bool:
-        """Whether the place of a frame does not depend on how many there are."""
-        if self.coordinates == "half_pixel_symmetric":
-            return ratio.denominator == 1
-        return self.coordinates != "align_corners"
 
 
 @dataclass(frozen=True)
@@ -89,7 +26,7 @@ class Interpolate(Op):
     Input    x [..., X, ...]
     Output   y [..., length, ...]; frame j is at the place in x that ``sampling`` says, beyond the ends the last frame
     Stream   for a constant ratio p/q: window, p output frames for each q input frames. Whole where the length
-             itself matters (align_corners, no constant ratio)
+             itself matters (align_corners, no constant ratio), or where the weights differ at the ends
     Source   ONNX Resize-19
 
     ``ratio`` is the scale; None where it is ``length / X`` and not constant.
@@ -112,12 +49,12 @@ class Interpolate(Op):
         if not frames or not length:
             return [np.zeros((*x.shape[: self.axis], length, *x.shape[self.axis + 1 :]), x.dtype)]
         ratio = Fraction(length, frames) if self.ratio is None else self.ratio
-        first, second, weight = self.sampling.table(ratio, frames, length)
-        y = np.take(x, first, self.axis)
-        if weight is not None:
-            column = weight.reshape(-1, *(1,) * (x.ndim - 1 - self.axis))
-            y = y * (1 - column) + np.take(x, second, self.axis) * column
-        return [y.astype(x.dtype, copy=False)]
+        found, weights = self.sampling.table(ratio, frames, length)
+        if weights is None:
+            return [np.take(x, found[:, 0], self.axis)]
+        columns = weights.T.reshape(-1, length, *(1,) * (x.ndim - 1 - self.axis))
+        parts = [np.take(x, at, self.axis) * column for at, column in zip(found.T, columns)]
+        return [np.sum(parts, axis=0).astype(x.dtype, copy=False)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]
@@ -139,6 +76,11 @@ class Interpolate(Op):
                 f"with {self.sampling.coordinates} the place of each frame depends on the length of the stream",
                 "resize with coordinate_transformation_mode asymmetric or half_pixel",
             )
+        if self.sampling.exclude_outside:
+            return Whole(
+                "with exclude_outside the weights differ at the ends of the stream",
+                "resize without exclude_outside",
+            )
         if max(ratio.numerator, ratio.denominator) > MOST_PHASES:
             return Whole(f"its factor {float(ratio):g} is no ratio of small numbers", "use one such as 3/2")
         return self._window(ratio)
@@ -146,10 +88,10 @@ class Interpolate(Op):
     def _window(self, ratio: Fraction) -> Window:
         """The frames of a period, starting with the one that gives the smallest delay."""
         p, q = ratio.numerator, ratio.denominator
-        outputs = np.arange(1 - p, p)
-        first, weight = self.sampling.neighbours(outputs, ratio, 0, 0)
-        last = first if weight is None else first + (weight > 0)
-        ready = -(-(outputs[p - 1 :] + 1) * q // p)
+        found, weights = self.sampling.neighbours(np.arange(1 - p, p), ratio, 0, 0)
+        mixes = [_taps(frames, None if weights is None else weights[at]) for at, frames in enumerate(found)]
+        first, last = (np.array([mix[end][0] for mix in mixes]) for end in (0, -1))
+        ready = -(-(np.arange(p) + 1) * q // p)
         after = max(0, int((last[p - 1 :] + 1 - ready).max()))
 
         def reach(skip: int) -> tuple[int, int]:
@@ -164,21 +106,24 @@ class Interpolate(Op):
         skip = min(range(p), key=lambda skip: (delay(skip), reach(skip)))
         before, span = reach(skip)
         taps = tuple(
-            _taps(int(first[at]) + before, None if weight is None else float(weight[at]))
-            for at in range(p - 1 - skip, 2 * p - 1 - skip)
+            tuple((frame + before, weight) for frame, weight in mix)
+            for mix in mixes[p - 1 - skip : 2 * p - 1 - skip]
         )
         ends = Ends(self.axis, TDim.of(before), TDim.of(after), "edge")
         return Window(self.axis, span, q, p, skip, ends, Polyphase(self.axis, span, q, taps))
 
     def detail(self) -> str:
-        how = self.sampling.rounding or "linear"
-        return f"axis {self.axis} to {self.length} {how} {self.sampling.coordinates}"
+        how = self.sampling.rounding or ("linear" if self.sampling.cubic is None else "cubic")
+        words = [how, *["antialias"] * self.sampling.antialias, self.sampling.coordinates]
+        return f"axis {self.axis} to {self.length} {' '.join(words)}"
 
 
-def _taps(first: int, weight: float | None) -> Taps:
-    if not weight:
-        return ((first, 1.0),)
-    return ((first, 1 - weight), (first + 1, weight))
+def _taps(frames: Array, weights: Array | None) -> Taps:
+    """The frames that count, with their weights."""
+    if weights is None:
+        return ((int(frames[0]), 1.0),)
+    kept = [(int(frame), float(weight)) for frame, weight in zip(frames, weights) if weight]
+    return ((kept[0][0], 1.0),) if len(kept) == 1 else tuple(kept)
 
 
 @dataclass(frozen=True)

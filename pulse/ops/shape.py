@@ -21,7 +21,7 @@ def volume(shape: Sequence[TDim]) -> TDim:
     return math.prod(shape, start=TDim.of(1))
 
 
-def _one_quotient(total: TDim, part: TDim) -> TDim | None:
+def single_quotient(total: TDim, part: TDim) -> TDim | None:
     """``total / part`` where it is a constant, or where part is one."""
     if part.is_const:
         size = int(part)
@@ -49,7 +49,7 @@ def exact_quotient(sizes: Sequence[TDim], parts: Sequence[TDim], what: str) -> T
     total, part = volume(over), volume(under)
     if part == 1:
         return total
-    found = _one_quotient(total, part)
+    found = single_quotient(total, part)
     if found is not None:
         return found
     if not part.is_const or int(part) <= 0:
@@ -131,6 +131,8 @@ class Reshape(Op):
         place = made[0]
         inner = math.prod(int(shape[other]) for other in own[1:])
         outer = math.prod(int(target[other]) for other in made[1:])
+        if not inner or not outer:
+            return Whole("its frames are empty", "remove the axis of size 0")
         if inner == outer:
             return Pointwise((place,), lambda frames: Reshape(with_dim(target, place, frames)))
         common = math.lcm(inner, outer)

@@ -19,18 +19,21 @@ def compile_model(
     backend: str = "numba",
     fetches: Sequence[OutletId] | None = None,
     progress: Progress | None = None,
+    weights: str = "f32",
 ) -> Program:
     """Make a pulsed model ready to run.
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference
     fetches   further wires of the pulsed graph to keep, for inspection
     progress  called while kernels are compiled, which happens once on each machine
-    Raises    CompileError: an operation has no kernel, or the backend is unknown
+    weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
+              Activations and sums are f32 always; see ``pulse.program.weights``
+    Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
     if backend == "numpy":
-        return ReferenceProgram(model, fetches or ())
+        return ReferenceProgram(model, fetches or (), weights)
     if backend == "numba":
         from pulse.program.native import NativeProgram
 
-        return NativeProgram(model, fetches or (), progress)
+        return NativeProgram(model, fetches or (), progress, weights)
     raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

@@ -15,6 +15,7 @@ from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import most_frames
+from pulse.plugins import load_plugins
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.model import PulsedGraph
 from pulse.pulsify.registers import Register
@@ -38,6 +39,8 @@ L = TypeVar("L", bound=Callable[..., list[Value]])
 
 LOWER: dict[type[Op], Lower] = {}
 """How each kind of op becomes instructions; the files of ``pulse.program.lower`` fill it."""
+GROUP = "pulse.kernels"
+"""The entry points of plugins: importing what they name fills it too."""
 
 
 def lowers(*kinds: type[Op]) -> Callable[[L], L]:
@@ -56,11 +59,14 @@ class Lowering:
     """The program under construction.
 
     Instructions are kept in two lists: those of the step, and those that end it (buffers move on by a pulse).
+
+    form  how weights are stored; see ``pulse.program.weights``
     """
 
     graph: PulsedGraph
     kept: set[OutletId]
     registers: Sequence[Register] = ()
+    form: str = "f32"
     weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
     state: Image = field(default_factory=lambda: Image(Region.STATE))
     arena: list[Buffer] = field(default_factory=list[Buffer])
@@ -94,10 +100,10 @@ class Lowering:
     def inside(self, body: PulsedGraph, given: dict[OutletId, Value]) -> list[Value]:
         """Emit the nodes of a body, its inputs at the given places; where its outputs are.
 
-        All instructions and memories are those of the program around it.
+        All instructions and memories are those of the program around it; the weights of a body stay f32.
         """
         inner = copy(self)
-        inner.graph, inner.kept, inner.values = body, set(), dict(given)
+        inner.graph, inner.kept, inner.values, inner.form = body, set(), dict(given), "f32"
         inner.pending, inner.chained, inner._wires, inner._memories = {}, {}, {}, {}
         inner._lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
@@ -118,11 +124,9 @@ class Lowering:
 
     def _require(self, order: Sequence[int]) -> None:
         nodes = [self.graph.nodes[node_id] for node_id in order]
-        missing = [
-            f"{node.name} ({node.op.name})"
-            for node in nodes
-            if type(node.op) not in LOWER and not isinstance(node.op, Const | Source)
-        ]
+        if not all(map(_lowered, nodes)):
+            load_plugins(GROUP)
+        missing = [f"{node.name} ({node.op.name})" for node in nodes if not _lowered(node)]
         if missing:
             raise CompileError(f"no kernel for {', '.join(missing)}; use backend='numpy'")
 
@@ -314,6 +318,10 @@ class Lowering:
     def plan(self) -> int:
         """Place the arena's buffers; the bytes that it takes."""
         return plan([buffer for buffer in self.arena if buffer.first <= buffer.last])
+
+
+def _lowered(node: PulsedNode) -> bool:
+    return type(node.op) in LOWER or isinstance(node.op, Const | Source)
 
 
 def _outermost(sizes: Sequence[int], order: Sequence[int], axis: int) -> bool:

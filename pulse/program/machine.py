@@ -25,6 +25,7 @@ from pulse.program.table import Table, row_starts
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
 X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
 ARM_FLUSH = 1 << 24  # FPCR: both
+READINGS = 1000
 
 
 def _architecture(builder) -> str:
@@ -155,6 +156,12 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
     _restore_denormals(mode)
 
 
+def _run_timed(table_address, rows, bases_address):
+    before = _ticks()
+    run_rows(table_address, rows, bases_address)
+    return _ticks() - before
+
+
 def _run_lanes(table_address, segments_address, segments, bases_address):
     row, segment, bases = _words(table_address), _words(segments_address), _words(bases_address)
     lanes = bases[COUNT]
@@ -179,12 +186,37 @@ def _read_ticks():
     return _ticks()
 
 
+def _ticks_of_readings(count):
+    first = last = _ticks()
+    for _ in range(count):
+        last = _ticks()
+    return last - first
+
+
+ENTRIES = {
+    "run": (_run, types.none, 3),
+    "run_lanes": (_run_lanes, types.none, 4),
+    "run_profiled": (_run_profiled, types.none, 4),
+    "run_timed": (_run_timed, types.int64, 3),
+    "read_ticks": (_read_ticks, types.int64, 0),
+    "ticks_of_readings": (_ticks_of_readings, types.int64, 1),
+}
+"""The functions that Python calls: of so many ints, with this result."""
+
+
 @functools.cache
-def _entry(function, result, arguments: int):
-    """The compiled entry point of a function of ints that holds no GIL; skips numba's dispatch on types."""
+def entry_cache(name: str) -> FunctionCache:
+    """Where the compiled form of an entry is kept."""
+    return FunctionCache(f"machine_{name}", ENTRIES[name][0])
+
+
+@functools.cache
+def entry(name: str):
+    """The compiled entry point, which holds no GIL; skips numba's dispatch on types."""
+    function, result, arguments = ENTRIES[name]
     signature = result(*[types.int64] * arguments)
     dispatcher = numba.njit(nogil=True)(function)
-    dispatcher._cache = FunctionCache(f"machine{function.__name__}", function)
+    dispatcher._cache = entry_cache(name)
     dispatcher.compile(signature)
     return dispatcher.overloads[signature.args].entry_point
 
@@ -192,7 +224,7 @@ def _entry(function, result, arguments: int):
 @functools.cache
 def runner() -> Callable[[int, int, int], None]:
     """The compiled form of ``run``, to hold on to where each call counts."""
-    return _entry(_run, types.none, 3)
+    return entry("run")
 
 
 def run(table_address: int, rows: int, bases_address: int) -> None:
@@ -202,7 +234,12 @@ def run(table_address: int, rows: int, bases_address: int) -> None:
 
 def run_profiled(table_address: int, rows: int, bases_address: int, ticks_address: int) -> None:
     """``run``, adding the ticks that each row took to ``ticks[row]``, int64."""
-    _entry(_run_profiled, types.none, 4)(table_address, rows, bases_address, ticks_address)
+    entry("run_profiled")(table_address, rows, bases_address, ticks_address)
+
+
+def run_timed(table_address: int, rows: int, bases_address: int) -> int:
+    """``run``; the ticks that it took."""
+    return entry("run_timed")(table_address, rows, bases_address)
 
 
 @functools.cache
@@ -211,16 +248,23 @@ def lanes_runner() -> Callable[[int, int, int, int], None]:
 
     A segment is two int64: rows, and whether (1) its one row is of a lane kernel; the rows of others run lane by lane.
     """
-    return _entry(_run_lanes, types.none, 4)
+    return entry("run_lanes")
 
 
 @functools.cache
 def ticks_per_second() -> float:
     """How fast the counter of ``run_profiled`` runs, in Hz; measured once, takes 20 ms."""
-    read = _entry(_read_ticks, types.int64, 0)
+    read = entry("read_ticks")
     start_ns, start = time.perf_counter_ns(), read()
     time.sleep(0.02)
     return (read() - start) * 1e9 / (time.perf_counter_ns() - start_ns)
+
+
+@functools.cache
+def seconds_per_reading() -> float:
+    """What one reading of the counter takes, which ``run_profiled`` adds to each row; measured once, in a loop."""
+    read = entry("ticks_of_readings")
+    return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
 
 def run_python(table: Table, regions: Sequence[NDArray[np.uint8]]) -> None:

@@ -17,6 +17,7 @@ from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import KERNELS, compile_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
+from pulse.program.profile import Profile, measured
 from pulse.program.program import Feed, Program, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.model import PulsedModel
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
 assert families.__all__ and lower.__all__, "importing the families fills the registries"
-
-
-@dataclass(frozen=True)
-class ProfileRow:
-    """What one instruction costs."""
-
-    node: str
-    op: str
-    kernel: str
-    seconds_per_step: float
-    share: float
 
 
 @dataclass(frozen=True)
@@ -75,9 +65,10 @@ class NativeProgram(Program):
         model: PulsedModel,
         fetches: Sequence[OutletId] = (),
         progress: Callable[[str, int, int], None] | None = None,
+        form: str = "f32",
     ) -> None:
-        super().__init__(model)
-        lowering = Lowering(model.graph, set(fetches), model.registers)
+        super().__init__(model, form)
+        lowering = Lowering(model.graph, set(fetches), model.registers, form)
         lowering.run()
         self.arena_bytes = max(lowering.plan(), 64)
         self.weights = aligned_bytes(max(lowering.weights.size, 64))
@@ -130,7 +121,7 @@ class NativeProgram(Program):
     def listing(self) -> list[str]:
         """The instructions as text: number, kernel, node, arguments."""
         lines = [
-            f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights, "
+            f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena"
         ]
         for number, row in enumerate(self.instructions):
@@ -206,23 +197,13 @@ class NativeState(State):
             )
         self._memory[:] = np.frombuffer(memory, np.uint8)
 
-    def profile(self, steps: int = 1000) -> list[ProfileRow]:
-        """The time of each instruction, averaged over steps on random input; the stream's state is kept.
-
-        Reading the clock adds a few nanoseconds to each instruction.
-        """
+    def profile(self, steps: int = 1000) -> Profile:
+        """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
         saved = self.snapshot()
         rng = np.random.default_rng(0)
-        for _, place in self._inputs:
-            place[...] = rng.standard_normal(place.shape).astype(place.dtype)
-        rows = len(self._program.instructions)
-        ticks = np.zeros(rows, np.int64)
-        for _ in range(steps):
-            machine.run_profiled(self._call[0], rows, self._call[2], ticks.ctypes.data)
+        for name, place in self._inputs:
+            given = self.constants.get(name)
+            place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
+        profile = measured(self._program.instructions, self._call[0], self._call[2], steps)
         self.restore(saved)
-        seconds = ticks / machine.ticks_per_second() / steps
-        total = float(seconds.sum()) or 1.0
-        return [
-            ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total)
-            for row, time in zip(self._program.instructions, seconds)
-        ]
+        return profile

@@ -14,6 +14,7 @@ from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
+from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
 
@@ -29,8 +30,10 @@ Feed = Mapping[str, Array]
 class Program(ABC):
     """A pulsed model made ready to run: immutable, shared by all of its streams."""
 
-    def __init__(self, model: PulsedModel) -> None:
+    def __init__(self, model: PulsedModel, form: str = "f32") -> None:
         self.model = model
+        self.form = checked_form(form)
+        """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
         self.inputs = model.inputs
         self.outputs = model.outputs
         self.pulse = model.pulse
@@ -54,8 +57,8 @@ class Program(ABC):
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Tells snapshots of another model, pulse or backend apart."""
-        digest = hashlib.blake2b(f"{self.backend} {self.pulse}".encode(), digest_size=16)
+        """Tells snapshots of another model, pulse, backend or form of weights apart."""
+        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
         for node in self.model.graph.nodes:
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
@@ -161,13 +164,14 @@ class State(ABC):
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
     def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse, backend and constants. Raises InputError."""
+        """Go on from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
         if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
             raise InputError("this is not a snapshot of a stream")
         _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
         if fingerprint != self._fingerprint:
             raise InputError(
-                "the snapshot belongs to another model or pulse, or other constants; take it from the same program"
+                "the snapshot belongs to another model or pulse, or other constants or weights; take it from the "
+                "same program"
             )
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end

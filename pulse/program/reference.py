@@ -1,6 +1,6 @@
 """The numpy backend: a pulsed model run node by node, the reference of the kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,16 +10,28 @@ from pulse.graph import OutletId
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import Stateful
 from pulse.program.program import Feed, Program, State
+from pulse.program.weights import stored_operand
 from pulse.pulsify.model import PulsedModel
 
 
 class ReferenceProgram(Program):
     """Runs each op's own numpy form."""
 
-    def __init__(self, model: PulsedModel, fetches: Sequence[OutletId] = ()) -> None:
-        super().__init__(model)
+    def __init__(self, model: PulsedModel, fetches: Sequence[OutletId] = (), form: str = "f32") -> None:
+        super().__init__(model, form)
         self.fetches = tuple(fetches)
         self.order = model.graph.order([*model.targets, *self.fetches])
+        self.rounded = dict(self._rounded())
+        """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
+
+    def _rounded(self) -> Iterator[tuple[tuple[int, int], Array]]:
+        graph = self.model.graph
+        for node in map(graph.nodes.__getitem__, self.order):
+            facts = [graph.fact(outlet) for outlet in node.inputs]
+            for slot in range(len(facts)):
+                stored = stored_operand(node.name, node.op, facts, slot, self.form)
+                if stored is not None and stored.codes is not facts[slot].value:
+                    yield (node.id, slot), stored.values
 
     @property
     def backend(self) -> str:
@@ -49,11 +61,11 @@ class ReferenceState(State):
             self._memory[register.read.node] = [register.initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        graph = self._program.model.graph
+        graph, rounded = self._program.model.graph, self._program.rounded
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
             node = graph.nodes[node_id]
-            inputs = [values[outlet] for outlet in node.inputs]
+            inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
             if isinstance(node.op, Source) and node_id in self._memory:
                 results = self._memory[node_id]
             elif isinstance(node.op, Source):

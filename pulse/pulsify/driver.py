@@ -1,10 +1,8 @@
 """``TypedModel.pulsify``: relate, fit the pulse, place, and tell what came out."""
 
-from fractions import Fraction
-
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol
 from pulse.errors import PulsifyError
-from pulse.facts import PulsedFact, StreamFact
+from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.pulsify.attention import attended
@@ -71,13 +69,7 @@ def _located(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:
 
 def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
     fact = wiring.graph.fact(outlet)
-    return _port(wiring.graph.label(outlet), fact, fact.stream)
-
-
-def _port(name: str, fact: PulsedFact, stream: StreamFact | None) -> Port:
-    if stream is None:
-        return Port(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
-    return Port(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
+    return Port.of(wiring.graph.label(outlet), fact, fact.stream)
 
 
 def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> tuple[Port, ...]:
@@ -102,7 +94,7 @@ def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> 
     outlets = [wire.outlet if isinstance(wire, Stream) else wire for wire in streams]
     wiring.graph.set_outputs(outlets, graph.output_names)
     return tuple(
-        _port(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, Stream) else None)
+        Port.of(name, wiring.graph.fact(outlet), wire.fact if isinstance(wire, Stream) else None)
         for name, outlet, wire in zip(graph.output_names, outlets, streams)
     )
 

@@ -11,7 +11,7 @@ from pulse.ops.ends import FillEnds, mirrored
 from pulse.ops.relation import Ends
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import Mirrored, Stream, Wiring
+from pulse.pulsify.wiring import Mirrored, Stream, Wiring, require_room
 
 
 def extended(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
@@ -71,6 +71,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> A
     fact = wiring.graph.fact(stream.outlet)
     shape = list(fact.sizes)
     shape[axis] = before
+    require_room(shape, wiring.graph.label(stream.outlet))
     head = np.full(shape, ends.fill, fact.dtype)
     if ends.head is not None:
         head[...] = ends.head
@@ -81,6 +82,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> A
 def mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
     """Mirrored frames written into the stream, each in a pulse that already has its source."""
     fact, before = wire.stream.fact, int(wire.ends.before)
+    require_room([before], name)
     pulse = wiring.frames(fact.rate)
     sure = sure_delay(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
     offset = max(0, fact.offset - before, sure - before)

@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
-from pulse.facts import DType, PulsedFact, dtype_name, shape_text
+from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
@@ -16,6 +18,11 @@ from pulse.pulsify.registers import Awaited, Register, check_registers
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
+    from os import PathLike
+
+    from onnx import ModelProto
+
+    from pulse.chunks.chunking import Chunks
     from pulse.program.compiler import Progress
     from pulse.program.program import Program
 
@@ -42,10 +49,23 @@ class Port:
     rate: Fraction
     length: TDim
 
+    @classmethod
+    def of(cls, name: str, fact: PulsedFact, stream: StreamFact | None) -> "Port":
+        """The port of a wire, with its place in time if it is a stream."""
+        if stream is None:
+            return cls(name, fact.sizes, fact.dtype, None, 0, Fraction(0), TDim.of(0))
+        return cls(name, fact.sizes, fact.dtype, stream.axis, stream.offset, stream.rate, stream.length)
+
     @property
     def streams(self) -> bool:
         """Whether frames come with every pulse."""
         return self.axis is not None and self.rate > 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether each frame is one floating value of 32 bits."""
+        sizes = [size for axis, size in enumerate(self.shape) if axis != self.axis]
+        return self.streams and self.dtype == np.float32 and all(size == 1 for size in sizes)
 
     @property
     def frames(self) -> int:
@@ -89,6 +109,7 @@ class PulsedModel:
     wires   for each wire of ``typed`` that is in the pulsed graph, its outlet there and its place in time
     registers  tensors that one pulse leaves for the next, beside what stateful ops remember
     awaited    what outputs wait for, beside what ops of the graph say
+    chunks     how a chunk model is called; None where the model was pulsified
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -101,6 +122,7 @@ class PulsedModel:
     fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
     registers: tuple[Register, ...] = ()
     awaited: tuple[Awaited, ...] = ()
+    chunks: "Chunks | None" = None
 
     def __post_init__(self) -> None:
         check_registers(self.graph, self.registers)
@@ -150,8 +172,25 @@ class PulsedModel:
                 return port
         raise PulsifyError(f"no input or output is called {name!r}")
 
-    def compile(self, backend: str = "numba", progress: "Progress | None" = None) -> "Program":
+    def compile(
+        self, backend: str = "numba", progress: "Progress | None" = None, weights: str = "f32"
+    ) -> "Program":
         """A program that runs it; see ``pulse.program.compile_model``."""
         from pulse.program.compiler import compile_model
 
-        return compile_model(self, backend, progress=progress)
+        return compile_model(self, backend, progress=progress, weights=weights)
+
+    def to_onnx(self, opset: int = 17) -> "ModelProto":
+        """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
+
+        Raises WriteError: an op that ONNX of this opset cannot express
+        """
+        from pulse.onnx.write.model import to_onnx
+
+        return to_onnx(self, opset)
+
+    def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
+        """Write ``to_onnx`` to a file. Raises WriteError."""
+        from pulse.onnx.write.model import save
+
+        save(self.to_onnx(opset), path)

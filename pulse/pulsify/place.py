@@ -36,7 +36,7 @@ from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.ends import extended, mirrored_ends, sure_delay, surely_ended
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, still
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
 from pulse.typed import TypedModel
 
 
@@ -205,7 +205,7 @@ class Placer:
                 return None
             values.append(value)
         op = node.op if relation.at is None else relation.at(frames)
-        return op.eval(values, {})
+        return evaluated(op, values, node.name)
 
     def _first_frames(self, wire: Wire, frames: int) -> Array | None:
         if isinstance(wire, Free):
@@ -255,7 +255,7 @@ class Placer:
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
             known = [value for value in values if value is not None]
-            past = node.op.eval(known, {}) if len(known) == len(values) else None
+            past = evaluated(node.op, known, node.name) if len(known) == len(values) else None
             offset = 0 if past is None else offset
         reads = [self._synchronised(wire, offset, node.name) for wire in inputs]
         op = relation.at(offset, streams[0].fact.length, past)
@@ -320,7 +320,7 @@ class Placer:
             op = relation.at(0, frames)
             if isinstance(op, Stateful):
                 return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
-            return op.eval(operands, {})[0]
+            return evaluated(op, operands, node.name)[0]
 
         def at(offset: int) -> Stream:
             if offset not in made:

@@ -11,7 +11,16 @@ from pulse.ops.op import Op
 from pulse.ops.relation import Ends, Window
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, sure_delay, surely_ended
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, still
+from pulse.pulsify.wiring import (
+    Free,
+    Mirrored,
+    Stream,
+    Wire,
+    Wiring,
+    evaluated,
+    require_room,
+    still,
+)
 
 
 def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Stream:
@@ -59,16 +68,18 @@ def place_window(
     if start > 0:
         outlet = wiring.cropped(outlet, stream.fact.axis, start, wiring.frames(stream.fact.rate), name)
     offset = group_offset * window.up + window.skip
-    prefix = _window_prefix(window, stream, values, -offset) if offset < 0 else None
+    prefix = _window_prefix(window, stream, values, -offset, name) if offset < 0 else None
     fact = StreamFact(window.axis, length, rate, offset, prefix)
     reads = [outlet if slot == window.source else still(wire) for slot, wire in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, fact), fact), name)
 
 
-def _window_prefix(window: Window, stream: Stream, values: list[Array | None], frames: int) -> Array:
+def _window_prefix(
+    window: Window, stream: Stream, values: list[Array | None], frames: int, name: str
+) -> Array:
     assert stream.fact.prefix is not None and window.op is not None
     operands = [stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)]
-    (result,) = window.op.eval([value for value in operands if value is not None], {})
+    (result,) = evaluated(window.op, [value for value in operands if value is not None], name)
     return frames_at(result, window.axis, window.skip, window.skip + frames)
 
 
@@ -87,6 +98,7 @@ def _mirrored_window(
     """
     assert window.op is not None
     name, before = node.name, int(wire.ends.before)
+    require_room([before], name)
     stream = wire.stream if wire.ends.after == 0 else surely_ended(wiring, wire.stream, name)
     fact = stream.fact
     pulse = wiring.frames(fact.rate)

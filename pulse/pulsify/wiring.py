@@ -1,6 +1,7 @@
 """Building the pulsed graph: wires with their place in time, and the buffers between them."""
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, PulsifyError
-from pulse.facts import Array, PulsedFact, StreamFact
+from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
@@ -57,6 +58,26 @@ class Mirrored:
     stream: Stream
     ends: Ends
     length: TDim
+
+
+LARGEST_PULSE = 1 << 26
+"""Elements of one pulse of a wire, or of one buffer: more would be a mistake in the model or in the pulse."""
+
+
+def require_room(sizes: Sequence[int], name: str) -> None:
+    """Refuse to make a tensor that no stream could carry. Raises PulsifyError."""
+    if math.prod(sizes) > LARGEST_PULSE or max(sizes, default=0) > LARGEST_PULSE:
+        raise PulsifyError(
+            f"{name}: {shape_text(sizes)} are {math.prod(sizes)} numbers in one pulse or buffer, more than "
+            f"{LARGEST_PULSE}; use a smaller pulse, or a model of smaller sizes"
+        )
+
+
+def evaluated(op: Op, values: Sequence[Array], name: str) -> list[Array]:
+    """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
+    for fact in op.facts([TypedFact.of(value) for value in values]):
+        require_room([int(dim) for dim in fact.shape], f"{name} ({op.name})")
+    return op.eval(values, {})
 
 
 Wire: TypeAlias = OutletId | Stream | Free | Mirrored
@@ -106,6 +127,7 @@ class Wiring:
         for fact, stream in zip(typed, streams, strict=True):
             if any(not dim.is_const for dim in fact.shape):
                 raise PulsifyError(f"{name} ({op.name}): the shape {fact} of a pulse is not constant")
+            require_room([int(dim) for dim in fact.shape], f"{name} ({op.name})")
             facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
         return self.graph.add(name, op, inputs, facts)
 
@@ -160,6 +182,7 @@ class Wiring:
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)
         shape[stream.fact.axis] = frames
+        require_room(shape, self.graph.label(stream.outlet))
         initial = np.zeros(shape, fact.dtype)
         prefix = stream.fact.prefix
         if prefix is not None:

@@ -8,18 +8,19 @@ from typer.core import TyperGroup
 
 from streaming.cli.bench import bench
 from streaming.cli.check import check
-from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, print_error
+from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings, print_error
 from streaming.cli.convert import convert
 from streaming.cli.dump import dump
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
+from streaming.cli.warm import warm
 
 
 class Commands(TyperGroup):
     """Turns what a user can cause into one line on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        with watch_interrupts() as interrupts:
+        with watch_interrupts() as interrupts, plain_warnings():
             return self._invoke(ctx, interrupts)
 
     def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:
@@ -83,11 +84,13 @@ def pulse(
 
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
+      [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
+
     Exit codes: 0 well, 1 a check failed, 2 bad use or input.
     """
 
 
-for command in (run, convert, check, bench, dump):
+for command in (run, convert, check, bench, dump, warm):
     app.command()(command)
 
 

@@ -6,9 +6,11 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.console import duration, print_json, print_pairs, print_table, progress, stdout
+from streaming.cli.profile_report import as_dict, print_profile
 
 if TYPE_CHECKING:
     from pulse.facts import Array
+    from pulse.program.profile import Profile
     from pulse.program.program import Program
     from pulse.pulsify.model import Port
     from streaming.latency import Latency
@@ -18,6 +20,7 @@ PROFILE_STEPS = 200
 BAR = 40
 
 
+@options.takes_chunks
 def bench(
     model: options.ModelPath = None,
     pulse: options.Pulse = None,
@@ -28,21 +31,28 @@ def bench(
     inputs: options.Inputs = None,
     max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
+    weights: options.Weights = "f32",
+    every: Annotated[
+        bool, typer.Option("--profile", help="The cost of each node and instruction too.")
+    ] = False,
     json: options.AsJson = False,
+    chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
-    """Measure the latency of every step on noise: percentiles, a histogram, and the cost of each instruction.
+    """Measure the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
 
     [bold]Examples[/bold]
 
       [cyan]pulse bench[/cyan]                                         the built-in model
 
       [cyan]pulse bench model.onnx --pulse 160 --rate 48000[/cyan]     with the deadline that this rate sets
+
+      [cyan]pulse bench model.onnx --profile[/cyan]                    with every node and instruction
     """
     from streaming.cli.model import compile_model, open_model
     from streaming.latency import Latency
 
-    opened = open_model(model, symbol, inputs, rate, max_context)
-    program = compile_model(opened.pulsed(pulse), backend)
+    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
+    program = compile_model(opened.pulsed(pulse), backend, weights)
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
     each = [Latency(deadline_s) for _ in range(rounds)]
     with progress(f"{rounds} rounds of {steps} steps") as advance:
@@ -57,6 +67,7 @@ def bench(
         report: dict[str, Any] = {
             "model": opened.title,
             "backend": program.backend,
+            "weights": program.form,
             "pulse_frames": program.pulse,
             "pulse_ms": opened.milliseconds(program.pulse),
             "rate_hz": opened.rate_hz,
@@ -64,15 +75,18 @@ def bench(
             "steps": steps,
             "rounds": [part.as_dict() for part in each],
             "latency": latency.as_dict(),
+            "p999_over_p50": latency.percentile_s(99.9) / latency.percentile_s(50),
             "histogram": [
                 {"from_s": low, "to_s": high, "count": count} for low, high, count in latency.histogram()
             ],
-            "profile": profile,
+            **({"profile": None} if profile is None else as_dict(profile)),
         }
         print_json(report)
         return
-    pairs = [("model", f"{opened.title}, {program.backend}"), ("rate", opened.rate_text())]
+    form = "" if program.form == "f32" else f", weights of {program.form}"
+    pairs = [("model", f"{opened.title}, {program.backend}{form}"), ("rate", opened.rate_text())]
     pairs.append(("pulse", opened.pulse_text(program.pulse)))
+    pairs += opened.chunk_pairs(program.model)
     if deadline_s is not None:
         missed = f"missed by {latency.missed} of {latency.count}"
         share = latency.percentile_s(99) / deadline_s
@@ -80,7 +94,12 @@ def bench(
     print_pairs(pairs)
     _print_rounds(each, latency)
     _print_histogram(latency)
-    _print_profile(profile, program.backend)
+    if profile is None:
+        stdout().print(
+            f"\nno profile: the {program.backend} backend has no instructions; use --backend numba", style="dim"
+        )
+        return
+    print_profile(profile, every)
 
 
 def _measure(program: "Program", steps: int, latency: "Latency") -> None:
@@ -108,29 +127,17 @@ def _noise(port: "Port", rng: Any) -> "Array":
     return rng.integers(0, 2, port.shape).astype(port.dtype)
 
 
-def _profile(program: "Program") -> list[dict[str, Any]] | None:
-    """The instructions, dearest first; None where the backend has none."""
+def _profile(program: "Program") -> "Profile | None":
+    """Where the time goes; None where the backend has no instructions."""
     import numpy as np
 
     rng = np.random.default_rng(0)
     state: Any = program.spawn({port.name: _noise(port, rng) for port in program.inputs if not port.streams})
-    if not hasattr(state, "profile"):
-        return None
-    rows = sorted(state.profile(PROFILE_STEPS), key=lambda row: -row.seconds_per_step)
-    return [
-        {
-            "node": row.node,
-            "op": row.op,
-            "kernel": row.kernel,
-            "us_per_step": row.seconds_per_step * 1e6,
-            "share": row.share,
-        }
-        for row in rows
-    ]
+    return state.profile(PROFILE_STEPS) if hasattr(state, "profile") else None
 
 
 def _print_rounds(each: "list[Latency]", total: "Latency") -> None:
-    columns = ("", "p50", "p90", "p99", "p99.9", "max", "mean")
+    columns = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
     rows: list[list[str]] = []
     for name, latency in (
         *((f"round {number + 1}", part) for number, part in enumerate(each)),
@@ -138,8 +145,9 @@ def _print_rounds(each: "list[Latency]", total: "Latency") -> None:
     ):
         found = latency.summary()
         times = found.p50_us, found.p90_us, found.p99_us, found.p999_us, found.max_us, found.mean_us
-        rows.append([name, *(duration(time_us / 1e6) for time_us in times)])
-    print_table("\nlatency of a step", columns, rows, right=range(1, 7))
+        ratio = f"{found.p999_us / found.p50_us:.2f}"
+        rows.append([name, *(duration(time_us / 1e6) for time_us in times), ratio])
+    print_table("\nlatency of a step", columns, rows, right=range(1, 8))
 
 
 def _print_histogram(latency: "Latency") -> None:
@@ -150,22 +158,3 @@ def _print_histogram(latency: "Latency") -> None:
     for low, high, count in rows:
         bar = "█" * -(-count * BAR // most)
         out.print(f"{duration(low):>10} .. {duration(high):>10}  {count:>8}  {bar}")
-
-
-def _print_profile(profile: list[dict[str, Any]] | None, backend: str) -> None:
-    if profile is None:
-        stdout().print(
-            f"\nno profile: the {backend} backend has no instructions; use --backend numba", style="dim"
-        )
-        return
-    rows = [
-        [
-            row["node"],
-            row["op"],
-            row["kernel"],
-            duration(row["us_per_step"] / 1e6),
-            f"{row['share']:.1%}",
-        ]
-        for row in profile
-    ]
-    print_table("\ninstructions", ("node", "op", "kernel", "a step", "share"), rows, right=(3, 4))

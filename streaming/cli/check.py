@@ -8,6 +8,7 @@ from streaming.cli import options
 from streaming.cli.console import CHECK_FAILED, print_error, print_json, print_pairs, size, stdout
 
 
+@options.takes_chunks
 def check(
     model: options.ModelPath = None,
     pulse: options.Pulse = None,
@@ -25,12 +26,16 @@ def check(
     inputs: options.Inputs = None,
     max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
+    weights: options.Weights = "f32",
     json: options.AsJson = False,
+    chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
     """Prove on random input that every streamed frame equals the offline one; else name the first bad wire.
 
     Tries streams shorter than a pulse, of whole pulses, of other lengths and long ones; the last pulse is
     padded with NaN, so that nothing can lean on it. Exit code 1 if any frame differs.
+    A model that takes chunks and states is compared with a call for each chunk, the states handed on.
+    The proof is of weights of f32. With --weights bf16 or int8 it tells as well what these change in the outputs.
 
     [bold]Examples[/bold]
 
@@ -38,13 +43,21 @@ def check(
 
       [cyan]pulse check model.onnx --pulse 160 --length 1 --length 48000[/cyan]
     """
-    from pulse.proof import ATOL, RTOL, verify
+    from pulse.accuracy import rounding_errors
+    from pulse.oracle import oracle_of
+    from pulse.proof import ATOL, RTOL, prove, verify
     from streaming.cli.model import open_model
 
-    opened = open_model(model, symbol, inputs, rate, max_context)
-    chosen = opened.pulsed(pulse).pulse
-    report = verify(opened.typed, chosen, opened.symbol, length or None, backend, max_context=max_context)
+    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
+    pulsed = opened.pulsed(pulse)
+    if not opened.model.ready:
+        report = verify(
+            opened.typed, pulsed.pulse, opened.model.symbol, length or None, backend, max_context=max_context
+        )
+    else:
+        report = prove(pulsed, oracle_of(pulsed), length or None, backend)
     pulsed = report.model
+    errors = [] if weights == "f32" else rounding_errors(pulsed, weights, max(report.lengths), backend)
     outputs = [port for port in pulsed.outputs if port.streams]
     state_bytes = sum(count for _, _, count in pulsed.buffers())
     if json:
@@ -61,6 +74,11 @@ def check(
                 "error": _finite(report.error),
                 "rtol": RTOL,
                 "atol": ATOL,
+                "weights": weights,
+                "weight_errors": {
+                    error.output: {"largest": _finite(error.largest), "snr_db": _finite(error.snr_db)}
+                    for error in errors
+                },
                 "delays": [opened.delay(port, pulsed.pulse) for port in outputs],
                 "receptive_fields": {
                     name: {"frames": field.frames, "ahead_frames": field.ahead}
@@ -83,6 +101,7 @@ def check(
     else:
         pairs = [("model", f"{opened.title}, {' and '.join(report.backends)}"), ("rate", opened.rate_text())]
         pairs.append(("pulse", opened.pulse_text(pulsed.pulse)))
+        pairs += opened.chunk_pairs(pulsed)
         pairs.append(("lengths", ", ".join(map(str, report.lengths))))
         if report.skipped:
             pairs.append(
@@ -92,6 +111,7 @@ def check(
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))
         pairs.append(("error", f"{report.error:.3g} at most (allowed {ATOL:g} + {RTOL:g} of the value)"))
+        pairs += [(f"{error.output} in {weights}", str(error)) for error in errors]
         print_pairs(pairs)
     if report.divergence is not None:
         print_error(str(report.divergence))

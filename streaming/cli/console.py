@@ -40,6 +40,24 @@ def print_error(message: str) -> None:
         console.print(rest)
 
 
+@contextmanager
+def plain_warnings() -> Generator[None]:
+    """Shows what is wrong in a file as one line, ``warning: …``, and other warnings as Python does."""
+    import warnings
+
+    def show(message: Any, category: type[Warning], *place: Any) -> None:
+        from pulse.errors import PulseWarning
+
+        if issubclass(category, PulseWarning):
+            stderr().print(f"warning: {message}", style="yellow")
+        else:
+            usual(message, category, *place)
+
+    with warnings.catch_warnings():
+        usual, warnings.showwarning = warnings.showwarning, show
+        yield
+
+
 def print_json(report: dict[str, Any]) -> None:
     """A report as JSON, nothing else on stdout."""
     sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,6 +1,9 @@
 """pulse convert: what a model becomes."""
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from streaming.cli import options
 from streaming.cli.console import print_json, print_pairs, print_table, size
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
 
 
+@options.takes_chunks
 def convert(
     model: options.ModelPath = None,
     pulse: options.Pulse = None,
@@ -18,9 +22,30 @@ def convert(
     rate: options.Rate = None,
     inputs: options.Inputs = None,
     max_context: options.MaxContext = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write it as standard ONNX, everything it remembers as inputs and outputs.",
+            show_default=False,
+        ),
+    ] = None,
+    opset: Annotated[int, typer.Option("--opset", help="The version of ONNX that is written.")] = 17,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Run the written file pulse by pulse and compare it with the offline model.",
+        ),
+    ] = True,
     json: options.AsJson = False,
+    chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
-    """Show the pulsed form of a model: ports, delays, buffers and nodes.
+    """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it as ONNX for any runtime.
+
+    Exit code 1, and no file, if the written one does not give what the offline model gives.
 
     [bold]Examples[/bold]
 
@@ -29,17 +54,21 @@ def convert(
       [cyan]pulse convert model.onnx --pulse 160[/cyan]
 
       [cyan]pulse convert model.onnx --input "x=1,80,T,f32"[/cyan]   name the time axis
+
+      [cyan]pulse convert model.onnx --pulse 160 -o out.onnx[/cyan]  write it for onnxruntime and others
     """
+    from streaming.cli.exporting import export_or_exit
     from streaming.cli.model import open_model, port_row
 
-    opened = open_model(model, symbol, inputs, rate, max_context)
+    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     pulsed = opened.pulsed(pulse)
+    written = export_or_exit(opened, pulsed, output, opset, check)
     buffers = pulsed.buffers()
     total = sum(count for _, _, count in buffers)
     nodes = _nodes(pulsed)
     delays = [opened.delay(port, pulsed.pulse) for port in pulsed.outputs if port.streams]
     if json:
-        report = {
+        report: dict[str, Any] = {
             "model": opened.title,
             "symbol": pulsed.symbol.name,
             "rate_hz": opened.rate_hz,
@@ -49,6 +78,7 @@ def convert(
             "inputs": [port.as_dict() for port in pulsed.inputs],
             "outputs": [port.as_dict() for port in pulsed.outputs],
             "delays": delays,
+            "chunks": None if pulsed.chunks is None else pulsed.chunks.as_dict(),
             "buffers": [
                 {"name": name, "op": op.name, "detail": op.detail(), "bytes": count}
                 for name, op, count in buffers
@@ -56,18 +86,24 @@ def convert(
             "buffer_bytes": total,
             "nodes": [dict(zip(("node", "op", "detail", "fact"), node)) for node in nodes],
         }
+        if written is not None:
+            report["written"] = written.as_dict()
         print_json(report)
         return
     pairs = [
         ("model", opened.title),
         ("rate", opened.rate_text()),
         ("pulse", opened.pulse_text(pulsed.pulse)),
+        *opened.chunk_pairs(pulsed),
     ]
     pairs += [
         (f"delay of {port.name}", opened.delay_text(port, pulsed.pulse))
         for port in pulsed.outputs
         if port.streams
     ]
+    if written is not None:
+        print_pairs([*pairs, *written.pairs()])
+        return
     print_pairs(pairs)
     print_table("\ninputs", PORT_COLUMNS, [port_row(port) for port in pulsed.inputs])
     print_table("\noutputs", PORT_COLUMNS, [port_row(port) for port in pulsed.outputs])
@@ -78,7 +114,7 @@ def convert(
 
 def _nodes(pulsed: "PulsedModel") -> list[list[str]]:
     rows: list[list[Any]] = []
-    for node_id in pulsed.graph.order():
+    for node_id in pulsed.graph.order(pulsed.targets):
         node = pulsed.graph.nodes[node_id]
         facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
         rows.append([node.name, node.op.name, node.op.detail(), facts])

@@ -1,13 +1,14 @@
 """The model that a command is about: opened, its pulse chosen, compiled."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import pulse as pulse_package
+from pulse.chunks.opening import Opened as OpenedModel
+from pulse.chunks.opening import open_model as open_source
 from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.program.program import Program
@@ -15,7 +16,10 @@ from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.cli.chunk_options import chunking, constants, pairs
 from streaming.cli.console import progress
+from streaming.cli.options import ChunkOptions
+from streaming.cli.warm import tell_where_nothing_is_kept
 
 DEFAULT_RATE_HZ = 16_000
 PULSE_S = 0.01
@@ -25,16 +29,21 @@ PULSE_S = 0.01
 class Opened:
     """A model and what is known of its time.
 
+    model        decluttered, and how its chunks are called if it takes chunks
     rate_hz      frames of the symbol a second; None where nobody says it
     rate_from    ``model`` (its metadata), ``builtin``, ``option`` or ``default``
     max_context  the longest stream, for attention to all frames before
     """
 
-    typed: TypedModel
-    symbol: str
+    model: OpenedModel
     rate_hz: int | None
     rate_from: str | None
     max_context: int | None = None
+
+    @property
+    def typed(self) -> TypedModel:
+        """The decluttered model."""
+        return self.model.typed
 
     @property
     def title(self) -> str:
@@ -43,14 +52,19 @@ class Opened:
 
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
-        if pulse is not None or self.rate_hz is None:
+        if pulse is not None or self.rate_hz is None or self.model.ready:
             return self._pulsed(pulse)
         smallest = self._pulsed(None).pulse
         wanted = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
         return self._pulsed(wanted)
 
     def _pulsed(self, pulse: int | None) -> PulsedModel:
-        return self.typed.pulsify(self.symbol, pulse, max_context=self.max_context)
+        return self.model.pulsed(pulse, max_context=self.max_context)
+
+    @staticmethod
+    def chunk_pairs(pulsed: PulsedModel) -> list[tuple[str, str]]:
+        """How the model's chunks are called: names and values; nothing where it is pulsified."""
+        return [] if pulsed.chunks is None else pulsed.chunks.lines()
 
     def milliseconds(self, frames: int | float) -> float | None:
         """How long frames of the symbol last."""
@@ -109,27 +123,27 @@ def open_model(
     inputs: Sequence[str] | None = None,
     rate_hz: int | None = None,
     max_context: int | None = None,
+    chunks: ChunkOptions | None = None,
+    pulse: int | None = None,
 ) -> Opened:
-    """Load, analyse and declutter. Raises PulseError."""
-    model = pulse_package.load(path or model_path(), parse_inputs(inputs or ()))
-    typed = model.analyse()
-    stream = typed.find_symbol(symbol).name
-    lean = typed.declutter()
+    """Load, analyse and declutter; ``pulse`` where the model may take chunks of any length. Raises PulseError."""
+    given = chunks or ChunkOptions()
+    shapes = parse_inputs(inputs)
+    model = open_source(path or model_path(), shapes, constants(given), chunking(given), symbol, pulse)
+    if not model.ready:
+        model = replace(model, symbol=model.typed.find_symbol(symbol).name)
     known = path is None and rate_hz is None
-    rate, told = (SAMPLE_RATE_HZ, "builtin") if known else _rate(lean, stream, rate_hz)
-    return Opened(lean, stream, rate, told, max_context)
+    rate, told = (SAMPLE_RATE_HZ, "builtin") if known else _rate(model, rate_hz)
+    return Opened(model, rate, told, max_context)
 
 
-def parse_inputs(texts: Sequence[str]) -> dict[str, str]:
+def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     """``["x=1,80,T,f32"]`` as a mapping. Raises InputError."""
-    pairs = [text.partition("=") for text in texts]
-    for text, (name, equals, shape) in zip(texts, pairs):
-        if not (name.strip() and equals and shape.strip()):
-            raise InputError(f"--input {text!r}: give a name and a shape, such as x=1,80,T,f32")
-    return {name.strip(): shape.strip() for name, _, shape in pairs}
+    return pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(typed: TypedModel, symbol: str, given: int | None) -> tuple[int | None, str | None]:
+def _rate(model: OpenedModel, given: int | None) -> tuple[int | None, str | None]:
+    typed = model.typed
     if given is not None:
         return given, "option"
     text = typed.metadata.get("sample_rate")
@@ -139,11 +153,15 @@ def _rate(typed: TypedModel, symbol: str, given: int | None) -> tuple[int | None
                 f"{typed.title}: its metadata says sample_rate {text!r}, no whole number; give --rate"
             )
         return int(text), "model"
-    return (DEFAULT_RATE_HZ, "default") if hears_sound(typed, symbol) else (None, None)
+    return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
 
 
-def hears_sound(typed: TypedModel, symbol: str) -> bool:
-    """Whether the model has one input, f32, of one value for each frame of the symbol."""
+def hears_sound(model: OpenedModel) -> bool:
+    """Whether the model has one input, f32, of one value for each frame of the symbol; states do not count."""
+    if model.ready:
+        ports = model.pulsed().inputs
+        return len(ports) == 1 and ports[0].is_sound
+    typed, symbol = model.typed, model.symbol
     facts = list(typed.inputs.values())
     if len(facts) != 1 or facts[0].dtype != np.float32:
         return False
@@ -155,10 +173,12 @@ def hears_sound(typed: TypedModel, symbol: str) -> bool:
     return all(dim == 1 for dim in dims)
 
 
-def compile_model(model: PulsedModel, backend: str) -> Program:
+def compile_model(model: PulsedModel, backend: str, weights: str = "f32") -> Program:
     """A program, with a bar while kernels are compiled for the first time. Raises CompileError."""
+    if backend == "numba":
+        tell_where_nothing_is_kept()
     with progress("compiling kernels, once on this machine") as advance:
-        return model.compile(backend, lambda kernel, done, total: advance(done, total))
+        return model.compile(backend, lambda kernel, done, total: advance(done, total), weights)
 
 
 def port_row(port: Port) -> list[str]:

@@ -1,7 +1,11 @@
 """Options that several commands have."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,4 +55,90 @@ MaxContext = Annotated[
 Backend = Annotated[
     str, typer.Option("--backend", help="numba: compiled kernels; numpy: the slow reference.")
 ]
+Weights = Annotated[
+    str,
+    typer.Option(
+        "--weights", help="f32; bf16 or int8: rounded, a half or a quarter of the memory, see pulse check."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
+
+
+@dataclass(frozen=True)
+class ChunkOptions:
+    """What is said of a model that takes chunks and states, as it is written."""
+
+    constant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--constant",
+            metavar="NAME=VALUE",
+            help="An input that always has one value: sr=16000, a list or a .npy file. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--state",
+            metavar="IN=OUT",
+            help="An input that is a state, and the output that is its next value; all of them, or none. "
+            "Found where none is given.",
+            show_default=False,
+        ),
+    ] = None
+    initial: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--initial",
+            metavar="IN=VALUE",
+            help="The first value of a state: a .npy file, a list; zeros by default.",
+            show_default=False,
+        ),
+    ] = None
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context",
+            metavar="IN=FRAMES",
+            help="Each chunk of this input begins with so many frames of the one before.",
+            show_default=False,
+        ),
+    ] = None
+    axis: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--axis",
+            metavar="NAME=AXIS",
+            help="The axis of frames in a chunk of this input or output, counted from 0.",
+            show_default=False,
+        ),
+    ] = None
+    delay: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--delay",
+            metavar="OUT=FRAMES",
+            help="Frames that this output gives before its first one.",
+            show_default=False,
+        ),
+    ] = None
+
+
+NO_CHUNKS = ChunkOptions()
+
+
+def takes_chunks(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of models that take chunks; it has them as one argument, ``chunks``."""
+
+    @wraps(command)
+    def wrapper(**given: Any) -> None:
+        chunks = ChunkOptions(**{field.name: given.pop(field.name) for field in fields(ChunkOptions)})
+        command(**given, chunks=chunks)
+
+    own = [parameter for name, parameter in signature(command).parameters.items() if name != "chunks"]
+    more = [*signature(ChunkOptions).parameters.values()]
+    listed = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*own, *more)]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+    vars(wrapper)["__signature__"] = Signature(listed)
+    return wrapper

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SOUNDS = (".wav", ".flac", ".ogg")
 
 
+@options.takes_chunks
 def run(
     model: options.ModelPath = None,
     source: Annotated[
@@ -52,7 +53,9 @@ def run(
     inputs: options.Inputs = None,
     max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
+    weights: options.Weights = "f32",
     json: options.AsJson = False,
+    chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
     """Run a file through a model in pulses, as a live stream would be, and measure every chunk.
 
@@ -80,9 +83,9 @@ def run(
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
-    opened = open_model(model, symbol, inputs, rate, max_context)
+    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     source = source or noisy_path()
-    program = compile_model(opened.pulsed(pulse), backend)
+    program = compile_model(opened.pulsed(pulse), backend, weights)
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
     if source.suffix.lower() in READABLE:
         report = _run_arrays(opened, program, source, target, output, deadline_s)
@@ -91,7 +94,7 @@ def run(
     if json:
         print_json(report)
     else:
-        print_run(report, opened)
+        print_run(report, opened, program)
 
 
 def _run_sound(

@@ -27,6 +27,7 @@ def run_report(
         "rate_from": opened.rate_from,
         "pulse_frames": program.pulse,
         "pulse_ms": opened.milliseconds(program.pulse),
+        "chunks": None if program.model.chunks is None else program.model.chunks.as_dict(),
         "delays": [opened.delay(port, program.pulse) for port in ports if port.streams],
         "frames": result.frames,
         "streams": result.streams,
@@ -54,7 +55,7 @@ def snr(target: Path) -> dict[str, float]:
     return {"snr_before_db": snr_db(noisy), "snr_after_db": snr_db(after)}
 
 
-def print_run(report: dict[str, Any], opened: "Opened") -> None:
+def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> None:
     """The same in words."""
     latency = report["latency"]
     source = "the built-in sound" if "snr_before_db" in report else report["input"]
@@ -70,6 +71,7 @@ def print_run(report: dict[str, Any], opened: "Opened") -> None:
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
+    pairs += opened.chunk_pairs(program.model)
     for delay in report["delays"]:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"

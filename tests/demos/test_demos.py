@@ -35,3 +35,23 @@ def test_a_pulse_that_does_not_suit() -> None:
     result = run("write_a_model.py", "--pulse", "3")
     assert result.returncode == 1
     assert "use 2 or 4" in result.stderr
+
+
+def test_run_exported(tmp_path: Path) -> None:
+    """A file of the built-in model, run by onnxruntime alone, gives what our own session gives."""
+    import numpy as np
+    import soundfile
+
+    import pulse
+    from streaming import Session
+    from streaming.builtin import model_path, noisy_path
+
+    pulsed = pulse.load(model_path()).analyse().declutter().pulsify(pulse=160)
+    pulsed.save(tmp_path / "out.onnx")
+    result = run("run_exported.py", str(tmp_path / "out.onnx"), str(noisy_path()), str(tmp_path / "out.wav"))
+    assert result.returncode == 0, result.stderr
+    samples, _ = soundfile.read(noisy_path(), dtype="float32")
+    session = Session(pulsed.compile())
+    pieces = [session.push(samples[None])["denoised"], session.flush()["denoised"]]
+    written, _ = soundfile.read(tmp_path / "out.wav", dtype="float32")
+    np.testing.assert_allclose(written, np.concatenate(pieces, 1)[0], atol=2 / (1 << 15))

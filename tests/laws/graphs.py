@@ -23,7 +23,8 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
-from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Sampling
+from pulse.ops.resize import Interpolate
+from pulse.ops.sampling import ROUNDING, Coordinates, Sampling
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
@@ -259,11 +260,17 @@ def repeat(b: Builder) -> None:
 
 
 def resize(b: Builder) -> None:
-    """Time by a ratio of small numbers, nearest frames or straight lines."""
+    """Time by a ratio of small numbers: nearest frames, straight lines, cubic curves."""
     x = b.pick()
     ratio = b.one_of(SLOWER if b.rate(x) > 1 else FASTER if b.rate(x) < 1 else (*SLOWER, *FASTER))
     coordinates = b.one_of(COORDINATES)
-    sampling = Sampling(coordinates, None if b.chance() else b.one_of(tuple(ROUNDING)))
+    sampling = b.one_of(
+        (
+            Sampling(coordinates, None),
+            Sampling(coordinates, b.one_of(tuple(ROUNDING))),
+            Sampling(coordinates, None, cubic=-0.75, antialias=b.chance()),
+        )
+    )
     length = b.length(x) * ratio.numerator // ratio.denominator
     b.keep(b.add(Interpolate(2, length, ratio, sampling), x))
 

@@ -31,10 +31,14 @@ from pulse.version import __version__
 
 @dataclass(frozen=True)
 class CacheLocation:
-    """The folder in use and why: PULSE_CACHE says so, the user's cache folder, or neither can be written."""
+    """The folder in use and why: PULSE_CACHE says so, the user's cache folder, or neither can be written.
+
+    refused  the folder that cannot be written, where a temporary one stands for it
+    """
 
     path: Path
     kind: Literal["environment", "user", "temporary"]
+    refused: Path | None = None
 
 
 def user_cache() -> Path:
@@ -69,7 +73,7 @@ def cache_location() -> CacheLocation:
         return wanted
     folder = tempfile.mkdtemp(prefix="pulse-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return CacheLocation(Path(folder), "temporary")
+    return CacheLocation(Path(folder), "temporary", wanted.path)
 
 
 def _update(digest: Any, *parts: object) -> None:
@@ -173,6 +177,12 @@ class FunctionCache:
         _update(digest, sys.version, numba.__version__, *processor, options)
         folder = f"{__version__}-numba{numba.__version__}-{digest.hexdigest()[:16]}"
         return cache_location().path / folder / f"{self.name}-{fingerprint(self.function)[:32]}.kernel"
+
+    def kept(self) -> bool:
+        """Whether the compiled function is on the disk."""
+        from numba.core.registry import cpu_target
+
+        return self.path(cpu_target.target_context).is_file()
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function, or None. An unreadable file counts as none; it is written anew."""

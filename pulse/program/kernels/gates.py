@@ -1,10 +1,13 @@
 """Gates of recurrent cells: packed weights, recurrent sums, and 16 units of a state from them."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
+from pulse.program.kernels.scales import Scales, scaled
 from pulse.program.kernels.simd import (
     LANES,
     Lanes,
@@ -28,11 +31,14 @@ GROUP = 4  # states that share one reading of the weights
 SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
 
 
-def pack_gates(r: NDArray[np.float32], hidden: int) -> NDArray[np.float32]:
-    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros."""
+def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
+    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros.
+
+    Of any type; scales are weights of K = 1.
+    """
     gates, depth = r.shape[0] // hidden, r.shape[1]
     blocks = -(-hidden // LANES)
-    padded = np.zeros((gates, blocks * LANES, depth), np.float32)
+    padded = np.zeros((gates, blocks * LANES, depth), r.dtype)
     padded[:, :hidden] = r.reshape(gates, hidden, depth)
     packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
     return np.ascontiguousarray(packed).ravel()
@@ -57,7 +63,7 @@ def activated(v: Lanes, code: int, alpha: float, beta: float, clip: float) -> La
 
 
 @device
-def one_sum(h: Pointer, w: Pointer, K: int) -> Lanes:
+def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Lanes:
     """``sum_k h[k] * w[k]``, w [K, 16]."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -70,11 +76,11 @@ def one_sum(h: Pointer, w: Pointer, K: int) -> Lanes:
         a = vfma(h[k], vload(w, 0), a)
         w = w + LANES
         k += 1
-    return (a + b) + (c + d)
+    return scaled((a + b) + (c + d), scales, 0)
 
 
 @device
-def two_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes]:
+def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes]:
     """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
     a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -87,11 +93,11 @@ def two_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes]:
     if k < K:
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
-    return a0 + a1, b0 + b1
+    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
 
 
 @device
-def three_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes]:
+def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes]:
     """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -104,11 +110,11 @@ def three_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes]:
     if k < K:
         p = vsplat(h[k])
         a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
-    return a0 + a1, b0 + b1, c0 + c1
+    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16), scaled(c0 + c1, scales, 32)
 
 
 @device
-def four_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes, Lanes]:
     """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -124,7 +130,9 @@ def four_sums(h: Pointer, w: Pointer, K: int) -> tuple[Lanes, Lanes, Lanes, Lane
         p = vsplat(h[k])
         a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
         c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
-    return a0 + a1, b0 + b1, c0 + c1, d0 + d1
+    a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
+    c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
+    return a, b, c, d
 
 
 @device
@@ -165,7 +173,7 @@ def finish_lstm(
 
 @device
 def three_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
     """``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16]; to sums [4, 4, 16], one row of it free."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
@@ -178,15 +186,15 @@ def three_sums_of_four(
         a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
         a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
         w = w + 3 * LANES
-    store_sums(sums, a0, b0, c0, vzero())
-    store_sums(sums + 64, a1, b1, c1, vzero())
-    store_sums(sums + 128, a2, b2, c2, vzero())
-    store_sums(sums + 192, a3, b3, c3, vzero())
+    store_three(sums, a0, b0, c0, scales)
+    store_three(sums + 64, a1, b1, c1, scales)
+    store_three(sums + 128, a2, b2, c2, scales)
+    store_three(sums + 192, a3, b3, c3, scales)
 
 
 @device
 def four_sums_of_four(
-    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, sums: Pointer
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
 ) -> None:
     """``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16]; to sums [4, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
@@ -199,16 +207,19 @@ def four_sums_of_four(
         a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
         a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
         w = w + 4 * LANES
-    store_sums(sums, a0, b0, c0, d0)
-    store_sums(sums + 64, a1, b1, c1, d1)
-    store_sums(sums + 128, a2, b2, c2, d2)
-    store_sums(sums + 192, a3, b3, c3, d3)
+    store_three(sums, a0, b0, c0, scales)
+    vstore(sums, 48, scaled(d0, scales, 48))
+    store_three(sums + 64, a1, b1, c1, scales)
+    vstore(sums, 112, scaled(d1, scales, 48))
+    store_three(sums + 128, a2, b2, c2, scales)
+    vstore(sums, 176, scaled(d2, scales, 48))
+    store_three(sums + 192, a3, b3, c3, scales)
+    vstore(sums, 240, scaled(d3, scales, 48))
 
 
 @device
-def store_sums(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, d: Lanes) -> None:
+def store_three(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, scales: Scales) -> None:
     """One row of sums."""
-    vstore(sums, 0, a)
-    vstore(sums, 16, b)
-    vstore(sums, 32, c)
-    vstore(sums, 48, d)
+    vstore(sums, 0, scaled(a, scales, 0))
+    vstore(sums, 16, scaled(b, scales, 16))
+    vstore(sums, 32, scaled(c, scales, 32))

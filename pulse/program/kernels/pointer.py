@@ -95,6 +95,16 @@ def u8(row: Row, bases: Bases, i: int) -> Pointer:
     return _pointer(row, bases, i, np.uint8)
 
 
+def i8(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to int8."""
+    return _pointer(row, bases, i, np.int8)
+
+
+def bf16(row: Row, bases: Bases, i: int) -> Pointer:
+    """Operand i as a pointer to bfloat16, its elements the bits as uint16; ``vload`` makes floats of them."""
+    return _pointer(row, bases, i, np.uint16)
+
+
 def number(row: Row, i: int) -> int:
     """Argument i as an int64."""
     return int(row[HEADER + i])

@@ -37,6 +37,8 @@ ELEMENTS = {
     pointer.i64: types.int64,
     pointer.i32: types.int32,
     pointer.u8: types.uint8,
+    pointer.i8: types.int8,
+    pointer.bf16: types.uint16,
 }
 
 

@@ -11,10 +11,13 @@ from pulse.program.kernels.gates import (
     four_sums_of_four,
     three_sums_of_four,
 )
+from pulse.program.kernels.gru import gru, gru_bf16, gru_int8
 from pulse.program.kernels.lanes import CHUNK, lane, lane_count
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
-from pulse.program.kernels.recurrent import begun, gru, lstm, take_rows
+from pulse.program.kernels.lstm import lstm, lstm_bf16, lstm_int8
+from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number, real
+from pulse.program.kernels.recurrent import begun, take_rows
 from pulse.program.kernels.registry import device, lanes_of
+from pulse.program.kernels.scales import Scales, further
 from pulse.program.kernels.simd import LANES, vload
 from pulse.program.kernels.stack import stack_f32, stack_i64
 
@@ -69,11 +72,11 @@ def kept(row: Row, bases: Bases, count: int, places: Pointer) -> None:
             take_rows(f32(row, one, 3), f32(row, one, 2) + last * frame, B, H, step)
 
 
-@lanes_of(gru)
-def gru_lanes(row: Row, bases: Bases) -> None:
-    """``gru`` for several streams."""
+@device
+def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+    """All frames of several streams."""
     places, sums = stack_i64(PLACES), stack_f32(SUMS)
-    w, T, B, H = f32(row, bases, 1), number(row, 8), number(row, 9), number(row, 10)
+    T, B, H = number(row, 8), number(row, 9), number(row, 10)
     frame, step, reverse, clip = number(row, 12), number(row, 13), number(row, 14), real(row, 16)
     code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
     code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
@@ -85,6 +88,7 @@ def gru_lanes(row: Row, bases: Bases) -> None:
         for i in range(T):
             t, found = T - 1 - i if reverse else i, inside(places, count, i)
             for n in range(0, H, LANES):
+                s = further(scales, 3 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
                     for first in range(0, found, GROUP):
@@ -94,7 +98,7 @@ def gru_lanes(row: Row, bases: Bases) -> None:
                         h1 = state_of(row, group, places, l1, i, new, back, b * H)
                         h2 = state_of(row, group, places, l2, i, new, back, b * H)
                         h3 = state_of(row, group, places, l3, i, new, back, b * H)
-                        three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, sums)
+                        three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
                         for j in range(min(GROUP, found - first)):
                             l = member(places, found, first + j)
                             x, y = f32(row, lane(group, l), 0) + at_x, f32(row, lane(group, l), 2) + new
@@ -113,11 +117,11 @@ def gru_lanes(row: Row, bases: Bases) -> None:
         group = lane(group, count)
 
 
-@lanes_of(lstm)
-def lstm_lanes(row: Row, bases: Bases) -> None:
-    """``lstm`` for several streams."""
+@device
+def run_lstm_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+    """All frames of several streams."""
     places, sums = stack_i64(PLACES), stack_f32(SUMS)
-    w, T, B, H = f32(row, bases, 1), number(row, 8), number(row, 9), number(row, 10)
+    T, B, H = number(row, 8), number(row, 9), number(row, 10)
     frame, step, reverse, clip = number(row, 12), number(row, 13), number(row, 14), real(row, 16)
     code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
     code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
@@ -134,6 +138,7 @@ def lstm_lanes(row: Row, bases: Bases) -> None:
         for i in range(T):
             t, found = T - 1 - i if reverse else i, inside(places, count, i)
             for n in range(0, H, LANES):
+                s = further(scales, 4 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, found, GROUP):
@@ -143,7 +148,7 @@ def lstm_lanes(row: Row, bases: Bases) -> None:
                         h1 = state_of(row, group, places, l1, i, new, back, b * H)
                         h2 = state_of(row, group, places, l2, i, new, back, b * H)
                         h3 = state_of(row, group, places, l3, i, new, back, b * H)
-                        four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, sums)
+                        four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(GROUP, found - first)):
                             one = lane(group, member(places, found, first + j))
                             x, y = f32(row, one, 0) + at_x, f32(row, one, 2) + new
@@ -156,3 +161,39 @@ def lstm_lanes(row: Row, bases: Bases) -> None:
         kept(row, group, count, places)
         left -= count
         group = lane(group, count)
+
+
+@lanes_of(gru)
+def gru_lanes(row: Row, bases: Bases) -> None:
+    """``gru`` for several streams."""
+    run_gru_lanes(row, bases, f32(row, bases, 1), None)
+
+
+@lanes_of(gru_bf16)
+def gru_bf16_lanes(row: Row, bases: Bases) -> None:
+    """``gru_bf16`` for several streams."""
+    run_gru_lanes(row, bases, bf16(row, bases, 1), None)
+
+
+@lanes_of(gru_int8)
+def gru_int8_lanes(row: Row, bases: Bases) -> None:
+    """``gru_int8`` for several streams."""
+    run_gru_lanes(row, bases, i8(row, bases, 1), f32(row, bases, 24))
+
+
+@lanes_of(lstm)
+def lstm_lanes(row: Row, bases: Bases) -> None:
+    """``lstm`` for several streams."""
+    run_lstm_lanes(row, bases, f32(row, bases, 1), None)
+
+
+@lanes_of(lstm_bf16)
+def lstm_bf16_lanes(row: Row, bases: Bases) -> None:
+    """``lstm_bf16`` for several streams."""
+    run_lstm_lanes(row, bases, bf16(row, bases, 1), None)
+
+
+@lanes_of(lstm_int8)
+def lstm_int8_lanes(row: Row, bases: Bases) -> None:
+    """``lstm_int8`` for several streams."""
+    run_lstm_lanes(row, bases, i8(row, bases, 1), f32(row, bases, 31))

@@ -67,6 +67,11 @@ class Kernel:
         """Whether the compiled form came from the disk."""
         return self._cache.hit
 
+    @property
+    def kept(self) -> bool:
+        """Whether the compiled form is on the disk."""
+        return self._cache.kept()
+
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
         with np.errstate(all="ignore"):

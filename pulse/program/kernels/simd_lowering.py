@@ -39,7 +39,7 @@ class LanesModel(models.PrimitiveModel):
 FLOATS = LanesType("float32", FLOATS_LL)
 INTS = LanesType("int32", INTS_LL)
 MASK = LanesType("bool", MASK_LL)
-FLOAT_POINTER = PointerType(types.float32)
+FLOAT_POINTER, BF16_POINTER, INT8_POINTER = map(PointerType, (types.float32, types.uint16, types.int8))
 
 
 def constant(data: ir.VectorType, values):
@@ -108,9 +108,9 @@ def call(builder, name: str, result: ir.Type, *args, flags: tuple[str, ...] = ()
 # memory
 
 
-def vector_pointer(builder, p, i):
-    """The address of 16 floats from ``p[i]``."""
-    return builder.bitcast(builder.gep(p, [i], inbounds=True), ir.PointerType(FLOATS_LL))
+def vector_pointer(builder, p, i, data: ir.VectorType = FLOATS_LL):
+    """The address of 16 elements from ``p[i]``."""
+    return builder.bitcast(builder.gep(p, [i], inbounds=True), ir.PointerType(data))
 
 
 def first_lanes(builder, n):
@@ -121,6 +121,19 @@ def first_lanes(builder, n):
 @lowers(simd.vload, FLOATS, FLOAT_POINTER, types.int64)
 def _load(builder, p, i):
     return builder.load(vector_pointer(builder, p, i), align=4)
+
+
+@lowers(simd.vload, FLOATS, BF16_POINTER, types.int64)
+def _load_bf16(builder, p, i):
+    halves = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(16), LANES)), align=2)
+    bits = builder.shl(builder.zext(halves, INTS_LL), constant(INTS_LL, 16))
+    return builder.bitcast(bits, FLOATS_LL)
+
+
+@lowers(simd.vload, FLOATS, INT8_POINTER, types.int64)
+def _load_int8(builder, p, i):
+    codes = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(8), LANES)), align=1)
+    return builder.sitofp(builder.sext(codes, INTS_LL), FLOATS_LL)
 
 
 @lowers(simd.vstore, types.none, FLOAT_POINTER, types.int64, FLOATS)

@@ -10,6 +10,7 @@ from pulse.program.lower import (
     reduction,
     resize,
     scan,
+    scatter,
     search,
     time,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "reduction",
     "resize",
     "scan",
+    "scatter",
     "search",
     "time",
 ]

@@ -19,6 +19,7 @@ from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.product import pack_product
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
+from pulse.program.weights import SUFFIXES, Stored, is_depthwise, packed_operand, stored_operand
 
 ACTIVATION_NONE = 0
 
@@ -33,6 +34,15 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
             f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'"
         )
     return value
+
+
+def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
+    """The same in the program's form of weights. Raises CompileError."""
+    weights_of(cx, node, slot, what)
+    facts = [cx.fact(operand) for operand in node.inputs]
+    stored = stored_operand(node.name, node.op, facts, slot, cx.form)
+    assert stored is not None
+    return stored
 
 
 def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
@@ -59,14 +69,25 @@ def last_order(rank: int, stream: int | None) -> list[int]:
 
 
 def emit_product(
-    cx: Lowering, x: Value, rows_x: Array, taps: Array, matrix: Array, bias: Array, y: Value, rows_y: Array
+    cx: Lowering,
+    x: Value,
+    rows_x: Array,
+    taps: Array,
+    matrix: Array,
+    bias: Array,
+    y: Value,
+    rows_y: Array,
+    scales: Array | None = None,
 ) -> None:
-    """One window product; ``matrix`` is [T*K, N], neighbouring taps are merged."""
+    """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
+
+    scales  [N] where the codes are int8
+    """
     depth = matrix.shape[0] // max(1, len(taps))
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     cx.emit(
-        "product",
+        f"product{SUFFIXES[matrix.dtype]}",
         x,
         cx.constant(pack_product(np.ascontiguousarray(matrix))),
         cx.constant(np.ascontiguousarray(bias)),
@@ -81,6 +102,7 @@ def emit_product(
         0,
         ACTIVATION_NONE,
         real_bits(0.0),
+        *([] if scales is None else [cx.constant(np.ascontiguousarray(scales))]),
     )
 
 
@@ -119,7 +141,7 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     rows_y = y.offsets([0, *range(2, rank + 2)])
     taps = _positions([d * n for d, n in zip(op.dilations, steps)], kernel)
     per_in, per_out = weights.shape[1], weights.shape[0] // op.group
-    if per_in == 1 and per_out == 1 and op.group > 1:
+    if is_depthwise(op, weights.shape):
         table = weights.reshape(op.group, -1).T
         cx.emit(
             "depthwise",
@@ -137,12 +159,14 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
             real_bits(0.0),
         )
         return [y]
+    stored = stored_of(cx, node, 1, "its kernel")
     for group in range(op.group):
-        part = weights[group * per_out : (group + 1) * per_out]
+        part = stored.codes[group * per_out : (group + 1) * per_out]
         matrix = part.reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
         inside = x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, group * per_out, (group + 1) * per_out)
-        emit_product(cx, inside, rows_x, taps, matrix, bias[group * per_out :][:per_out], outside, rows_y)
+        own, scales = bias[group * per_out :][:per_out], stored.scales_of(group * per_out, per_out)
+        emit_product(cx, inside, rows_x, taps, matrix, own, outside, rows_y, scales)
     return [y]
 
 
@@ -157,25 +181,26 @@ def _positions(steps: Sequence[int], sizes: Sequence[int]) -> Array:
 @lowers(ConvTranspose)
 def lower_conv_transpose(cx: Lowering, node: PulsedNode, op: ConvTranspose) -> list[Value]:
     """Output positions of one phase (their number modulo the strides) are an ordinary window product."""
-    weights = weights_of(cx, node, 1, "its kernel")
+    stored = stored_of(cx, node, 1, "its kernel")
+    kernel = stored.codes.shape
     outlet = OutletId(node.id)
-    bias = bias_of(cx, node, weights.shape[1] * op.group)
+    bias = bias_of(cx, node, kernel[1] * op.group)
     stream = cx.fact(outlet).stream
     axis = None if stream is None else stream.axis
     rank = len(op.strides)
     order = last_order(rank + 2, axis)
     y = cx.new(outlet, order)
     reach = [
-        _reach(op, i, weights.shape[i + 2], cx.fact(node.inputs[0]).sizes[i + 2], y.shape[i + 2])
+        _reach(op, i, kernel[i + 2], cx.fact(node.inputs[0]).sizes[i + 2], y.shape[i + 2])
         for i in range(rank)
     ]
     x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
     x = padded(cx, x, [(0, 0), (0, 0), *reach], order)
-    if rank == 1 and _whole_groups(op, weights, y):
-        _all_phases_at_once(cx, op, weights, bias, x, y, reach[0][0])
+    if rank == 1 and _whole_groups(op, y):
+        _all_phases_at_once(cx, op, stored, bias, x, y, reach[0][0])
         return [y]
     for phase in itertools.product(*(range(stride) for stride in op.strides)):
-        _one_phase(cx, op, weights, bias, x, y, phase, [before for before, _ in reach])
+        _one_phase(cx, op, stored, bias, x, y, phase, [before for before, _ in reach])
     return [y]
 
 
@@ -191,7 +216,7 @@ def _reach(op: ConvTranspose, i: int, kernel: int, frames: int, outputs: int) ->
 def _one_phase(
     cx: Lowering,
     op: ConvTranspose,
-    weights: Array,
+    stored: Stored,
     bias: Array,
     x: Value,
     y: Value,
@@ -204,7 +229,7 @@ def _one_phase(
     chosen: list[list[int]] = []
     firsts: list[list[int]] = []
     for i in range(rank):
-        at = [phase[i] + int(op.pads[i][0]) - k * op.dilations[i] for k in range(weights.shape[i + 2])]
+        at = [phase[i] + int(op.pads[i][0]) - k * op.dilations[i] for k in range(stored.codes.shape[i + 2])]
         chosen.append([k for k, position in enumerate(at) if position % op.strides[i] == 0])
         firsts.append([at[k] // op.strides[i] + border[i] for k in chosen[-1]])
     if not all(counts):
@@ -218,8 +243,8 @@ def _one_phase(
         [sum(f * step for f, step in zip(first, x.strides[2:])) for first in itertools.product(*firsts)],
         np.int64,
     )
-    per_in, per_out = weights.shape[0] // op.group, weights.shape[1]
-    kept = weights[(slice(None), slice(None), *np.ix_(*chosen))]
+    per_in, per_out = stored.codes.shape[0] // op.group, stored.codes.shape[1]
+    kept = stored.codes[(slice(None), slice(None), *np.ix_(*chosen))]
     for group in range(op.group):
         part = kept[group * per_in : (group + 1) * per_in]
         matrix = part.reshape(per_in, per_out, -1).transpose(2, 0, 1).reshape(-1, per_out)
@@ -230,14 +255,15 @@ def _one_phase(
             inside,
             rows_x,
             taps,
-            matrix.astype(np.float32),
+            matrix,
             bias[group * per_out :][:per_out],
             outside,
             rows_y,
+            stored.scales_of(group * per_out, per_out),
         )
 
 
-def _whole_groups(op: ConvTranspose, weights: Array, y: Value) -> bool:
+def _whole_groups(op: ConvTranspose, y: Value) -> bool:
     """Whether the outputs are whole groups of ``stride`` frames that lie together in memory."""
     (stride,), (dilation,) = op.strides, op.dilations
     together = y.strides[2] == y.shape[1] and y.shape[0] == 1 and (y.strides[1] == 1 or y.shape[1] == 1)
@@ -251,70 +277,61 @@ def _whole_groups(op: ConvTranspose, weights: Array, y: Value) -> bool:
 
 
 def _all_phases_at_once(
-    cx: Lowering, op: ConvTranspose, weights: Array, bias: Array, x: Value, y: Value, border: int
+    cx: Lowering, op: ConvTranspose, stored: Stored, bias: Array, x: Value, y: Value, border: int
 ) -> None:
     """One product makes the ``stride`` output frames of a group: they are neighbours in memory."""
     (stride,) = op.strides
-    channels_in, channels, kernel = weights.shape
+    channels_in, channels, kernel = stored.codes.shape
     taps = -(-kernel // stride)
-    full = np.zeros((channels_in, channels, taps * stride), np.float32)
-    full[:, :, :kernel] = weights
+    full = np.zeros((channels_in, channels, taps * stride), stored.codes.dtype)
+    full[:, :, :kernel] = stored.codes
     groups = full.reshape(channels_in, channels, taps, stride)[:, :, ::-1]
     matrix = groups.transpose(2, 0, 3, 1).reshape(taps * channels_in, stride * channels)
     first = int(op.pads[0][0]) // stride - (taps - 1) + border
     rows = np.arange(y.shape[2] // stride, dtype=np.int64)
     rows_x = (rows + first) * x.strides[2]
     offsets = np.arange(taps, dtype=np.int64) * x.strides[2]
-    emit_product(cx, x, rows_x, offsets, matrix, np.tile(bias, stride), y, rows * stride * channels)
+    own, scales = np.tile(bias, stride), stored.scales_of()
+    scales = None if scales is None else np.tile(scales, stride)
+    emit_product(cx, x, rows_x, offsets, matrix, own, y, rows * stride * channels, scales)
 
 
 @lowers(MatMul)
 def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
     """A constant matrix on either side is packed; otherwise a batched product of two tensors."""
     outlet = OutletId(node.id)
-    left, right = (cx.known(operand) for operand in node.inputs)
-    if right is not None and right.ndim == 2 and right.dtype == np.float32 and left is None:
-        x = cx.innermost(
-            cx.floats(cx.value(node.inputs[0]), "a matrix product"), -1 + len(cx.fact(node.inputs[0]).sizes)
-        )
-        return [_rows_product(cx, outlet, x, right)]
-    if left is not None and left.ndim == 2 and left.dtype == np.float32 and right is None:
-        fact = cx.fact(node.inputs[1])
-        if fact.rank >= 2:
-            x = cx.floats(cx.value(node.inputs[1]), "a matrix product")
-            x = cx.innermost(x, fact.rank - 2)
-            return [_columns_product(cx, outlet, x, left)]
-    return [_batched(cx, node, outlet)]
+    facts = [cx.fact(operand) for operand in node.inputs]
+    side = packed_operand(facts)
+    if side is None:
+        return [_batched(cx, node, outlet)]
+    stored = stored_of(cx, node, side, "its matrix")
+    x = cx.floats(cx.value(node.inputs[1 - side]), "a matrix product")
+    if side == 1:
+        return [_rows_product(cx, outlet, cx.innermost(x, facts[0].rank - 1), stored)]
+    return [_columns_product(cx, outlet, cx.innermost(x, facts[1].rank - 2), stored)]
 
 
-def _rows_product(cx: Lowering, outlet: OutletId, x: Value, matrix: Array) -> Value:
+def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
     """y[..., n] = sum_k x[..., k] matrix[k, n]"""
     sizes = cx.fact(outlet).sizes
     lead = [axis for axis in x.order if axis != len(x.shape) - 1]
     y = cx.new(outlet, [*lead, len(sizes) - 1]) if len(sizes) == len(x.shape) else cx.new(outlet)
     rows = list(range(len(x.shape) - 1))
+    matrix, tap = stored.codes, np.zeros(1, np.int64)
     zeros = np.zeros(matrix.shape[1], np.float32)
-    emit_product(cx, x, x.offsets(rows), np.zeros(1, np.int64), matrix, zeros, y, y.offsets(rows))
+    emit_product(cx, x, x.offsets(rows), tap, matrix, zeros, y, y.offsets(rows), stored.scales_of())
     return y
 
 
-def _columns_product(cx: Lowering, outlet: OutletId, x: Value, matrix: Array) -> Value:
+def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
     """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
     rank = len(x.shape)
     lead = [axis for axis in x.order if axis != rank - 2]
     y = cx.new(outlet, [*lead, rank - 2])
     rows = [*range(rank - 2), rank - 1]
-    zeros = np.zeros(matrix.shape[0], np.float32)
-    emit_product(
-        cx,
-        x,
-        x.offsets(rows),
-        np.zeros(1, np.int64),
-        np.ascontiguousarray(matrix.T),
-        zeros,
-        y,
-        y.offsets(rows),
-    )
+    matrix, tap = stored.codes.T, np.zeros(1, np.int64)
+    zeros = np.zeros(matrix.shape[1], np.float32)
+    emit_product(cx, x, x.offsets(rows), tap, matrix, zeros, y, y.offsets(rows), stored.scales_of())
     return y
 
 

@@ -8,17 +8,18 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array, dtype_name
 from pulse.graph import OutletId
-from pulse.ops.cells import Activation
+from pulse.ops.cells import GATES, Activation
 from pulse.ops.cumsum import CumSum, CumSumStream
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.stateful import FAR
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.recurrent import HEAD
-from pulse.program.lower.convolution import emit_product, weights_of
+from pulse.program.lower.convolution import emit_product, stored_of, weights_of
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
 from pulse.program.memory import Value
+from pulse.program.weights import SUFFIXES, Stored
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,17 @@ def _lower(
     if op.lengths is not None:
         raise CompileError(f"{node.name}: no kernel for sequence_lens; use backend='numpy'")
     outlet = OutletId(node.id)
-    w, r, b = (
-        weights_of(cx, node, slot, what)
-        for slot, what in ((1, "its input weights"), (2, "its recurrent weights"), (3, "its bias"))
-    )
+    w = stored_of(cx, node, 1, "its input weights")
+    r = stored_of(cx, node, 2, "its recurrent weights")
+    b = weights_of(cx, node, 3, "its bias")
     y = cx.new(outlet)
-    extra, kernel, packed, bias = _of_kind(cx, node, op, r, b, state, times)
+    kernel, packed, extra, bias = _of_kind(cx, node, op, r, b, state)
     projected = _projected(cx, node, w, bias)
     frames, batch, hidden = y.shape
     start, start_step = _initial(cx, node, op, "h")
     head: list[Operand] = [
         projected,
-        cx.constant(packed),
+        packed,
         y,
         state[0],
         start,
@@ -94,42 +94,51 @@ def _lower(
     ]
     assert len(head) == HEAD
     functions = [word for function in op.cell.activations for word in _activation(node, function)]
-    cx.emit(kernel, *head, *functions, *extra)
+    cx.emit(f"{kernel}{SUFFIXES[r.codes.dtype]}", *head, *functions, *extra)
     return [y, *state]
 
 
-def _projected(cx: Lowering, node: PulsedNode, w: Array, bias: Array) -> Value:
+def _projected(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
     """All frames times the input weights, dense [T, B, G*H]."""
     x = cx.innermost(cx.floats(cx.value(node.inputs[0]), "a recurrent layer"), 2)
-    y = cx.temporary((*x.shape[:2], len(w)), x.dtype)
-    matrix = np.ascontiguousarray(w.T)
-    emit_product(cx, x, x.offsets([0, 1]), np.zeros(1, np.int64), matrix, bias, y, y.offsets([0, 1]))
+    y = cx.temporary((*x.shape[:2], len(w.codes)), x.dtype)
+    matrix, tap = w.codes.T, np.zeros(1, np.int64)
+    emit_product(cx, x, x.offsets([0, 1]), tap, matrix, bias, y, y.offsets([0, 1]), w.scales_of())
     return y
 
 
 def _of_kind(
-    cx: Lowering, node: PulsedNode, op: Recurrent, r: Array, b: Array, state: Sequence[Value], times: Times
-) -> tuple[list[Operand], str, Array, Array]:
-    """What follows the activations in a row, the kernel, its packed weights, the bias of the projection."""
+    cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
+) -> tuple[str, Value, list[Operand], Array]:
+    """The kernel, its packed weights, what follows the activations in a row, the bias of the projection."""
     size, half = op.hidden, len(b) // 2
     bias = b[:half] + b[half:]
-    if op.cell.kind == "rnn":
-        return [], "rnn", pack_gates(r, size), bias
-    if op.cell.kind == "gru" and op.cell.linear_before_reset:
-        bias[2 * size :] = b[2 * size : half]
-        own = cx.constant(np.ascontiguousarray(b[half + 2 * size :]))
-        return [own], "gru", pack_gates(r, size), bias
-    if op.cell.kind == "gru":
-        last = cx.constant(pack_gates(r[2 * size :], size))
+    extra: list[Operand] = []
+    if op.cell.kind == "gru" and not op.cell.linear_before_reset:
+        packed, scales = _packed(cx, r, size, 0, 2)
+        last, last_scales = _packed(cx, r, size, 2, 1)
         scratch = cx.temporary((2, size), np.dtype(np.float32))
-        return [last, scratch], "gru_reset", pack_gates(r[: 2 * size], size), bias
-    slot = op.optional_slot("p")
-    peepholes = (
-        np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
-    )
-    start, step = _initial(cx, node, op, "c")
-    extra: list[Operand] = [state[1], start, step, cx.constant(peepholes), int(op.cell.input_forget)]
-    return extra, "lstm", pack_gates(r, size), bias
+        return "gru_reset", packed, [last, scratch, *scales, *last_scales], bias
+    if op.cell.kind == "gru":
+        bias[2 * size :] = b[2 * size : half]
+        extra = [cx.constant(np.ascontiguousarray(b[half + 2 * size :]))]
+    if op.cell.kind == "lstm":
+        slot = op.optional_slot("p")
+        peepholes = (
+            np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
+        )
+        start, step = _initial(cx, node, op, "c")
+        extra = [state[1], start, step, cx.constant(peepholes), int(op.cell.input_forget)]
+    packed, scales = _packed(cx, r, size, 0, GATES[op.cell.kind])
+    return op.cell.kind, packed, [*extra, *scales], bias
+
+
+def _packed(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, list[Value]]:
+    """Some gates of the recurrent matrix as the kernels read them, and their scales where they have some."""
+    start, count = first * size, gates * size
+    codes = cx.constant(pack_gates(r.codes[start:][:count], size))
+    scales = r.scales_of(start, count)
+    return codes, [] if scales is None else [cx.constant(pack_gates(scales[:, None], size))]
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:

@@ -1,8 +1,10 @@
-"""Resizing of a run of frames: each phase is a strided copy or a weighted sum of two strided views."""
+"""Resizing of a run of frames: each phase is a strided copy or a weighted sum of strided views."""
+
+from collections.abc import Sequence
 
 from pulse.graph import OutletId
 from pulse.ops.resize import Polyphase
-from pulse.program.lower.elementwise import Chain, store_chain
+from pulse.program.lower.elementwise import MAX_INPUTS, Chain, store_chain
 from pulse.program.lower.movement import like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -10,7 +12,7 @@ from pulse.program.memory import Value
 
 @lowers(Polyphase)
 def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value]:
-    """One instruction for each phase, over all groups at once."""
+    """One instruction for each phase, more for a sum of many frames, over all groups at once."""
     x = cx.value(node.inputs[0])
     y = like(cx, OutletId(node.id), x)
     phases = len(op.taps)
@@ -21,10 +23,17 @@ def lower_polyphase(cx: Lowering, node: PulsedNode, op: Polyphase) -> list[Value
         if len(taps) == 1:
             cx.copy(views[0], target)
             continue
-        chain = Chain()
-        shares = [
-            chain.apply("mulc", (chain.load(view),), (weight,)) for view, (_, weight) in zip(views, taps)
-        ]
-        chain.apply("add", shares)
-        store_chain(cx, chain, target)
+        weighted = list(zip(views, (weight for _, weight in taps)))
+        for start in range(0, len(weighted), MAX_INPUTS - 1):
+            _add(cx, weighted[start : start + MAX_INPUTS - 1], target, start > 0)
     return [y]
+
+
+def _add(cx: Lowering, weighted: Sequence[tuple[Value, float]], target: Value, more: bool) -> None:
+    """A weighted sum, added to what is there already."""
+    chain = Chain()
+    total = chain.load(target) if more else None
+    for view, weight in weighted:
+        share = chain.apply("mulc", (chain.load(view),), (weight,))
+        total = share if total is None else chain.apply("add", (total, share))
+    store_chain(cx, chain, target)

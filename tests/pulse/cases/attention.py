@@ -322,4 +322,22 @@ def node_attention() -> Iterator[Case]:
         yield f"Attention_mask_{np.dtype(dtype)}", g.model(feeds, 23, streams=False), feeds
 
 
-ALL = (attention, node_attention)
+def cached_attention() -> Iterator[Case]:
+    """The Attention node with keys and values of the past, a soft cap, half precision."""
+    four = {name: floats(name, 1, 2, 5, 4) for name in "xkv"}
+    past = {"pk": floats("pk", 1, 2, 3, 4), "pv": floats("pv", 1, 2, 3, 4)}
+    for name, attributes in (("plain", {}), ("causal", {"is_causal": 1})):
+        g = Graph(frames_axis=2)
+        g.nodes.append(node("Attention", "x k v _ pk pv", "y present_key present_value", **attributes))
+        feeds = {**four, **past}
+        yield (
+            f"Attention_past_{name}",
+            g.model(feeds, 23, "y present_key present_value", streams=False),
+            feeds,
+        )
+    for streams in (False, True):
+        made = onnx_attention(flat=False, is_causal=1, softcap=0.5)
+        yield f"Attention_softcap_{streams}", made.model(four, 23, streams=streams), four
+
+
+ALL = (attention, node_attention, cached_attention)

@@ -129,4 +129,21 @@ def ceil_pool() -> Iterator[Case]:
                     )
 
 
-ALL = (ceil_pool, conv, conv_auto_pad, conv_transpose, pool)
+def pool_places() -> Iterator[Case]:
+    """Where the largest entries are, in both orders, with padding."""
+    x = np.round(floats("places", 2, 3, 6, 7) * 2)
+    for order in (0, 1):
+        made = node(
+            "MaxPool",
+            "x",
+            "y places",
+            kernel_shape=[2, 3],
+            strides=[2, 1],
+            pads=[1, 1, 0, 1],
+            storage_order=order,
+        )
+        name = f"MaxPool_places_{order}"
+        yield from cases(name, [made], {"x": x}, None, (12,), {"x": 2}, outputs="y places")
+
+
+ALL = (ceil_pool, conv, conv_auto_pad, conv_transpose, pool, pool_places)

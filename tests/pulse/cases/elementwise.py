@@ -134,9 +134,26 @@ def cast() -> Iterator[Case]:
         yield from cases(f"Cast_{to}", [node("Cast", "x", to=to)], {"x": x}, opsets=(9, 17), stream={"x": 1})
     yield from cases("CastLike", [node("CastLike", "x w")], {"x": x}, {"w": np.int32(1)}, stream={"x": 1})
     yield from cases("Dropout", [node("Dropout", "x")], {"x": x}, opsets=(7, 10, 13), stream={"x": 1})
+    masked = node("Dropout", "x", "y mask")
+    yield from cases("Dropout_mask", [masked], {"x": x}, None, (12, 13), {"x": 1}, outputs="y mask")
+    still = {"ratio": np.array(0, np.float32), "training": np.array(True)}
+    made = node("Dropout", "x ratio training")
+    yield from cases("Dropout_zero_ratio", [made], {"x": x}, still, (13, 22), {"x": 1})
     yield from cases(
         "Dropout_ratio", [node("Dropout", "x r")], {"x": x}, {"r": np.float32(0.5)}, stream={"x": 1}
     )
 
 
-ALL = (unary, binary, variadic, clip, cast)
+def bits() -> Iterator[Case]:
+    """Every operator on small unsigned integers."""
+    x, z = (rng(name).integers(0, 200, (3, 5)).astype(np.uint8) for name in "xz")
+    for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+        yield from cases(op, [node(op, "x z")], {"x": x, "z": z}, None, (18,), {"x": 1, "z": 1})
+    yield from cases("BitwiseNot", [node("BitwiseNot", "x")], {"x": x}, None, (18,), {"x": 1})
+    for direction in ("LEFT", "RIGHT"):
+        made = node("BitShift", "x s", direction=direction)
+        shift = {"s": np.array([0, 1, 2, 3, 7], np.uint8)}
+        yield from cases(f"BitShift_{direction}", [made], {"x": x}, shift, (11,), {"x": 0})
+
+
+ALL = (unary, binary, variadic, clip, cast, bits)

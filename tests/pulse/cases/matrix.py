@@ -101,6 +101,11 @@ def norm() -> Iterator[Case]:
     yield from cases(
         "LayerNormalization_no_bias", [node("LayerNormalization", "x g")], {"x": x}, scale, stream={"x": 2}
     )
+    three = node("LayerNormalization", "x g b", "y mean inverse", axis=-1)
+    both = {"g": floats("g", 5), "b": floats("b", 5)}
+    yield from cases(
+        "LayerNormalization_statistics", [three], {"x": x}, both, (17,), {"x": 2}, outputs="y mean inverse"
+    )
     channels = {
         "g": floats("g", 3),
         "b": floats("b", 3),
@@ -109,6 +114,9 @@ def norm() -> Iterator[Case]:
     }
     made = node("BatchNormalization", "x g b m v", epsilon=1e-3)
     yield from cases("BatchNormalization", [made], {"x": x}, channels, (7, 9, 14, 15), {"x": 2})
+    made = node("BatchNormalization", "x g b m v", "y mean variance", training_mode=1, momentum=0.7)
+    names = "y mean variance"
+    yield from cases("BatchNormalization_training", [made], {"x": x}, channels, (14,), {"x": 2}, names)
     fed = {"x": x[..., 0], **channels}
     yield from cases("BatchNormalization_fed", [made], fed, None, (15,), {"x": 2})
 

@@ -50,6 +50,40 @@ def linear() -> Iterator[Case]:
     yield from cases("Resize_linear_wide", [both], {"x": image}, _scales(1, 1, 1.5, 2), (11,), {"x": 3})
 
 
+def cubic() -> Iterator[Case]:
+    """Every coordinate rule over the last axis of an image; another coefficient, frames that do not count."""
+    x = floats("cubic", 1, 2, 3, 12)
+    for scale in SCALES:
+        for coordinates in COORDINATES:
+            made = node("Resize", "x r s", mode="cubic", coordinate_transformation_mode=coordinates)
+            name = f"Resize_cubic_{coordinates}_{scale:.2f}"
+            yield from cases(name, [made], {"x": x}, _scales(1, 1, 1, scale), (13,), {"x": 3})
+    for name, attributes in (("a", {"cubic_coeff_a": -0.5}), ("excluded", {"exclude_outside": 1})):
+        made = node("Resize", "x r s", mode="cubic", **attributes)
+        both = _scales(1, 1, 2, 0.75)
+        yield from cases(f"Resize_cubic_{name}", [made], {"x": x}, both, (13, 18), {"x": 1})
+
+
+def cropped() -> Iterator[Case]:
+    """A part of two axes, and what lies beyond the ends; one factor for two axes."""
+    x = floats("cropped", 1, 2, 6, 8)
+    region = {"r": np.array([0, 0, 0.25, -0.2, 1, 1, 0.75, 1.1], np.float32)}
+    for mode in ("nearest", "linear"):
+        made = node(
+            "Resize",
+            "x r s",
+            mode=mode,
+            coordinate_transformation_mode="tf_crop_and_resize",
+            extrapolation_value=7.0,
+        )
+        yield from cases(
+            f"Resize_{mode}_crop", [made], {"x": x}, {**_scales(1, 1, 0.5, 2), **region}, (13,), {"x": 0}
+        )
+    for policy in ("not_larger", "not_smaller"):
+        made = node("Resize", "x _ _ s", axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear")
+        yield from cases(f"Resize_{policy}", [made], {"x": x}, {"s": np.array([9, 20])}, (18,), {"x": 0})
+
+
 def sizes() -> Iterator[Case]:
     """Constant sizes, sizes of some axes, sizes that are a multiple of the length, a length of one."""
     x = floats("sizes", 1, 3, 12)
@@ -109,4 +143,4 @@ def shuffles() -> Iterator[Case]:
     yield from cases("SpaceToDepth", [back], {"x": image}, opsets=(7, 13), stream={"x": 3})
 
 
-ALL = (nearest, linear, sizes, old, shuffles)
+ALL = (nearest, linear, cubic, cropped, sizes, old, shuffles)

@@ -41,6 +41,10 @@ def scan() -> Iterator[Case]:
     yield from cases("Scan", [made], {"x": x}, {"s": s, **w}, opsets, {"x": 0}, "last y")
     yield from cases("Scan_side_state", [made], {"x": x, "s": s}, w, (16,), {"x": 0}, "y last")
     yield from cases("Scan_side_weights", [made], {"x": x, **w}, {"s": s}, (16,), {"x": 0}, "y last")
+    batch = node("Scan", "_ s x", "last y", body=smoothed(), num_scan_inputs=1, directions=[1])
+    many = {"x": floats("batch", 3, 7, 2, 3)}
+    held = {"s": floats("held", 3, 2, 4), **w}
+    yield from cases("Scan_batch", [batch], many, held, (8,), {"x": 2}, "last y")
     moved = node(
         "Scan",
         "s x",

@@ -175,6 +175,10 @@ def pad() -> Iterator[Case]:
     yield from cases("Pad_axes", [node("Pad", "x p _ a")], {"x": x}, axes, (18,), {"x": 1})
     negative = {"p": _ints(0, -2, 1, -1, 0, -3)}
     yield from cases("Pad_negative", [node("Pad", "x p")], {"x": x}, negative, stream={"x": 1})
+    wrapped = {"p": _ints(0, 2, 1, 0, 1, 3)}
+    yield from cases("Pad_wrap", [node("Pad", "x p", mode="wrap")], {"x": x}, wrapped, (19,), {"x": 0})
+    some = {"p": _ints(2, 1), "a": _ints(1)}
+    yield from cases("Pad_wrap_axis", [node("Pad", "x p _ a", mode="wrap")], {"x": x}, some, (19,), {"x": 1})
     cropped = {"p": _ints(0, 0, 0, 0, -2, 0)}
     yield from cases("Pad_crop", [node("Pad", "x p")], {"x": x}, cropped, stream={"x": 1})
 

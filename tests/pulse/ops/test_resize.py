@@ -12,7 +12,8 @@ from pulse.errors import PulsifyError
 from pulse.facts import TypedFact
 from pulse.graph import Graph
 from pulse.ops.relation import Window
-from pulse.ops.resize import ROUNDING, Coordinates, Interpolate, Polyphase, Rounding, Sampling
+from pulse.ops.resize import Interpolate, Polyphase
+from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source
 from pulse.proof import verify
 from pulse.typed import TypedGraph, TypedModel, wire
@@ -43,13 +44,21 @@ def resized(ratio: Fraction | None, sampling: Sampling, length: str | None = Non
     st.integers(1, 7),
     st.sampled_from(STEADY),
     st.sampled_from([None, *ROUNDING]),
+    st.sampled_from([None, -0.75, -0.5]),
+    st.booleans(),
     st.integers(1, 3),
 )
 def test_streams_exactly(
-    p: int, q: int, coordinates: Coordinates, rounding: Rounding | None, times: int
+    p: int,
+    q: int,
+    coordinates: Coordinates,
+    rounding: Rounding | None,
+    cubic: float | None,
+    antialias: bool,
+    times: int,
 ) -> None:
     ratio = Fraction(p, q)
-    model = resized(ratio, Sampling(coordinates, rounding))
+    model = resized(ratio, Sampling(coordinates, rounding, cubic, antialias))
     report = verify(model, pulse=ratio.denominator * times)
     assert report.equal, report.divergence
     assert len(report.lengths) >= 3
@@ -93,12 +102,16 @@ def test_a_window_reads_no_frame_of_weight_zero() -> None:
     [
         (resized(Fraction(2), Sampling("align_corners", None)), "with align_corners the place"),
         (resized(Fraction(3, 2), Sampling("half_pixel_symmetric", None)), "with half_pixel_symmetric"),
+        (
+            resized(Fraction(2), Sampling("half_pixel", None, exclude_outside=True)),
+            "with exclude_outside the",
+        ),
         (resized(None, Sampling("half_pixel", None), "100"), "its factor, 100 frames of T, depends on"),
         (resized(Fraction(1237, 1000), Sampling("half_pixel", None)), "no ratio of small numbers"),
     ],
 )
 def test_refused(model: TypedModel, reason: str) -> None:
-    with pytest.raises(PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate)"):
+    with pytest.raises(PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate|without)"):
         model.pulsify()
 
 

@@ -28,6 +28,12 @@ FAMILIES = (
     "resize",
     "search",
     "attention",
+    "scatter",
+    "einsum",
+    "quantize",
+    "control",
+    "sequence",
+    "newer",
 )
 
 

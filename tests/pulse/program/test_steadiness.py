@@ -1,84 +1,136 @@
-"""Compiled kernels, looked at from inside: nothing is allocated, and lanes are vector registers."""
+"""A stream runs as long as it likes: a step allocates nothing lasting, and wakes no garbage collector."""
 
-import re
-from functools import cache
-from typing import Any
+import gc
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
+import numpy as np
 import pytest
-from numba.core.ccallback import CFunc
 
-from pulse.program.kernels import families
-from pulse.program.kernels.registry import KERNELS, OPTIONS, SIGNATURE
+from pulse.facts import Array
+from pulse.program.native import NativeProgram, NativeState
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch
 
-assert families.__all__
-
-ALLOCATORS = re.compile(
-    r"\bNRT_\w+|\bPy(?:Object_Malloc|Mem_\w+|List_\w+|Tuple_New|Float_From\w+|Long_From\w+)\b|\bmalloc\b"
-)
-QUICK = ("tick", "move", "keep_frame", "table_rows", "layernorm_rows", "softmax_rows")
-"""Kernels that are compiled in a moment."""
-SCALAR = {"tick", "move", "table_rows", "last_frames", "top_rows", "cumsum", "keep_frame"}
-"""Kernels that move bytes by whole rows, or count: everything else works in lanes."""
+STEPS = 10_000
+PULSE = 4
 
 
-@cache
-def fresh(name: str) -> tuple[str, str]:
-    """LLVM and assembly of a kernel, compiled without the disk."""
-    arguments: Any = (SIGNATURE.args, SIGNATURE.return_type)
-    callback: Any = CFunc(KERNELS[name].function, arguments, locals={}, options={"nopython": True, **OPTIONS})
-    callback.compile()
-    return callback._library.get_llvm_str(), callback._library.get_asm_str()
+def program() -> NativeProgram:
+    """A window with its delay, and an elementwise chain."""
+    s = Sketch(x="1,8,T")
+    x = s.conv(s.pad(s["x"], (2, 0), name="pad"), 3, name="conv")
+    return NativeProgram(pulsify(s.model(s.each("tanh", x, name="tanh")), pulse=PULSE))
 
 
-def vector_registers() -> str:
-    """The widest registers that this processor has, as its assembly names them."""
-    from numba.core.registry import cpu_target
-
-    codegen = cpu_target.target_context.codegen()
-    features = codegen.magic_tuple()[2].split(",")
-    if "x86" not in codegen.magic_tuple()[0]:
-        return r"\bv\d+\.(?:4s|2d|16b)"
-    for feature, registers in (("+avx512f", r"%?zmm\d"), ("+avx", r"%?ymm\d")):
-        if feature in features:
-            return registers
-    return r"%?xmm\d"
+def pulse() -> Array:
+    return np.random.default_rng(0).standard_normal((1, 8, PULSE)).astype(np.float32)
 
 
-def check(name: str) -> None:
-    """No allocation; vector registers where the kernel has lanes."""
-    llvm, assembly = fresh(name)
-    assert f"{name}" in llvm
-    assert not ALLOCATORS.findall(llvm), name
-    if name not in SCALAR:
-        assert re.search(vector_registers(), assembly), name
+def warmed() -> NativeState:
+    state = program().spawn()
+    for _ in range(100):
+        state.step(pulse())
+    return state
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_quick_kernels_allocate_nothing(name: str) -> None:
-    """Those that are compiled in a moment."""
-    check(name)
+@contextmanager
+def collections() -> Iterator[list[int]]:
+    """The generations that the garbage collector runs through, as it comes to it by itself."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        yield seen
+    finally:
+        gc.callbacks.remove(note)
+
+
+def test_a_step_wakes_no_garbage_collector() -> None:
+    """What a step makes is freed with its last reference: the collector's counter does not grow over 10,000."""
+    state, x = warmed(), pulse()
+    assert gc.isenabled()
+    with collections() as seen:
+        for _ in range(STEPS):
+            state.step(x)
+    assert seen == []
+
+
+def test_the_collector_is_woken_by_cycles() -> None:
+    """What the test above would see if a step kept as little as one list with itself in it."""
+    with collections() as seen:
+        for _ in range(STEPS):
+            cycle: list[object] = []
+            cycle.append(cycle)
+    assert seen
+
+
+def traced(steps: int, step: object) -> tuple[int, int]:
+    """Bytes that Python holds more after so many steps, and the most that it held at once above the beginning."""
+    assert callable(step)
+    tracemalloc.start()
+    try:
+        step()
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        for _ in range(steps):
+            step()
+        after, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return after - before, peak - before
+
+
+def test_the_machine_allocates_nothing() -> None:
+    """No byte while it runs, nor after it. The range and its number are the test's own."""
+    state = warmed()
+    run, call = state._run_machine, state._call
+    lasting, peak = traced(1000, lambda: run(*call))
+    assert lasting <= 64 and peak <= 512
+
+
+def test_a_step_takes_the_outputs_and_no_more() -> None:
+    """At most what the caller gets: an array for each output, and the dict with them; nothing stays."""
+    state, x = warmed(), pulse()
+    outputs = sum(array.nbytes for array in state.step(x).values())
+    lasting, peak = traced(1000, lambda: state.step(x))
+    assert lasting <= 64
+    assert peak <= outputs + 2048
+
+
+def test_blocks_do_not_grow() -> None:
+    state, x = warmed(), pulse()
+    before = sys.getallocatedblocks()
+    for _ in range(STEPS):
+        state.step(x)
+    assert sys.getallocatedblocks() - before <= 20
+
+
+def resident_bytes() -> int:
+    """Memory of this process that is in RAM; skips where the system does not tell."""
+    status = Path("/proc/self/statm")
+    if not status.exists():
+        pytest.skip("no /proc/self/statm here")
+    import resource
+
+    return int(status.read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(set(KERNELS) - set(QUICK)))
-def test_kernels_allocate_nothing(name: str) -> None:
-    """All others; about 25 s."""
-    if name.startswith("infra_") or "." in KERNELS[name].function.__module__.removeprefix(
-        "pulse.program.kernels."
-    ):
-        pytest.skip("a kernel of other tests")
-    check(name)
-
-
-def test_the_pattern_finds_an_allocation() -> None:
-    """A function that makes an array has what kernels must not have."""
-    import numba
-    import numpy as np
-
-    def allocating(n: int) -> float:
-        return np.zeros(n).sum()
-
-    compiled: Any = numba.njit(allocating)
-    compiled.compile("float64(int64)")
-    (llvm,) = compiled.inspect_llvm().values()
-    assert ALLOCATORS.findall(llvm)
+def test_a_million_steps_take_no_memory() -> None:
+    """About 15 s."""
+    state, x = warmed(), pulse()
+    for _ in range(STEPS):
+        state.step(x)
+    before = resident_bytes()
+    for _ in range(1_000_000):
+        state.step(x)
+    assert resident_bytes() - before < 1 << 20

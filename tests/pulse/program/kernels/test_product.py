@@ -3,25 +3,30 @@
 import numpy as np
 import pytest
 
+from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.pointer import real_bits
-from pulse.program.kernels.product import PANEL, matmul, pack_product, product
+from pulse.program.kernels.product import PANEL, pack_product, product, product_bf16, product_int8
+from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)
 TOLERANCE = 2e-5
+KERNELS = {"f32": product, "bf16": product_bf16, "int8": product_int8}
 
 
 def floats(*shape: int) -> np.ndarray:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def window_case(M, T, K, N, accumulate=0, activation=0, gap=3):
+def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
     """Arrays, arguments and the expected y of a window product with rows and taps in any order."""
     taps = RNG.permutation(T) * (K + gap) if T > 1 else np.array([2] * T)
     rows_x = RNG.permutation(M) * 5
     rows_y = RNG.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
+    stored = store(w, form, Layout(w.shape, (0,)))
+    w, scales = stored.values, stored.scales_of()
     expected = y.copy()
     for m in range(M):
         window = np.concatenate([x[rows_x[m] + tap :][:K] for tap in taps]) if T else np.zeros(0)
@@ -29,7 +34,7 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3):
         expected[rows_y[m] : rows_y[m] + N] = np.maximum(total, 0) if activation else total
     arrays = [
         x,
-        pack_product(w),
+        pack_product(stored.codes),
         bias,
         y,
         rows_x.astype(np.int64),
@@ -52,6 +57,9 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3):
         activation,
         real_bits(0.0),
     ]
+    if scales is not None:
+        arrays.append(scales)
+        args.append(At(7))
     return arrays, args, expected
 
 
@@ -76,6 +84,14 @@ def test_product_compiled_on_many_shapes():
         arrays, args, expected = window_case(M, T, K, N, int(RNG.integers(2)), int(RNG.integers(2)))
         after = run_row(product, arrays, *args, python=False)
         np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * (T * K) ** 0.5)
+
+
+@pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
+@pytest.mark.parametrize("form", ["bf16", "int8"])
+def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
+    arrays, args, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
+    for after in run_both(KERNELS[form], arrays, *args):
+        np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
 
 
 @pytest.mark.parametrize("columns", [1, 16, 17, 32, 33, 48, 49, 96])

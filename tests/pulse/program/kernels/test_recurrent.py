@@ -8,8 +8,11 @@ import pytest
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.program.kernels.cumsum import cumsum
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.recurrent import gru, gru_reset, lstm, rnn
+from pulse.program.kernels.gru import gru, gru_bf16, gru_int8, gru_reset, gru_reset_bf16, gru_reset_int8
+from pulse.program.kernels.lstm import lstm, lstm_bf16, lstm_int8
+from pulse.program.kernels.recurrent import rnn, rnn_bf16, rnn_int8
 from pulse.program.kernels.registry import Kernel
+from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both
 
 FAR = 1 << 62
@@ -20,6 +23,17 @@ KERNELS: dict[tuple[CellKind, bool], Kernel] = {
     ("gru", True): gru,
     ("gru", False): gru_reset,
     ("lstm", False): lstm,
+}
+
+ROUNDED: dict[tuple[Kernel, str], Kernel] = {
+    (rnn, "bf16"): rnn_bf16,
+    (rnn, "int8"): rnn_int8,
+    (gru, "bf16"): gru_bf16,
+    (gru, "int8"): gru_int8,
+    (gru_reset, "bf16"): gru_reset_bf16,
+    (gru_reset, "int8"): gru_reset_int8,
+    (lstm, "bf16"): lstm_bf16,
+    (lstm, "int8"): lstm_int8,
 }
 
 
@@ -34,6 +48,7 @@ def check(
     reverse: bool = False,
     reload: bool = True,
     batch_outermost: bool = False,
+    form: str = "f32",
 ) -> None:
     """One row; frames and rows of y have gaps between them that must stay as they are."""
     rng = np.random.default_rng(T * 100 + B * 10 + H)
@@ -48,6 +63,8 @@ def check(
     frame = step if batch_outermost else B * step
     step = T * step if batch_outermost else step
     y = floats(T * B * (H + GAP))
+    stored = store(r, form, Layout(r.shape, (1,)))
+    r, codes, scales = stored.values, stored.codes, stored.scales_of()
     bias = np.zeros(rows)
     split = kind == "gru" and not cell.linear_before_reset
     if kind == "gru" and cell.linear_before_reset:
@@ -68,7 +85,7 @@ def check(
             )
         for b in range(B):
             wanted[row_of(t, b)] = current[0][b] if inside else 0
-    weights = pack_gates(r[: 2 * H] if split else r, H)
+    weights = pack_gates(codes[: 2 * H] if split else codes, H)
     arrays = [projected, weights, y, h, h0, np.array([clock]), np.array([end])]
     functions = [
         word
@@ -78,12 +95,19 @@ def check(
     args: list[Any] = [*map(At, range(7)), offset, T, B, H, 0, frame, step, int(reverse), int(reload)]
     args += [float(cell.clip or 0), *functions]
     if kind == "gru":
-        arrays += [pack_gates(r[2 * H :], H) if split else own_bias] + [np.zeros((2, H), np.float32)] * split
+        arrays += [pack_gates(codes[2 * H :], H) if split else own_bias] + [
+            np.zeros((2, H), np.float32)
+        ] * split
         args += [At(7)] + [At(8)] * split
     elif kind == "lstm":
         arrays += [c, c0, peepholes]
         args += [At(7), At(8), H, At(9), int(cell.input_forget)]
-    for after in run_both(KERNELS[kind, cell.linear_before_reset], arrays, *args):
+    if scales is not None:
+        for part in (scales[: 2 * H], scales[2 * H :]) if split else (scales,):
+            args.append(At(len(arrays)))
+            arrays.append(pack_gates(part[:, None], H))
+    kernel = KERNELS[kind, cell.linear_before_reset]
+    for after in run_both(ROUNDED.get((kernel, form), kernel), arrays, *args):
         np.testing.assert_allclose(after[2], wanted, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(after[3], current[0], rtol=1e-4, atol=1e-5)
         if kind == "lstm":
@@ -102,6 +126,14 @@ def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -
     for reverse in (False, True):
         for batch_outermost in (False, True):
             check(cell_of(kind, before), T, B, H, reverse=reverse, batch_outermost=batch_outermost)
+
+
+@pytest.mark.parametrize(("kind", "before"), KERNELS)
+@pytest.mark.parametrize("form", ["bf16", "int8"])
+def test_rounded_weights(kind: CellKind, before: bool, form: str) -> None:
+    for T, B, H in ((1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)):
+        check(cell_of(kind, before), T, B, H, form=form)
+    check(cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form)
 
 
 @pytest.mark.parametrize(("kind", "before"), KERNELS)

@@ -1,0 +1,54 @@
+"""What rounded weights cost: the outputs of a stream against those with weights of f32."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.compiler import compile_model
+from pulse.program.whole import run_whole
+from pulse.proof import default_lengths, random_feeds
+from pulse.pulsify.model import PulsedModel
+
+
+@dataclass(frozen=True)
+class RoundingError:
+    """How far an output is from that of f32 weights.
+
+    largest  the largest absolute difference
+    snr_db   energy of the output to energy of the difference; infinite where they are equal
+    """
+
+    output: str
+    largest: float
+    snr_db: float
+
+    def __str__(self) -> str:
+        return f"{self.largest:.3g} at most, {self.snr_db:.1f} dB below the output"
+
+
+def rounding_errors(
+    model: PulsedModel, weights: str, frames: int | None = None, backend: str = "numba", seed: int = 0
+) -> list[RoundingError]:
+    """The error of each output on one stream of random input, for weights stored as ``weights``.
+
+    frames  of the symbol; the longest of those that ``verify`` tries by default
+    Raises  CompileError: the form is unknown, or cannot hold the weights
+    """
+    length = max(default_lengths(model)) if frames is None else frames
+    feeds = random_feeds(model, length, np.random.default_rng(seed))
+    constants = {port.name: feeds[port.name] for port in model.inputs if not port.streams}
+    exact, rounded = (
+        run_whole(compile_model(model, backend, weights=form).spawn(constants), feeds)[0]
+        for form in ("f32", weights)
+    )
+    return [_error(name, exact[name], rounded[name]) for name in exact]
+
+
+def _error(name: str, exact: Array, rounded: Array) -> RoundingError:
+    wanted, got = exact.astype(np.float64), rounded.astype(np.float64)
+    difference = np.where(exact == rounded, 0.0, got - wanted)
+    signal, noise = float(np.square(wanted).sum()), float(np.square(difference).sum())
+    snr_db = math.inf if noise == 0 else 10 * math.log10(signal / noise) if signal > 0 else -math.inf
+    return RoundingError(name, float(np.abs(difference).max(initial=0)), snr_db)

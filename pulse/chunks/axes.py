@@ -1,0 +1,40 @@
+"""Which axis of a chunk is time."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import DType
+
+
+def time_axis(shape: Sequence[int], dtype: DType) -> tuple[int, str] | None:
+    """The axis of a chunk's frames, and why; None where the shape does not tell.
+
+    Up to two axes of which one at most is longer than one, floating: sound, its longest axis. Else the chunk is one
+    frame of features: the only axis of size 1 that is not the first.
+    """
+    longer = [axis for axis, size in enumerate(shape) if size != 1]
+    if 1 <= len(shape) <= 2 and len(longer) <= 1 and np.issubdtype(dtype, np.floating):
+        return (longer[0] if longer else len(shape) - 1), "samples of sound"
+    ones = [axis for axis in range(1, len(shape)) if shape[axis] == 1]
+    return (ones[0], "one frame of features") if len(ones) == 1 else None
+
+
+def output_axis(
+    shape: Sequence[int], dtype: DType, rank: int, axis: int, frames: int
+) -> tuple[int, str] | None:
+    """The axis of an output's frames, and why; None where the output has none.
+
+    rank, axis, frames   of the input that streams: its new frames in a chunk
+    """
+    if len(shape) == rank and shape[axis] == frames:
+        return axis, "as of the input"
+    equal = [other for other, size in enumerate(shape) if size == frames != 1]
+    if len(equal) == 1:
+        return equal[0], "the one with as many frames as the input"
+    found = time_axis(shape, dtype)
+    if found is not None:
+        return found
+    if len(shape) == rank:
+        return axis, "as of the input"
+    return next(((other, "one frame a chunk") for other, size in enumerate(shape) if size == 1), None)

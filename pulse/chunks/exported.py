@@ -1,0 +1,118 @@
+"""A pulsed model that was written to a file, as the same stream again."""
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+import numpy as np
+
+from pulse.dim import Symbol, SymbolScope
+from pulse.errors import DimError, LoadError, PulsifyError
+from pulse.facts import Array, PulsedFact, StreamFact
+from pulse.graph import Graph, OutletId
+from pulse.onnx.write.metadata import Notes, PortNote, StateNote
+from pulse.ops.length import StreamEnd
+from pulse.ops.op import Op
+from pulse.ops.source import Source
+from pulse.pulsify.constant import transferred
+from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.registers import Awaited, Register
+from pulse.pulsify.wiring import Wiring
+from pulse.typed import TypedModel
+
+
+def reopened(typed: TypedModel, pulse: int | None = None, symbol: str | Symbol | None = None) -> PulsedModel:
+    """The stream that a file's metadata speaks of; see ``pulse.onnx.write.metadata``.
+
+    pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
+    Raises  LoadError: what the file says does not fit its graph; PulsifyError: it has another pulse or symbol
+    """
+    notes = Notes.parse(typed.metadata)
+    if notes is None:
+        raise LoadError(f"{typed.title}: this file does not say that it is a pulsed model")
+    if pulse not in (None, notes.pulse):
+        raise PulsifyError(f"pulse {pulse}: {typed.title} was written for pulses of {notes.pulse} frames")
+    if symbol is not None and notes.symbol != (symbol if isinstance(symbol, str) else symbol.name):
+        raise PulsifyError(f"symbol {symbol}: {typed.title} counts its frames by {notes.symbol}")
+    try:
+        return _Reopening(typed, notes).model()
+    except (DimError, ValueError, ZeroDivisionError) as error:
+        raise LoadError(
+            f"{typed.title}: what it says of its stream cannot be read ({error}); export it again"
+        ) from error
+
+
+class _Reopening:
+    """One file on its way back."""
+
+    def __init__(self, typed: TypedModel, notes: Notes) -> None:
+        self._notes = notes
+        self._scope = SymbolScope()
+        self._symbol = self._scope.symbol(notes.symbol)
+        for text in notes.assumptions:
+            self._scope.assume(text)
+        self._outputs = [note for note in notes.outputs if note.name in typed.outputs]
+        kept = [note.name for note in self._outputs]
+        written = [note.output for note in notes.states]
+        self._require(typed.outputs, written, "output")
+        self._typed = typed.with_outputs([*kept, *(name for name in written if name not in kept)])
+        self._typed.scope = self._scope
+        inputs = [*(note.name for note in notes.inputs), *(note.input for note in notes.states)]
+        self._require(typed.inputs, [*inputs, *([notes.end] if notes.end else [])], "input")
+        self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, notes.pulse)
+
+    def model(self) -> PulsedModel:
+        lean, graph, notes = self._typed, self._wiring.graph, self._notes
+        streaming = {note.name: self._source(note) for note in notes.inputs if note.axis is not None}
+        given = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
+        if notes.end is not None:
+            given[lean.graph.find(notes.end)] = self._wiring.add(notes.end, StreamEnd(self._symbol), (), None)
+        places = transferred(lean.graph, graph, given)
+        graph.inputs = [places[lean.graph.find(note.name)] for note in notes.inputs]
+        outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
+        names = [note.port or note.name for note in self._outputs]
+        graph.set_outputs([places[outlets[note.name]] for note in self._outputs], names)
+        return PulsedModel(
+            graph,
+            lean,
+            self._symbol,
+            notes.pulse,
+            tuple(self._port(note, places[lean.graph.find(note.name)]) for note in notes.inputs),
+            tuple(self._port(note, places[outlets[note.name]]) for note in self._outputs),
+            {},
+            registers=tuple(self._register(state, places, outlets) for state in notes.states),
+            awaited=tuple(
+                Awaited(note.frames, note.offset, self._scope.parse(note.length)) for note in notes.awaits
+            ),
+        )
+
+    def _require(self, there: Mapping[str, object], names: Iterable[str], what: str) -> None:
+        missing = [name for name in names if name not in there]
+        if missing:
+            raise LoadError(
+                f"the file speaks of an {what} {', '.join(missing)} and has none; export it again"
+            )
+
+    def _source(self, note: PortNote) -> OutletId:
+        fact = self._typed.inputs[note.name]
+        return self._wiring.add(note.name, Source(fact), (), self._stream(note))
+
+    def _stream(self, note: PortNote) -> StreamFact | None:
+        if note.axis is None:
+            return None
+        return StreamFact(note.axis, self._scope.parse(note.length), Fraction(note.rate), note.delay)
+
+    def _port(self, note: PortNote, outlet: OutletId) -> Port:
+        fact, stream = self._wiring.graph.fact(outlet), self._stream(note)
+        if stream is not None:
+            frames = stream.rate * self._notes.pulse
+            if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
+                raise LoadError(f"{note.name}: is {fact}, and said to have {frames} frames in each pulse")
+        return Port.of(note.port or note.name, fact, stream)
+
+    def _register(
+        self, state: StateNote, places: Mapping[OutletId, OutletId], outlets: Mapping[str, OutletId]
+    ) -> Register:
+        read, write = places[self._typed.graph.find(state.input)], places[outlets[state.output]]
+        fact, value = self._wiring.graph.fact(read), state.value()
+        initial: Array = np.zeros(fact.sizes, fact.dtype) if value is None else value
+        return Register(state.input, read, write, initial)

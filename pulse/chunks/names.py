@@ -1,0 +1,70 @@
+"""How exporters name a state before and after a chunk."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NameRule:
+    """The next value's name made from the state's: a pattern and what stands in its place.
+
+    sure  whether only states are named so; ``x_in`` and ``x_out`` may be a signal before and after as well
+    """
+
+    pattern: str
+    replacement: str
+    sure: bool = True
+
+    def apply(self, name: str) -> str | None:
+        """The name of the next value; None where the rule does not speak of this name."""
+        other, count = re.subn(self.pattern, self.replacement, name)
+        return other if count and other != name else None
+
+
+def _word(old: str, new: str, sure: bool = True) -> NameRule:
+    """One word of the name for another; words end at whatever is no letter."""
+    return NameRule(rf"(?<![A-Za-z]){old}(?![A-Za-z])", new, sure)
+
+
+NAME_RULES = (
+    *(NameRule(r"\Z", end) for end in ("N", "n", "_n", "_new", "_next", "_updated")),
+    *(NameRule(r"\A", start) for start in ("new_", "next_", "updated_")),
+    NameRule(r"_?0\Z", "n"),
+    NameRule(r"_0\Z", "_n"),
+    _word("past_key_values", "present"),
+    _word("past", "present"),
+    _word("prev", "next"),
+    _word("prev", "new"),
+    _word("previous", "next"),
+    _word("old", "new"),
+    *(NameRule(r"\Z", end, sure=False) for end in ("_out", "_output", "_o", "Out")),
+    *(NameRule(r"\A", start, sure=False) for start in ("out_", "output_")),
+    _word("in", "out", sure=False),
+    _word("input", "output", sure=False),
+    NameRule(r"In(?![a-z])", "Out", sure=False),
+    _word("s", "o", sure=False),
+)
+"""The sure ones first: ``h``, ``hn``; ``state``, ``stateN``; ``x``, ``new_x``; ``h0``, ``hn``; ``past.0``,
+``present.0``. Then ``cache``, ``cache_out``; ``cache_in_0``, ``cache_out_0``; ``stateIn``, ``stateOut``; ``s0``,
+``o0``."""
+
+_STATE_WORDS = (
+    "state cache hidden memory mem buffer buf past prev previous history hist context ctx carry lstm gru rnn "
+    "h c s"
+)
+_STATE_WORD = re.compile(rf"(?<![a-z])({'|'.join(_STATE_WORDS.split())})s?(?![a-z])")
+
+
+def next_names(name: str) -> Iterator[tuple[str, NameRule]]:
+    """The names that a state's next value may have, and the rules that say so."""
+    for rule in NAME_RULES:
+        other = rule.apply(name)
+        if other is not None:
+            yield other, rule
+
+
+def says_state(name: str) -> bool:
+    """Whether a word of the name is one that states are called by."""
+    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    return _STATE_WORD.search(spaced.lower()) is not None

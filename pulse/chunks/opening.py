@@ -1,0 +1,224 @@
+"""Opening a file whose model may be one of chunks, its dims made numbers where they are names."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pulse.chunks.axes import time_axis
+from pulse.chunks.build import chunked
+from pulse.chunks.chunking import Chunking
+from pulse.chunks.plan import candidates
+from pulse.chunks.states import Candidates
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulsifyError
+from pulse.model import Model, load
+from pulse.onnx.write.metadata import is_exported
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+
+if TYPE_CHECKING:
+    from pulse.model import ModelSource
+
+_BATCH = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
+"""Names of dims that count streams, not frames."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model of a file.
+
+    typed     decluttered; of constant shapes where it is a chunk model
+    chunking  how it is called; None where it is offline and to be pulsified
+    symbol    the name of the stream's length, where the file or the user has one
+    """
+
+    typed: TypedModel
+    chunking: Chunking | None
+    symbol: str | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the file itself says what a pulse is: it takes chunks, or was written in pulses."""
+        return self.chunking is not None or is_exported(self.typed.metadata)
+
+    def pulsed(
+        self, pulse: int | None = None, align: bool = False, max_context: int | None = None
+    ) -> PulsedModel:
+        """The chunk model as a stream, or the offline one pulsified. Raises PulsifyError."""
+        if self.chunking is not None:
+            return chunked(self.typed, self.chunking, pulse, self.symbol)
+        return self.typed.pulsify(self.symbol, pulse, align, max_context)
+
+
+def open_model(
+    source: "ModelSource",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    chunking: Chunking | None = None,
+    symbol: str | None = None,
+    pulse: int | None = None,
+) -> Opened:
+    """Load and declutter; find out whether the model is one of chunks.
+
+    It is, where the user says how it is called, or where states are found (``Candidates``). Symbols of such a model
+    become numbers: those that count streams 1, the frames of a chunk ``pulse`` and the context.
+
+    Raises PulseError
+    """
+    given = chunking or Chunking()
+    model = load(source, inputs, constants)
+    if is_exported(model.metadata):
+        return _exported(model, given, symbol)
+    if not _symbols(model):
+        typed = model.analyse()
+        if given.asked or given.states is not None or candidates(typed).pairs():
+            return Opened(_keeping(typed, given.outputs).declutter(), given, symbol)
+        return _offline(typed, given.outputs, symbol)
+    sized = _sized(model, given, symbol, pulse)
+    if sized is not None:
+        shapes = {**(inputs or {}), **sized.shapes}
+        typed = load(source, shapes, constants).analyse()
+        if given.asked or candidates(typed).pairs():
+            known = replace(given, told=sized.axes, sizes=sized.sizes)
+            return Opened(_keeping(typed, given.outputs).declutter(), known, sized.symbol)
+    return _offline(model.analyse(), given.outputs, symbol)
+
+
+def _exported(model: Model, given: Chunking, symbol: str | None) -> Opened:
+    """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
+    if given.asked or given.states is not None or given.outputs is not None:
+        raise PulsifyError(
+            f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
+            "leave these options out, or give them for the model that it was made of"
+        )
+    return Opened(model.analyse().declutter(), None, symbol or model.metadata.get("pulse_symbol"))
+
+
+def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
+    """The model with more wires as outputs, so that what makes them stays as it is."""
+    more = [name for name in outputs or () if name not in typed.outputs]
+    return typed.with_outputs([*typed.outputs, *more]) if more else typed
+
+
+def _offline(typed: TypedModel, outputs: Sequence[str] | None, symbol: str | None) -> Opened:
+    kept = typed if outputs is None else typed.with_outputs(outputs)
+    return Opened(kept.declutter(), None, symbol)
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """The shapes of one call: of every input, the axes of frames that symbols told, and what the symbols became."""
+
+    shapes: Mapping[str, str]
+    axes: Mapping[str, int]
+    sizes: Mapping[str, int]
+    symbol: str | None
+
+
+def _dims(model: Model, name: str) -> list[TDim]:
+    return [dim for dim in model.inputs[name].shape or () if dim is not None]
+
+
+def _symbols(model: Model, names: Iterable[str] | None = None) -> list[Symbol]:
+    """The symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
+    dims = [dim for name in (model.inputs if names is None else names) for dim in _dims(model, name)]
+    return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
+
+
+def _counts_streams(model: Model) -> set[Symbol]:
+    """The symbols that count streams, not frames: their names say so, or they lead a shape with others behind."""
+    leading = {
+        symbol
+        for name in model.inputs
+        if len(_symbols(model, [name])) > 1
+        for symbol in _dims(model, name)[0].symbols
+    }
+    return leading | {symbol for symbol in _symbols(model) if _BATCH.fullmatch(symbol.name)}
+
+
+def _sized(model: Model, given: Chunking, symbol: str | None, pulse: int | None) -> _Sized | None:
+    """The shapes of one call of a model with symbols; None where it seems to be offline.
+
+    Raises PulsifyError: the symbol of time, the pulse or another size is not known
+    """
+    states = _states(model, given)
+    if not states and not given.asked:
+        return None
+    streams = [name for name in model.inputs if name not in states]
+    time = _time(model, streams, symbol)
+    ones = _counts_streams(model)
+    for other in _symbols(model):
+        if other not in ones and other != time:
+            raise PulsifyError(
+                f"{model.title}: the dim {other.name} has no size; give it with inputs= or --input"
+            )
+    sizes = dict.fromkeys(_symbols(model), 1)
+    axes = {
+        name: axis
+        for name in streams
+        for axis, dim in enumerate(model.inputs[name].shape or ())
+        if dim is not None and time in dim.symbols
+    }
+    if time is not None:
+        main, axis = next(iter(axes.items()))
+        if pulse is None:
+            found = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
+            raise PulsifyError(
+                f"{model.title}: takes chunks of any length and states ({found}): say how many new frames of {main} a "
+                "chunk has, with pulse= or --pulse; where there are no states, states={} or --state none"
+            )
+        if (model.inputs[main].shape or ())[axis] != TDim.of(time):
+            raise PulsifyError(
+                f"{main}: its chunk is not {time.name} frames long; give its shape with inputs= or --input"
+            )
+        sizes[time] = pulse + given.context.get(main, 0)
+    shapes = {
+        name: ",".join(str(dim.subs(sizes)) for dim in _dims(model, name))
+        for name, fact in model.inputs.items()
+        if fact.shape is not None and None not in fact.shape
+    }
+    return _Sized(
+        shapes, axes, {s.name: size for s, size in sizes.items()}, symbol if time is None else time.name
+    )
+
+
+def _states(model: Model, given: Chunking) -> Mapping[str, str]:
+    """The pairs given, or found by name when nothing but the shapes of inputs is known."""
+    if given.states is not None:
+        return given.states
+    ones = _counts_streams(model)
+    frames = [symbol for symbol in _symbols(model) if symbol not in ones]
+
+    def moves(name: str) -> bool:
+        return any(symbol in dim.symbols for dim in _dims(model, name) for symbol in frames)
+
+    def streams(name: str) -> bool:
+        sizes = [int(dim) if dim.is_const else 1 for dim in _dims(model, name)]
+        dtype = model.inputs[name].dtype
+        return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
+
+    names = sorted(model.inputs, key=lambda name: not moves(name))
+    found = Candidates(
+        names, model.graph.output_names, lambda name, _: not moves(name), streams, shapes=False
+    )
+    return {pair.input: pair.output for pair in found.pairs()}
+
+
+def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
+    """The symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
+    found = _symbols(model, streams)
+    if symbol is not None and found:
+        for candidate in found:
+            if candidate.name == symbol:
+                return candidate
+        listed = ", ".join(candidate.name for candidate in found)
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; there is {listed}")
+    frames = [candidate for candidate in found if candidate not in _counts_streams(model)]
+    if len(frames) > 1:
+        listed = ", ".join(candidate.name for candidate in frames)
+        raise PulsifyError(
+            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with symbol= "
+            "or --symbol, and give the others sizes with inputs= or --input"
+        )
+    return frames[0] if frames else None

@@ -1,0 +1,129 @@
+"""What each input and output of a chunk model is: a stream, a state, or neither."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from pulse.chunks.axes import output_axis, time_axis
+from pulse.chunks.chunking import Chunking, Chunks, PortAxis
+from pulse.chunks.states import Candidates, Pair
+from pulse.errors import PulsifyError
+from pulse.facts import TypedFact, shape_text
+from pulse.typed import TypedModel
+
+
+def candidates(typed: TypedModel) -> Candidates:
+    """What may be the states of a model of constant shapes."""
+    inputs, outputs = typed.inputs, typed.outputs
+    return Candidates(
+        list(inputs),
+        list(outputs),
+        lambda name, other: inputs[name].agrees(outputs[other]),
+        lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
+    )
+
+
+def planned(typed: TypedModel, given: Chunking) -> Chunks:
+    """How a model of constant shapes is called.
+
+    Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
+    """
+    for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
+        _sizes(name, fact)
+    pairs = candidates(typed).pairs() if given.states is None else candidates(typed).given(given.states)
+    _check_pairs(typed, pairs)
+    states = {pair.input for pair in pairs}
+    inputs = [_input_axis(typed, name, given) for name in typed.inputs if name not in states]
+    main = next((port for port in inputs if port.axis is not None), None)
+    if main is None or main.axis is None:
+        raise PulsifyError(
+            f"no input streams: {_inventory(typed, states)}; say which axis of an input holds the frames of a chunk, "
+            "as in --axis x=1, in Python axes={…}, or which inputs are the states"
+        )
+    nexts = {pair.output for pair in pairs}
+    kept = [name for name in typed.outputs if name not in nexts] if given.outputs is None else given.outputs
+    if not kept:
+        raise PulsifyError(
+            "every output is the next value of a state; name the outputs to keep with outputs="
+        )
+    outputs = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
+    streaming = [port.name for port in inputs if port.axis is not None]
+    _require(given.axes, [port.name for port in (*inputs, *outputs)], "an axis", "input or output")
+    _require(given.context, streaming, "a context", "streaming input")
+    _require(given.initial, states, "an initial value", "state")
+    _require(
+        given.delay, [port.name for port in outputs if port.axis is not None], "a delay", "streaming output"
+    )
+    return Chunks(pairs, tuple(inputs), tuple(outputs), dict(given.context), dict(given.sizes))
+
+
+def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
+    if any(not dim.is_const for dim in fact.shape):
+        example = ",".join(str(dim) if dim.is_const else "1" for dim in fact.shape)
+        raise PulsifyError(
+            f"{name}: {fact} is not the shape of one chunk; give every dim a number where the model is loaded, as in "
+            f'inputs={{"{name}": "{example}"}}'
+        )
+    return tuple(int(dim) for dim in fact.shape)
+
+
+def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
+    for pair in pairs:
+        before, after = typed.inputs[pair.input], typed.outputs[pair.output]
+        if not before.agrees(after):
+            raise PulsifyError(
+                f"state {pair}: {pair.input} is {before} and {pair.output} is {after}; a state keeps its type and shape"
+            )
+
+
+def _input_axis(typed: TypedModel, name: str, given: Chunking) -> PortAxis:
+    fact, context = typed.inputs[name], given.context.get(name, 0)
+    sizes = _sizes(name, fact)
+    if name in given.axes:
+        axis, how = _given_axis(name, given.axes[name], sizes), "as given"
+    elif name in given.told:
+        axis, how = given.told[name], "of any length in the file"
+    else:
+        found = time_axis(sizes, fact.dtype)
+        if found is None:
+            return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is no chunk's; given once")
+        axis, how = found
+    if not 0 <= context < sizes[axis]:
+        raise PulsifyError(
+            f"context {name}={context}: a chunk has {sizes[axis]} frames on axis {axis}, and some of them must be new"
+        )
+    return PortAxis(name, axis, sizes[axis] - context, how)
+
+
+def _output_axis(typed: TypedModel, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
+    """``main`` is the input that counts the frames; None for the next value of a state."""
+    fact = typed.graph.fact(typed.graph.find(name))
+    sizes = _sizes(name, fact)
+    if name in given.axes:
+        axis, how = _given_axis(name, given.axes[name], sizes), "as given"
+    elif main is None or main.axis is None:
+        return PortAxis(name, None, 0, "a state: known when the stream has ended")
+    else:
+        rank = typed.inputs[main.name].rank
+        found = output_axis(sizes, fact.dtype, rank, main.axis, main.frames)
+        if found is None:
+            return PortAxis(name, None, 0, "no axis of time: known when the stream has ended")
+        axis, how = found
+    return PortAxis(name, axis, sizes[axis], how)
+
+
+def _given_axis(name: str, axis: int, sizes: Sequence[int]) -> int:
+    if not 0 <= axis < len(sizes) or sizes[axis] == 0:
+        raise PulsifyError(f"axis {name}={axis}: its shape is {','.join(map(str, sizes))}; count axes from 0")
+    return axis
+
+
+def _require(names: Iterable[str], known: Collection[str], what: str, kind: str) -> None:
+    for name in names:
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise PulsifyError(f"{what} is given for {name}, which is no {kind}; there is {listed}")
+
+
+def _inventory(typed: TypedModel, states: Collection[str]) -> str:
+    return "; ".join(
+        f"{name}: {fact}{', a state' if name in states else ''}" for name, fact in typed.inputs.items()
+    )

@@ -1,0 +1,118 @@
+"""Which inputs of a chunk model are states, and which outputs are their next values."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from pulse.chunks.names import NameRule, next_names, says_state
+from pulse.errors import PulsifyError
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A state: the input that takes it, the output that gives its next value, and how they were found."""
+
+    input: str
+    output: str
+    how: str
+
+    def __str__(self) -> str:
+        return f"{self.input}={self.output}"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What may be paired.
+
+    inputs    names, in the order of the model
+    outputs   likewise
+    agrees    whether an input and an output have one type and shape
+    streams   whether an input's shape can be that of a chunk of a stream
+    shapes    whether shapes are known, so that they may tell states where names do not
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    agrees: Callable[[str, str], bool]
+    streams: Callable[[str], bool]
+    shapes: bool = True
+
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs, by these rules in turn.
+
+        1. By name (``NAME_RULES``), type and shape being equal. Where the rule also fits a signal before and after,
+           the input is a state if a word of its name says so or if its shape cannot be a chunk's; the model's first
+           input is else the stream.
+        2. By shape, where all shapes are known: an input that cannot be a chunk, and the one output of its form.
+
+        Raises PulsifyError: an input may be a state or a stream, and nothing tells which.
+        """
+        named = self._by_name()
+        formed = self._by_shape({pair.input for pair in named}, {pair.output for pair in named})
+        order = list(self.inputs)
+        return tuple(sorted((*named, *formed), key=lambda pair: order.index(pair.input)))
+
+    def given(self, states: Mapping[str, str]) -> tuple[Pair, ...]:
+        """The pairs that the user names. Raises PulsifyError where they do not fit the model."""
+        for name, other in states.items():
+            if name not in self.inputs:
+                raise PulsifyError(f"state {name}={other}: no input is called {name}; {self._inventory()}")
+            if other not in self.outputs:
+                raise PulsifyError(f"state {name}={other}: no output is called {other}; {self._inventory()}")
+        if len(set(states.values())) < len(states):
+            raise PulsifyError("two states have one output as their next value; name each output once")
+        return tuple(Pair(name, other, "as given") for name, other in states.items())
+
+    def _by_name(self) -> list[Pair]:
+        pairs: list[Pair] = []
+        doubtful: list[tuple[str, str]] = []
+        for name in self.inputs:
+            found = self._next(name, {pair.output for pair in pairs})
+            if found is None:
+                continue
+            other, rule = found
+            if rule.sure or says_state(name) or not self.streams(name):
+                pairs.append(Pair(name, other, "by name"))
+            elif name != self.inputs[0]:
+                doubtful.append((name, other))
+        if doubtful:
+            self._refuse(doubtful, pairs)
+        return pairs
+
+    def _next(self, name: str, taken: set[str]) -> tuple[str, NameRule] | None:
+        for other, rule in next_names(name):
+            if other in self.outputs and other not in taken and self.agrees(name, other):
+                return other, rule
+        return None
+
+    def _by_shape(self, states: set[str], nexts: set[str]) -> list[Pair]:
+        inputs = [name for name in self.inputs if name not in states]
+        outputs = [name for name in self.outputs if name not in nexts]
+        if not self.shapes or len(inputs) < 2 or len(outputs) < 2:
+            return []
+        pairs: list[Pair] = []
+        doubtful: list[tuple[str, str]] = []
+        for name in inputs:
+            fitting = [other for other in outputs if self.agrees(name, other)]
+            rivals = [other for other in inputs if fitting and self.agrees(other, fitting[0])]
+            if not fitting:
+                continue
+            if not self.streams(name) and len(fitting) == len(rivals) == 1:
+                pairs.append(Pair(name, fitting[0], "by shape"))
+            elif not self.streams(name) or (name != inputs[0] and not states):
+                doubtful.append((name, fitting[rivals.index(name) % len(fitting)]))
+        if doubtful:
+            self._refuse(doubtful, pairs)
+        return pairs
+
+    def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
+        options = " ".join(f"--state {text}" for text in (*pairs, *(f"{a}={b}" for a, b in doubtful)))
+        names = ", ".join(name for name, _ in doubtful)
+        found = ", ".join(map(str, pairs)) or "none"
+        raise PulsifyError(
+            f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
+            f"states, as in {options}, in Python states={{…}}; --state none where there are none"
+        )
+
+    def _inventory(self) -> str:
+        return f"inputs are {', '.join(self.inputs)}; outputs are {', '.join(self.outputs)}"

@@ -1,0 +1,95 @@
+"""All that an operator from outside of this package is made of; kernels are in ``pulse.extend.kernels``.
+
+See docs/extend.md for a whole operator: its op, its relation to the stream, its translator, its kernel.
+
+operator      registers a translator: a function from a NodeContext to the outlets of the node
+NodeContext   the node while it is translated: inputs, attributes, facts; ``wire`` adds ops
+Op            a new operation: facts, eval (plain numpy, the oracle), relation
+relations     Pointwise, Window, Ends, Positional, Cumulative, Banded, Tail, Final, Whole
+Stateful      a pulsed operation with a state
+the ops       that translators are mostly made of
+"""
+
+from pulse.dim import Symbol, SymbolScope, TDim, ceil_div, dim_max, dim_min
+from pulse.errors import FactError, InputError, LoadError
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import operator
+from pulse.ops.concat import Concat
+from pulse.ops.conv import Conv
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Env, Op, broadcast_shapes, normal_axis, require_at_least, unify
+from pulse.ops.pad import Pad
+from pulse.ops.position import Range
+from pulse.ops.reduce import Reduce
+from pulse.ops.relation import (
+    Banded,
+    Cumulative,
+    Ends,
+    Final,
+    Pointwise,
+    Positional,
+    Relation,
+    Tail,
+    Whole,
+    Window,
+)
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.ops.stateful import Clock, Stateful
+
+__all__ = [
+    "AddAxis",
+    "Array",
+    "Banded",
+    "Cast",
+    "Clock",
+    "Concat",
+    "Conv",
+    "Cumulative",
+    "DType",
+    "Elementwise",
+    "Ends",
+    "Env",
+    "Expand",
+    "FactError",
+    "Final",
+    "Gather",
+    "InputError",
+    "LoadError",
+    "MatMul",
+    "NodeContext",
+    "Op",
+    "OutletId",
+    "Pad",
+    "Pointwise",
+    "Positional",
+    "Range",
+    "Reduce",
+    "Relation",
+    "RemoveAxis",
+    "Reshape",
+    "Shape",
+    "Slice",
+    "Stateful",
+    "Symbol",
+    "SymbolScope",
+    "TDim",
+    "Tail",
+    "Transpose",
+    "TypedFact",
+    "Whole",
+    "Window",
+    "broadcast_shapes",
+    "ceil_div",
+    "dim_max",
+    "dim_min",
+    "is_symbolic",
+    "normal_axis",
+    "operator",
+    "require_at_least",
+    "unify",
+]

@@ -1,0 +1,173 @@
+"""The analyser: every node says what it can, until nobody has more to say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pulse.dim import SymbolScope
+from pulse.errors import FactError, LoadError
+from pulse.graph import Graph, Node, OutletId
+from pulse.infer.board import Board
+from pulse.infer.fact import InferenceFact, meet
+from pulse.infer.forward import Outcome, conclude, translated
+from pulse.infer.holes import prepare_holes
+
+if TYPE_CHECKING:
+    from pulse.model import ModelOp
+
+Facts = dict[OutletId, InferenceFact]
+
+
+def inferred(
+    graph: "Graph[InferenceFact, ModelOp]",
+    scope: SymbolScope,
+    nodes: "Sequence[Node[InferenceFact, ModelOp]]",
+    claims: Iterable[tuple[OutletId, InferenceFact]] = (),
+) -> Facts:
+    """All that can be known of the wires of some nodes, from the facts of the graph and from claims about wires.
+
+    It goes in rounds: each node around which something is new speaks, of the facts as the round found them, and what
+    all of them said is taken in at once. So the order of the nodes has no effect, nor has doing it again.
+    Raises LoadError where facts contradict each other, naming the node and both.
+    """
+    with scope.trial():
+        prepare_holes(scope)
+        return _Analyser(graph, scope, nodes).run(claims)
+
+
+class _Analyser:
+    def __init__(
+        self,
+        graph: "Graph[InferenceFact, ModelOp]",
+        scope: SymbolScope,
+        nodes: "Sequence[Node[InferenceFact, ModelOp]]",
+    ) -> None:
+        self._graph, self._scope = graph, scope
+        self._nodes = {node.id: node for node in nodes}
+        self._facts: Facts = {wire: graph.fact(wire) for node in nodes for wire in _outlets(node)}
+        self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
+
+    def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
+        said: dict[OutletId, list[InferenceFact]] = {}
+        for wire, fact in claims:
+            if wire in self._facts:
+                said.setdefault(wire, []).append(fact)
+        self._take(said)
+        fresh = self._forward()
+        while fresh:
+            fresh = self._readers(self._take(self._round(fresh)))
+        return self._facts
+
+    def _forward(self) -> set[int]:
+        """What the translators alone make of inputs that are known; the nodes about which that leaves something open.
+
+        Nodes are asked after what they read, so this alone analyses a model whose inputs are known.
+        """
+        fresh: set[int] = set()
+        failed: list[str] = []
+        for number in self._graph.order():
+            try:
+                settled = self._settle(self._nodes[number])
+            except FactError as error:
+                failed.append(_contradiction(self._nodes[number], error))
+                continue
+            if not settled:
+                fresh.add(number)
+        _refuse(failed)
+        return fresh
+
+    def _settle(self, node: "Node[InferenceFact, ModelOp]") -> bool:
+        """Take in what a node's translator says, if its inputs are known; whether that is all there is to know."""
+        outputs, board = _outlets(node), self._board(node)
+        if any(board.fact(wire).typed() is None for wire in node.inputs):
+            return False
+        with self._scope.trial():
+            outcome = self._outcome(node, board)
+            if outcome is not None:
+                conclude(outcome, board, outputs)
+        self._facts.update((wire, board.fact(wire)) for wire in outputs)
+        return all(board.fact(wire).typed() is not None for wire in outputs)
+
+    def _board(self, node: "Node[InferenceFact, ModelOp]") -> Board:
+        wires = (*node.inputs, *_outlets(node))
+        return Board({wire: self._facts[wire] for wire in wires}, self._graph.label)
+
+    def _round(self, fresh: set[int]) -> dict[OutletId, list[InferenceFact]]:
+        """What each node says of its wires, where it is more than what is known."""
+        said: dict[OutletId, list[InferenceFact]] = {}
+        failed: list[str] = []
+        for number in fresh:
+            node = self._nodes[number]
+            try:
+                facts = self._speak(node)
+            except FactError as error:
+                failed.append(_contradiction(node, error))
+                continue
+            for wire, fact in facts.items():
+                if fact is not self._facts[wire]:
+                    said.setdefault(wire, []).append(fact)
+        _refuse(failed)
+        return said
+
+    def _speak(self, node: "Node[InferenceFact, ModelOp]") -> Facts:
+        """What is known around a node after it has said all that it can. Raises FactError."""
+        outputs, board = _outlets(node), self._board(node)
+        with self._scope.trial():
+            while True:
+                board.changed = False
+                for relation in node.op.says(node.name, node.inputs, outputs, board):
+                    relation.apply(board)
+                outcome = self._outcome(node, board)
+                if outcome is not None:
+                    conclude(outcome, board, outputs)
+                if not board.changed:
+                    return board.facts
+
+    def _outcome(self, node: "Node[InferenceFact, ModelOp]", board: Board) -> Outcome | None:
+        """What its translator says; asked again only if the inputs have changed."""
+        facts = [board.fact(wire) for wire in node.inputs]
+        last = self._outcomes.get(node.id)
+        if last is None or any(new is not old for new, old in zip(facts, last[0])):
+            outcome = None
+            if node.op.covered:
+                outcome = translated(node.op, node.name, node.inputs, board, self._scope)
+            last = self._outcomes[node.id] = (facts, outcome)
+        return last[1]
+
+    def _take(self, said: Mapping[OutletId, Sequence[InferenceFact]]) -> list[OutletId]:
+        """Refine the facts by what was said; the wires of which more is known now."""
+        grown: list[OutletId] = []
+        failed: list[str] = []
+        for wire, facts in said.items():
+            try:
+                better = meet(self._facts[wire], *sorted(facts, key=str))
+            except FactError as error:
+                failed.append(_contradiction(self._graph.node(wire), f"{self._graph.label(wire)}: {error}"))
+                continue
+            if better is not self._facts[wire]:
+                self._facts[wire] = better
+                grown.append(wire)
+        _refuse(failed)
+        return grown
+
+    def _readers(self, wires: Iterable[OutletId]) -> set[int]:
+        """The nodes around wires."""
+        found: set[int] = set()
+        for wire in wires:
+            found.add(wire.node)
+            found.update(inlet.node for inlet in self._graph.outlet(wire).successors)
+        return found & self._nodes.keys()
+
+
+def _outlets(node: "Node[InferenceFact, ModelOp]") -> list[OutletId]:
+    return [OutletId(node.id, slot) for slot in range(len(node.outputs))]
+
+
+def _contradiction(node: "Node[InferenceFact, ModelOp]", reason: object) -> str:
+    where = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
+    return f"{where}: {reason}; give other shapes with inputs=, or export the model again"
+
+
+def _refuse(failed: Sequence[str]) -> None:
+    """Raise LoadError with one of the contradictions of a round, whatever the order of the nodes."""
+    if failed:
+        raise LoadError(min(failed))

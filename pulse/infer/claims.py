@@ -1,0 +1,59 @@
+"""What a file says of wires that its own graph determines: shapes of outputs and ``value_info``.
+
+Exporters leave them behind, and they go stale: lengths of the example that was traced, shapes from before a rewrite.
+So they are believed only where nothing else tells, and said to be wrong where the graph proves it. Names of sizes
+are not claims at all: exporters make them up for outputs.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from pulse.errors import PulseError, PulseWarning
+from pulse.facts import DType, TypedFact
+from pulse.graph import OutletId
+from pulse.infer.fact import InferenceFact
+
+Claim: TypeAlias = tuple[OutletId, InferenceFact]
+
+SHOWN = 3
+"""How many wrong claims a warning lists."""
+SILENCE = "load with ignore_value_info=True to ignore all of them in silence"
+
+
+def warn_refuted(
+    title: str, claims: Iterable[Claim], facts: Mapping[OutletId, TypedFact], label: Callable[[OutletId], str]
+) -> None:
+    """Warn once of the claims that do not hold."""
+    wrong = dict.fromkeys(
+        f"{label(wire)} is {TypedFact(facts[wire].dtype, facts[wire].shape)}, not {claim}"
+        for wire, claim in claims
+        if wire in facts and _refuted(claim, facts[wire])
+    )
+    if wrong:
+        listed = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
+        _warn(
+            f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(listed)}; {SILENCE}"
+        )
+
+
+def warn_contradicted(title: str, error: PulseError) -> None:
+    """Warn that the claims contradict the graph, so that none of them counts."""
+    _warn(f"{title}: shapes that the file states contradict its graph and are ignored: {error}; {SILENCE}")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, PulseWarning, stacklevel=4)
+
+
+def _refuted(claim: InferenceFact, fact: TypedFact) -> bool:
+    if claim.dtype is not None and not _same_type(claim.dtype, fact.dtype):
+        return True
+    if claim.rank is not None and claim.rank != fact.rank:
+        return True
+    return any(size is not None and not size.prove_eq(dim).yes for size, dim in zip(claim.dims, fact.shape))
+
+
+def _same_type(claimed: DType, dtype: DType) -> bool:
+    """Whether types agree; dims are i64 here, whatever integers the file computes them in."""
+    return claimed == dtype or (claimed.kind in "iu" and dtype.kind in "iu")

@@ -1,0 +1,53 @@
+"""Equations between dims with one unknown, which is at least 0."""
+
+from pulse.dim import Symbol, SymbolScope, TDim, ge
+
+NEAR = 256
+"""Sizes below are tried one by one where an equation is not linear; above, clamps at short sizes play no part."""
+
+
+def quotient(total: TDim, divisor: int) -> TDim | None:
+    """``total / divisor`` where it leaves no rest for any value of the symbols."""
+    if divisor < 0:
+        total, divisor = -total, -divisor
+    if divisor == 0:
+        return None
+    result = total // divisor
+    return result if result * divisor == total else None
+
+
+def solve(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
+    """The one value of ``unknown`` with which ``left == right``; None where that is not known to be just one.
+
+    ``right`` must not depend on the unknown. A negative result says that there is no size with which they are equal.
+    """
+    found = _linear(left, right, unknown)
+    if found is not None or left.symbols != frozenset((unknown,)) or not right.is_const:
+        return found
+    beyond = _beyond(left, right, unknown)
+    if beyond is None:
+        return None
+    sizes = [size for size in range(NEAR) if left.eval({unknown: size}) == int(right)]
+    sizes += [beyond + NEAR] if beyond >= 0 else []
+    return TDim.of(sizes[0]) if len(sizes) == 1 else None
+
+
+def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
+    """The solution where ``left`` is a multiple of the unknown and a part without it."""
+    factor = next((count for monomial, count in left.terms if monomial == (unknown,)), None)
+    rest = left.subs({unknown: 0})
+    if factor is None or left - factor * TDim.of(unknown) != rest:
+        return None
+    return quotient(right - rest, factor)
+
+
+def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
+    """By how much the solution exceeds ``NEAR``, negative where there is none from there on; None if not known."""
+    scope: SymbolScope = unknown.scope
+    with scope.trial():
+        scope.assume(ge(TDim.of(unknown), TDim.of(0)))
+        far = left.subs({unknown: TDim.of(unknown) + NEAR})
+        if far.is_const:
+            return None if far == right else -1
+        found = _linear(far, right, unknown)
+    return None if found is None else int(found)

@@ -1,0 +1,203 @@
+"""InferenceFact: what is known of a wire before the model is analysed; facts refine each other or contradict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+
+Dim: TypeAlias = TDim | None
+"""A size; None where it is not known."""
+Dims: TypeAlias = tuple[Dim, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class InferenceFact:
+    """What is known of a wire before it is analysed; None stands for what is not.
+
+    dtype   the type
+    shape   the sizes from the front, None for those that are not known
+    value   an array; an array of objects may hold dims, and None for entries that are not known
+    open    more axes may follow those of ``shape``; a shape of None is open by itself
+    """
+
+    dtype: DType | None = None
+    shape: Dims | None = None
+    value: Array | None = None
+    open: bool = False
+
+    @classmethod
+    def of(cls, fact: TypedFact) -> "InferenceFact":
+        """All that a typed fact knows."""
+        return cls(fact.dtype, fact.shape, fact.value)
+
+    @classmethod
+    def prefix(cls, *dims: Dim) -> "InferenceFact":
+        """The first axes of a shape of unknown rank."""
+        return cls(shape=dims, open=True)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, where it is known."""
+        return None if self.shape is None or self.open else len(self.shape)
+
+    @property
+    def dims(self) -> Dims:
+        """The sizes that are stated, from the front."""
+        return self.shape or ()
+
+    def dim(self, axis: int) -> Dim:
+        """The size of an axis; one counted from the end is known where the rank is."""
+        if axis < 0:
+            axis = axis + self.rank if self.rank is not None else len(self.dims)
+        return self.dims[axis] if 0 <= axis < len(self.dims) else None
+
+    def typed(self) -> TypedFact | None:
+        """The typed fact, where type and every dim are known."""
+        if self.dtype is None or self.rank is None:
+            return None
+        dims = tuple(dim for dim in self.dims if dim is not None)
+        value = self.value if self.value is not None and not has_gaps(self.value) else None
+        return TypedFact(self.dtype, dims, value) if len(dims) == self.rank else None
+
+    def __str__(self) -> str:
+        dims = ["?" if dim is None else str(dim) for dim in self.dims] + ["…"] * (self.rank is None)
+        text = ",".join([*dims, "?" if self.dtype is None else dtype_name(self.dtype)])
+        if self.value is not None and self.value.size <= 8:
+            text += f" = {_value_text(self.value)}"
+        return text
+
+
+def has_gaps(value: Array) -> bool:
+    """Whether some entries of a value are not known."""
+    return is_symbolic(value) and any(entry is None for entry in value.ravel().tolist())
+
+
+def _value_text(value: Array) -> str:
+    entries = [
+        "?" if entry is None else f"{entry:.6g}" if isinstance(entry, float) else str(entry)
+        for entry in cast("list[object]", value.ravel().tolist())
+    ]
+    return entries[0] if value.ndim == 0 else f"[{', '.join(entries)}]"
+
+
+def meet(first: InferenceFact, *others: InferenceFact) -> InferenceFact:
+    """All that the facts of one wire know together; ``first`` itself where the others add nothing.
+
+    The result does not depend on the order. Where two dims may be equal, an expression of the inputs' symbols goes
+    before a number, and the shortest before others. Raises FactError where facts contradict each other.
+    """
+    facts = [first, *(other for other in others if not _adds_nothing(first, other))]
+    if len(facts) == 1:
+        return first
+    dtype = _dtype(facts)
+    shape, is_open = _shape(facts)
+    value = _value(facts)
+    known = (dtype, shape, is_open) == (first.dtype, first.shape, first.open) and value is first.value
+    return first if known else InferenceFact(dtype, shape, value, is_open)
+
+
+def _adds_nothing(known: InferenceFact, other: InferenceFact) -> bool:
+    """Whether all that a fact says is known in the same words; it need not see that where it is."""
+    if other.dtype is not None and other.dtype != known.dtype:
+        return False
+    if other.value is not None and other.value is not known.value:
+        return False
+    if other.shape is None:
+        return True
+    fits = len(other.dims) <= len(known.dims) if other.open else other.rank == known.rank
+    return fits and all(new is None or new is old or new == old for new, old in zip(other.dims, known.dims))
+
+
+def _contradiction(facts: Sequence[InferenceFact], reason: str) -> FactError:
+    return FactError(f"{' and '.join(dict.fromkeys(map(str, facts)))} contradict each other: {reason}")
+
+
+def _dtype(facts: Sequence[InferenceFact]) -> DType | None:
+    found = dict.fromkeys(fact.dtype for fact in facts if fact.dtype is not None)
+    if len(found) > 1:
+        raise _contradiction(facts, f"types {' and '.join(sorted(map(dtype_name, found)))}")
+    return next(iter(found), None)
+
+
+def _shape(facts: Sequence[InferenceFact]) -> tuple[Dims | None, bool]:
+    stated = [fact for fact in facts if fact.shape is not None]
+    if not stated:
+        return None, False
+    ranks = sorted({fact.rank for fact in stated if fact.rank is not None})
+    least = max(len(fact.dims) for fact in stated)
+    if len(ranks) > 1 or (ranks and least > ranks[0]):
+        raise _contradiction(stated, f"{ranks[0]} and {max(least, ranks[-1])} axes")
+    return tuple(_dim(stated, axis) for axis in range(least)), not ranks
+
+
+def _dim(facts: Sequence[InferenceFact], axis: int) -> Dim:
+    sizes = [fact.dims[axis] for fact in facts if axis < len(fact.dims)]
+    first = next((size for size in sizes if size is not None), None)
+    if all(size is None or size is first for size in sizes):
+        return first
+    try:
+        return same_dim([size for size in sizes if size is not None])
+    except FactError as error:
+        raise _contradiction(
+            [fact for fact in facts if axis < len(fact.dims)], f"axis {axis}: {error}"
+        ) from error
+
+
+def same_dim(dims: Sequence[TDim]) -> TDim:
+    """The one that stands for dims that are equal. Raises FactError where one always differs from it."""
+    chosen = min(dims, key=_preference)
+    for dim in dims:
+        if dim != chosen and dim.prove_eq(chosen).no:
+            low, high = sorted((chosen, dim), key=_preference)
+            raise FactError(f"{low} and {high} differ")
+    return chosen
+
+
+def _preference(dim: TDim) -> tuple[bool, int, str]:
+    text = str(dim)
+    return dim.is_const, len(text), text
+
+
+def _value(facts: Sequence[InferenceFact]) -> Array | None:
+    values = [fact.value for fact in facts if fact.value is not None]
+    if not values or all(value is values[0] for value in values):
+        return values[0] if values else None
+    if len({value.shape for value in values}) > 1:
+        raise _contradiction(facts, "values of different shapes")
+    if not any(is_symbolic(value) for value in values):
+        if not all(np.array_equal(value, values[0], equal_nan=value.dtype.kind == "f") for value in values):
+            raise _contradiction(facts, "values differ")
+        return values[0]
+    columns = zip(*(cast("list[object]", value.ravel().tolist()) for value in values))
+    try:
+        entries = [_entry(column) for column in columns]
+    except FactError as error:
+        raise _contradiction(facts, f"values: {error}") from error
+    return values[0] if _same(entries, values[0]) else value_of(entries, values[0].shape)
+
+
+def _entry(column: Sequence[object]) -> Dim:
+    known = [TDim.of(entry) for entry in column if entry is not None]
+    return same_dim(known) if known else None
+
+
+def _same(entries: Sequence[Dim], value: Array) -> bool:
+    return all(
+        (entry is None) == (old is None) and (entry is None or entry == old)
+        for entry, old in zip(entries, value.ravel().tolist())
+    )
+
+
+def value_of(entries: Sequence[Dim], shape: Sequence[int]) -> Array:
+    """A value from its entries: numbers where all of them are, else dims and None."""
+    numbers = [int(entry) for entry in entries if entry is not None and entry.is_const]
+    if len(numbers) == len(entries):
+        return np.array(numbers, np.int64).reshape(shape)
+    value = np.empty(len(entries), dtype=object)
+    value[:] = list(entries)
+    return value.reshape(shape)

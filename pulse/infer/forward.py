@@ -1,0 +1,134 @@
+"""What the translator of a node says of its outputs, and, read backwards, of its inputs.
+
+The translators know already how the facts of outputs follow from those of inputs, so nothing here says it again: a
+node is translated into a graph of its own. Where sizes are not known and the operator is uniform, they are symbols
+while it is translated, *holes*. Its outputs are then expressions of holes, and what the translator demands of them
+are assumptions; both are equations, and those with one unknown are solved.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, FactError, LoadError
+from pulse.facts import TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.infer.board import Board
+from pulse.infer.equation import solve
+from pulse.infer.fact import Dim, InferenceFact, value_of
+from pulse.infer.holes import Holes, Places
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedModel, constant
+
+if TYPE_CHECKING:
+    from pulse.model import ModelOp
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a translation said.
+
+    holes     where the holes of its inputs are
+    facts     of the outputs, in terms of holes
+    demands   dims that must be 0
+    """
+
+    holes: Places
+    facts: list[TypedFact]
+    demands: list[TDim]
+
+
+def translated(
+    op: "ModelOp", name: str, inputs: Sequence[OutletId], board: Board, scope: SymbolScope
+) -> Outcome | None:
+    """The outcome of a translation; None where too little is known for it.
+
+    A node that cannot be translated says nothing here: it is refused, with the reason, when the model is analysed.
+    Raises FactError where known inputs do not fit each other.
+    """
+    facts = [board.fact(wire) for wire in inputs]
+    rule = op.rule
+    if not rule.uniform and any(fact.typed() is None for fact in facts):
+        return None
+    holes = Holes(scope)
+    target = TypedModel(TypedGraph(), scope, name)
+    made: dict[tuple[OutletId, bool], OutletId] = {}
+    for place, (wire, fact) in enumerate(zip(inputs, facts)):
+        listed = place in rule.parts
+        if (wire, listed) not in made:
+            typed = holes.filled(wire, fact, listed)
+            if typed is None:
+                return None
+            made[wire, listed] = _source(target.graph, str(place), typed)
+    before = len(scope.premises)
+    try:
+        outlets = op.translate(
+            target, name, [made[wire, place in rule.parts] for place, wire in enumerate(inputs)]
+        )
+    except FactError:
+        if holes.places:
+            return None
+        raise
+    except (LoadError, DimError):
+        return None
+    added = scope.premises[before:]
+    demands = [premise for premise in added if -premise in added]
+    return Outcome(holes.places, [target.graph.fact(outlet) for outlet in outlets], demands)
+
+
+def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
+    if fact.value is not None:
+        return constant(graph, name, fact.value)
+    (outlet,) = graph.add(name, Source(fact), (), [fact])
+    graph.inputs.append(outlet)
+    return outlet
+
+
+def conclude(outcome: Outcome, board: Board, outputs: Sequence[OutletId]) -> None:
+    """Learn what an outcome says, together with what is known of the outputs. Raises FactError."""
+    equations = [(demand, TDim.of(0)) for demand in outcome.demands]
+    for outlet, fact in zip(outputs, outcome.facts):
+        sizes = InferenceFact(fact.dtype, (None,) * fact.rank)
+        board.refine(outlet, sizes)
+        equations += [
+            (dim, size) for dim, size in zip(fact.shape, board.fact(outlet).dims) if size is not None
+        ]
+    known = _solved(equations, outcome.holes)
+    for hole, size in known.items():
+        axis = outcome.holes[hole]
+        if axis is not None:
+            board.give(axis, size)
+    for outlet, fact in zip(outputs, outcome.facts):
+        board.refine(outlet, _settled(fact, known, outcome.holes))
+
+
+def _solved(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
+    """The holes that are determined; each equation with one unknown gives it."""
+    known: dict[Symbol, TDim] = {}
+    left = [pair for pair in equations if pair[0].symbols & holes.keys()]
+    while True:
+        before = len(known)
+        for expression, size in left:
+            unknown = [symbol for symbol in expression.symbols if symbol in holes and symbol not in known]
+            if len(unknown) == 1:
+                found = solve(expression.subs(known), size, unknown[0])
+                if found is not None:
+                    known[unknown[0]] = found
+        if len(known) == before:
+            return known
+
+
+def _settled(fact: TypedFact, known: dict[Symbol, TDim], holes: Places) -> InferenceFact:
+    """A fact in terms of holes, with what is known put in; what depends on other holes is not known."""
+
+    def settle(dim: TDim) -> Dim:
+        if not dim.symbols & holes.keys():
+            return dim
+        return None if dim.symbols & (holes.keys() - known.keys()) else dim.subs(known)
+
+    value = fact.value
+    if value is not None and is_symbolic(value) and holes:
+        entries = [settle(TDim.of(entry)) for entry in cast("list[object]", value.ravel().tolist())]
+        value = value_of(entries, value.shape) if any(entry is not None for entry in entries) else None
+    return InferenceFact(fact.dtype, tuple(settle(dim) for dim in fact.shape), value)

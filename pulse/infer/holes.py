@@ -1,0 +1,82 @@
+"""Holes: symbols in place of sizes and entries of values that are not known, while a node is translated."""
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from pulse.dim import Symbol, SymbolScope, TDim, ge
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.infer.board import Axis
+from pulse.infer.fact import Dim, InferenceFact, has_gaps, value_of
+
+Places: TypeAlias = dict[Symbol, Axis | None]
+"""Each hole -> the size that it stands for; None for an entry of a value."""
+
+POOL = 16
+INT64 = np.dtype(np.int64)
+LONGEST_LIST = 32
+"""A vector of more integers is no list of dims."""
+
+
+def prepare_holes(scope: SymbolScope) -> None:
+    """Make the holes that most nodes need and assume that they are sizes, once for all nodes."""
+    for number in range(POOL):
+        scope.assume(ge(TDim.of(_size_hole(scope, number)), TDim.of(0)))
+
+
+def _size_hole(scope: SymbolScope, number: int) -> Symbol:
+    return scope.symbol(f"?{number}")
+
+
+class Holes:
+    """The holes of one translation."""
+
+    def __init__(self, scope: SymbolScope) -> None:
+        self.places: Places = {}
+        self._scope = scope
+        self._sizes = 0
+
+    def filled(self, wire: OutletId, fact: InferenceFact, listed: bool) -> TypedFact | None:
+        """A fact with a hole for each size that is not known; None where type or rank are not.
+
+        listed   entries of its value that are not known become holes as well, if it can be a list of dims
+        """
+        if fact.dtype is None or fact.rank is None:
+            return None
+        dims = tuple(
+            self._size(Axis(wire, axis)) if dim is None else dim for axis, dim in enumerate(fact.dims)
+        )
+        value = fact.value
+        entries = _entries(fact) if listed else None
+        if entries is not None:
+            value = value_of(
+                [self._entry() if entry is None else entry for entry in entries], [int(dim) for dim in dims]
+            )
+        elif value is not None and has_gaps(value):
+            value = None
+        return TypedFact(fact.dtype, dims, value)
+
+    def _size(self, axis: Axis) -> TDim:
+        hole = _size_hole(self._scope, self._sizes)
+        if self._sizes >= POOL:
+            self._scope.assume(ge(TDim.of(hole), TDim.of(0)))
+        self._sizes += 1
+        self.places[hole] = axis
+        return TDim.of(hole)
+
+    def _entry(self) -> TDim:
+        hole = self._scope.symbol(f"?[{len(self.places)}]")
+        self.places[hole] = None
+        return TDim.of(hole)
+
+
+def _entries(fact: InferenceFact) -> Sequence[Dim] | None:
+    """The entries of a list of dims of which some are not known."""
+    if fact.value is not None:
+        return cast("list[Dim]", fact.value.ravel().tolist()) if has_gaps(fact.value) else None
+    sizes = [int(dim) for dim in fact.dims if dim is not None and dim.is_const]
+    if fact.dtype != INT64 or not fact.rank == len(sizes) <= 1 or sum(sizes) > LONGEST_LIST:
+        return None
+    return (None,) * (sizes[0] if sizes else 1)

@@ -1,0 +1,84 @@
+"""If and Loop: graphs that are chosen and graphs that are repeated, wired into the graph around them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import PulseError
+from pulse.facts import Shape, dtype_name, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.subgraph import Subgraph, inlined
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import Reshape
+
+SCALAR: Shape = ()
+
+
+def body(node: NodeContext, name: str) -> Subgraph:
+    """A graph among the attributes. Raises LoadError."""
+    found = node.attributes.get(name)
+    if not isinstance(found, Subgraph):
+        raise node.error(f"attribute {name} must be a graph; export the model again")
+    return found
+
+
+def as_scalar(node: NodeContext, outlet: OutletId, what: str) -> OutletId:
+    """A wire of one element as a scalar. Raises LoadError."""
+    fact = node.graph.fact(outlet)
+    if fact.rank == 0:
+        return outlet
+    if any(dim != 1 for dim in fact.shape):
+        raise node.error(f"its {what} must be one value, got {fact}")
+    return node.wire(Reshape(SCALAR), [outlet], what)
+
+
+@onnx_op("If")
+def if_(node: NodeContext) -> Sequence[OutletId]:
+    """The branch that is taken; both, and a choice, where that is only known while running."""
+    condition = as_scalar(node, node.input(0), "condition")
+    fact = node.graph.fact(condition)
+    if fact.dtype != np.bool_:
+        raise node.error(f"its condition must be bool, got {dtype_name(fact.dtype)}")
+    if fact.value is not None and not is_symbolic(fact.value):
+        taken = "then_branch" if bool(fact.value) else "else_branch"
+        return [
+            node.named(name).finished(made) for name, made in zip(node.outputs, _branch(node, taken)) if name
+        ]
+    return _chosen(node, condition)
+
+
+def _branch(node: NodeContext, name: str) -> list[OutletId]:
+    graph = body(node, name)
+    captured = {outer: node.captures[outer] for outer in graph.captures}
+    facts = {outer: node.graph.fact(outlet) for outer, outlet in captured.items()}
+    model = graph.typed(facts, node.scope, f"{node.wire_name}.{name}")
+    made = inlined(node.graph, model, captured)
+    if len(made) != len(node.outputs):
+        raise node.error(f"its {name} makes {len(made)} values for {len(node.outputs)} outputs")
+    return made
+
+
+def _chosen(node: NodeContext, condition: OutletId) -> list[OutletId]:
+    told = node.graph.label(node.input(0))
+    branches: list[list[OutletId]] = []
+    for name in ("then_branch", "else_branch"):
+        try:
+            branches.append(_branch(node, name))
+        except PulseError as error:
+            raise node.error(
+                f"its condition {told} is only known while running, so both branches are needed, and the {name} "
+                f"does not load: {error}; give inputs fixed sizes or values so that the condition is constant"
+            ) from error
+    made: list[OutletId] = []
+    for name, yes, no in zip(node.outputs, *branches):
+        left, right = node.graph.fact(yes), node.graph.fact(no)
+        if not left.agrees(right):
+            raise node.error(
+                f"its condition {told} is only known while running, and the branches differ: {left} and {right}; "
+                "give inputs fixed sizes or values so that the condition is constant"
+            )
+        part = node.named(name) if name else node
+        made.append(part.wire(Elementwise("where"), [condition, yes, no]))
+    return made

@@ -1,0 +1,108 @@
+"""What a node of a file says of itself: its operator, its inputs and its attributes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.op import normal_axis
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class FileNode:
+    """One node of a file, its attributes read with their types.
+
+    ``wire_name`` is the name of its first output; ``inputs`` has None where an optional input is left out.
+    """
+
+    op_type: str
+    opset: int
+    wire_name: str
+    attributes: Mapping[str, Any]
+    inputs: tuple[OutletId | None, ...]
+
+    def error(self, message: str) -> LoadError:
+        """A LoadError that names the node."""
+        return LoadError(f"{self.wire_name} ({self.op_type}): {message}")
+
+    def has(self, slot: int) -> bool:
+        """Whether an optional input is given."""
+        return slot < len(self.inputs) and self.inputs[slot] is not None
+
+    def input(self, slot: int) -> OutletId:
+        """An input. Raises LoadError where it is left out."""
+        outlet = self.inputs[slot] if slot < len(self.inputs) else None
+        if outlet is None:
+            raise self.error(f"input {slot} is missing")
+        return outlet
+
+    def given(self) -> list[OutletId]:
+        """Every input that is given."""
+        return [outlet for outlet in self.inputs if outlet is not None]
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis counted from the front. Raises FactError."""
+        return normal_axis(axis, rank, f"{self.wire_name} ({self.op_type})")
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Axes counted from the front, sorted. Raises FactError, LoadError where one is named twice."""
+        found = sorted(self.axis(axis, rank) for axis in axes)
+        if len(set(found)) != len(found):
+            raise self.error(f"axes {list(axes)} name one axis twice")
+        return tuple(found)
+
+    def _attribute(self, name: str, kinds: type[T] | tuple[type[T], ...], default: T | None) -> T:
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise self.error(f"attribute {name} is missing")
+        if not isinstance(value, kinds):
+            raise self.error(f"attribute {name} has the wrong type: {value!r}")
+        return value
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer attribute. Raises LoadError."""
+        return self._attribute(name, int, default)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """An integer attribute that means yes or no."""
+        return bool(self._attribute(name, int, default))
+
+    def real(self, name: str, default: float | None = None) -> float:
+        """A float attribute. Raises LoadError."""
+        return self._attribute(name, float, default)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text attribute. Raises LoadError."""
+        return self._attribute(name, str, default)
+
+    def tensor(self, name: str, default: Array | None = None) -> Array:
+        """A tensor. Raises LoadError."""
+        return self._attribute(name, np.ndarray, default)
+
+    def integer_list(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers. Raises LoadError."""
+        values = self._list(name, None if default is None else list(default))
+        return tuple(value for value in values if self._is(int, value, name))
+
+    def real_list(self, name: str) -> tuple[float, ...]:
+        """A list of floats. Raises LoadError."""
+        return tuple(value for value in self._list(name, None) if self._is(float, value, name))
+
+    def text_list(self, name: str, default: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A list of texts. Raises LoadError."""
+        values = self._list(name, None if default is None else list(default))
+        return tuple(value for value in values if self._is(str, value, name))
+
+    def _list(self, name: str, default: list[Any] | None) -> list[Any]:
+        return self._attribute(name, list, default)
+
+    def _is(self, kind: type[T], value: object, name: str) -> TypeGuard[T]:
+        if not isinstance(value, kind):
+            raise self.error(f"attribute {name} has the wrong type: {value!r} in a list")
+        return True

@@ -1,0 +1,66 @@
+"""Functions that a file defines: their calls are replaced by their nodes."""
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+import onnx.inliner
+from onnx import FunctionProto, ModelProto, NodeProto, checker
+
+from pulse.errors import LoadError
+
+MOST_NODES = 1 << 18
+"""More nodes than this are no model but functions that multiply each other."""
+
+Key: TypeAlias = tuple[str, str, str]
+
+
+def inlined(model: ModelProto, what: str) -> ModelProto:
+    """The model without functions. Raises LoadError where they call themselves, or are too many nodes."""
+    if not model.functions:
+        return model
+    functions = {
+        _key(function.domain, function.name, function.overload): function for function in model.functions
+    }
+    counts: dict[Key, int | None] = {}
+    total = _count(model.graph.node, functions, counts, what)
+    if total > MOST_NODES:
+        raise LoadError(
+            f"{what}: its functions unfold to {total} nodes, more than {MOST_NODES}; export it without functions"
+        )
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except (RuntimeError, ValueError, IndexError, checker.ValidationError) as error:
+        raise LoadError(
+            f"{what}: its functions cannot be unfolded ({error}); export it without functions"
+        ) from error
+
+
+def _key(domain: str, name: str, overload: str) -> Key:
+    return ("" if domain == "ai.onnx" else domain, name, overload)
+
+
+def _count(
+    nodes: Iterable[NodeProto],
+    functions: Mapping[Key, FunctionProto],
+    counts: dict[Key, int | None],
+    what: str,
+) -> int:
+    """Nodes after unfolding, bodies included; ``counts`` has those of functions, None for one that is being counted."""
+    total = 0
+    for node in nodes:
+        total += 1
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                total += _count(graph.node, functions, counts, what)
+        key = _key(node.domain, node.op_type, node.overload)
+        function = functions.get(key)
+        if function is None:
+            continue
+        if key not in counts:
+            counts[key] = None
+            counts[key] = _count(function.node, functions, counts, what)
+        count = counts[key]
+        if count is None:
+            raise LoadError(f"{what}: its function {node.op_type} calls itself; export it without functions")
+        total += count
+    return total

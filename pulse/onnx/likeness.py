@@ -1,0 +1,105 @@
+"""What a file that is not ONNX looks like, from its first bytes, and what to do with it."""
+
+from codecs import getincrementaldecoder
+from collections.abc import Callable
+from typing import NamedTuple
+
+HEAD = 512
+"""Bytes that are enough to tell."""
+
+_ZIP_NAME = 30
+"""Where the name of the first file in a zip archive begins."""
+
+_EXPORT = "export it to ONNX"
+
+
+class Likeness(NamedTuple):
+    """A kind of file: whether a head is one, what to call it, and what to do."""
+
+    test: Callable[[bytes], bool]
+    what: str
+    advice: str
+
+
+def _starts(*magics: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(magics)
+
+
+def _from_fourth(magic: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head[4 : 4 + len(magic)] == magic
+
+
+def _zipped(*parts: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.startswith(b"PK\3\4") and any(part in head[_ZIP_NAME:] for part in parts)
+
+
+def _zeros(head: bytes) -> bool:
+    return not any(head)
+
+
+def _safetensors(head: bytes) -> bool:
+    return head[5:9] == b"\0\0\0{"
+
+
+def _page(head: bytes) -> bool:
+    return head.lstrip().lower().startswith((b"<!doctype html", b"<html"))
+
+
+def _text(head: bytes) -> bool:
+    """Without control characters; the last letter may be cut off."""
+    try:
+        text = getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter in "\t\n\r" for letter in text)
+
+
+LIKENESSES = (
+    Likeness(_zeros, "zeros, or nothing at all", "download or export it again"),
+    Likeness(
+        _starts(b"version https://git-lfs"), "a pointer of Git LFS, not the file itself", "run git lfs pull"
+    ),
+    Likeness(_page, "a web page", "download the file itself; the link may have led to a page about it"),
+    Likeness(
+        _zipped(b"/data.pkl", b"/.format_version", b"/byteorder", b"/constants.pkl"),
+        "a PyTorch file",
+        "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+    ),
+    Likeness(_zipped(b".npy"), "numpy arrays (.npz)", "give the model instead"),
+    Likeness(_starts(b"PK\3\4"), "a zip archive", "unpack it and give the .onnx file in it"),
+    Likeness(
+        _starts(*(bytes((0x80, version)) for version in range(2, 6))),
+        "a Python pickle, perhaps of PyTorch",
+        "load it with torch and use pulse.from_torch, or export it with torch.onnx.export",
+    ),
+    Likeness(
+        _safetensors,
+        "weights in safetensors",
+        "they have no graph: load them into their PyTorch model and use pulse.from_torch",
+    ),
+    Likeness(_starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"),
+    Likeness(_from_fourth(b"TFL3"), "a TensorFlow Lite model", "convert it with tf2onnx --tflite"),
+    Likeness(
+        _from_fourth(b"ORTM"),
+        "a model in the format of onnxruntime (.ort)",
+        "give the .onnx file it is made from",
+    ),
+    Likeness(_starts(b"\x89HDF"), "an HDF5 file, perhaps of Keras", f"load it with Keras and {_EXPORT}"),
+    Likeness(_starts(b"\x93NUMPY"), "a numpy array", "give the model instead"),
+    Likeness(
+        _starts(b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf"),
+        "a compressed file",
+        "unpack it and give the .onnx file in it",
+    ),
+    Likeness(_starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"),
+    Likeness(
+        _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"
+    ),
+    Likeness(_text, "text", "give the .onnx file"),
+)
+"""In the order in which they are tried."""
+
+
+def likeness(head: bytes) -> Likeness | None:
+    """The kind of file that begins with ``head``; None where nothing is known of it."""
+    return next((kind for kind in LIKENESSES if kind.test(head[:HEAD])), None)

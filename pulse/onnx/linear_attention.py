@@ -1,0 +1,126 @@
+"""Attention by a state that each frame updates: a scan."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import DType, Shape, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedModel, wire
+
+RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
+"""Update rule -> the optional inputs that it needs."""
+PAST, DECAY, BETA = 3, 4, 5
+FRAMES = 1
+"""The axis of time."""
+
+
+@onnx_op("LinearAttention")
+def linear_attention(node: NodeContext) -> list[OutletId]:
+    """The state S [B, heads, dk, dv] of each frame, and queries times it; computed in f32 at least.
+
+    linear       S = S + k v
+    gated        S = exp(g) S + k v
+    delta        S = S + beta k (v - k S)
+    gated_delta  S = exp(g) S + beta k (v - k exp(g) S)
+    """
+    rule = node.text("update_rule", "gated_delta")
+    if rule not in RULES:
+        raise node.error(f"update_rule {rule!r} is not covered; use {', '.join(RULES)}")
+    for name, slot in (("decay", DECAY), ("beta", BETA)):
+        if name in RULES[rule] and not node.has(slot):
+            raise node.error(f"update_rule {rule} needs the input {name}")
+    kind = node.fact(0).dtype
+    wide = np.dtype(np.float32) if kind.itemsize < 4 else kind
+    frames = _frames(node, rule, wide)
+    q, v = node.graph.fact(frames["q"]), node.graph.fact(frames["v"])
+    batch, _, heads, group, size = q.shape
+    state = TypedFact(wide, (batch, heads, size, v.shape[4]))
+    body = _body(node, rule, state, {name: node.graph.fact(outlet) for name, outlet in frames.items()})
+    op = Scan(body, ("S",), tuple(frames), (), (Course(FRAMES),) * len(frames), (Course(FRAMES),))
+    made = wire(node.graph, f"{node.wire_name}.scan", op, [*frames.values(), _initial(node, state)])
+    flat = (*q.shape[:2], heads * group * v.shape[4])
+    y = node.wire(Reshape(flat), [made[0]], "flat")
+    names = [*node.outputs, ""][:2]
+    present = node.named(names[1]).cast(made[1], kind) if names[1] else made[1]
+    return [node.finished(node.cast(y, kind, "narrow")), present]
+
+
+def _initial(node: NodeContext, state: TypedFact) -> OutletId:
+    if node.has(PAST):
+        return node.cast(node.input(PAST), state.dtype, "past")
+    return node.wire(Expand(state.shape), [node.constant(np.zeros((), state.dtype), "nothing")], "past")
+
+
+def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
+    """What each frame brings, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
+    heads = TDim.of(node.integer("kv_num_heads"))
+    queries = node.integer("q_num_heads")
+    if queries % int(heads):
+        raise node.error(f"{queries} heads of queries do not share {heads} heads of keys")
+    group, one = TDim.of(queries // int(heads)), TDim.of(1)
+
+    def split(slot: int, name: str, inner: tuple[TDim, ...], place: int, own: TDim = heads) -> OutletId:
+        batch, frames, width = node.fact(slot).shape
+        size = exact_quotient([width], [own, *inner], f"{node.wire_name} (LinearAttention): its {name}")
+        shape = (batch, frames, own, *inner[:place], size, *inner[place:])
+        return node.cast(node.wire(Reshape(shape), [node.input(slot)], name), wide, f"{name}_wide")
+
+    q = split(0, "q", (group,), 1)
+    scale = node.real("scale", 0.0) or 1 / math.sqrt(int(node.graph.fact(q).shape[4]))
+    q = node.wire(Elementwise("mul"), [q, node.constant(np.array(scale, wide), "scale")], "q_scaled")
+    frames = {"q": q, "k": split(1, "k", (one,), 0), "v": split(2, "v", (one,), 1)}
+    if "decay" in RULES[rule]:
+        frames["g"] = node.wire(Elementwise("exp"), [split(DECAY, "decay", (one,), 0)], "g")
+    if "beta" in RULES[rule]:
+        own = one if node.fact(BETA).shape[2] == 1 else heads
+        frames["b"] = split(BETA, "beta", (one,), 0, own)
+    return frames
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """A body under construction."""
+
+    graph: TypedGraph
+
+    def source(self, name: str, dtype: DType, shape: Shape) -> OutletId:
+        fact = TypedFact(dtype, shape)
+        (outlet,) = self.graph.add(name, Source(fact), (), [fact])
+        self.graph.inputs.append(outlet)
+        return outlet
+
+    def wire(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
+        return wire(self.graph, name, op, inputs)[0]
+
+
+def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedModel:
+    """One frame: the new state, and the queries times it."""
+    body = _Graph(TypedGraph())
+    s = body.source("S", state.dtype, state.shape)
+    x = {
+        name: body.source(name, fact.dtype, (fact.shape[0], *fact.shape[2:])) for name, fact in frames.items()
+    }
+    if "g" in x:
+        s = body.wire("kept", Elementwise("mul"), x["g"], s)
+    v = x["v"]
+    if "b" in x:
+        row = body.wire("k_row", Transpose((0, 1, 3, 2)), x["k"])
+        told = body.wire("told", MatMul(), row, s)
+        news = body.wire("news", Elementwise("sub"), v, told)
+        v = body.wire("weighed", Elementwise("mul"), x["b"], news)
+    update = body.wire("update", Elementwise("mul"), x["k"], v)
+    s = body.wire("state", Elementwise("add"), s, update)
+    y = body.wire("y", MatMul(), x["q"], s)
+    body.graph.set_outputs([s, y], ["state", "y"])
+    return TypedModel(body.graph, node.scope, f"{node.wire_name}.body")

@@ -1,0 +1,51 @@
+"""The versions of operators that a file asks for."""
+
+from collections.abc import Iterator
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, defs
+
+from pulse.errors import LoadError
+from pulse.onnx.registry import DEFAULT_DOMAINS
+
+OPSETS = range(7, 29)
+"""The versions of the default domain that the translators know."""
+
+
+def opsets(proto: ModelProto, title: str) -> dict[str, int]:
+    """The version of each domain. Raises LoadError where that of the default domain is not covered.
+
+    Versions before the first one of OPSETS are, as long as the file uses only operators that were already the same.
+    """
+    versions = {entry.domain: entry.version for entry in proto.opset_import}
+    version = versions.get("", versions.get("ai.onnx"))
+    if version is not None and version not in OPSETS:
+        changed = sorted({node.op_type for node in _nodes(proto.graph) if _changed(node, version)})
+        if version < 1 or version > OPSETS[-1] or changed:
+            because = f" ({', '.join(changed)} changed since)" if changed else ""
+            raise LoadError(
+                f"{title}: opset {version} is not covered{because}; convert it to one of {OPSETS[0]} to "
+                f"{OPSETS[-1]}, with onnx.version_converter or by exporting again"
+            )
+    for domain in DEFAULT_DOMAINS:
+        versions.setdefault(domain, version or OPSETS[0])
+    return versions
+
+
+def _changed(node: NodeProto, version: int) -> bool:
+    """Whether an old version of an operator differs from the first one that the translators know."""
+    if node.domain not in DEFAULT_DOMAINS or not 1 <= version < OPSETS[0]:
+        return False
+    try:
+        old, known = (defs.get_schema(node.op_type, at, "").since_version for at in (version, OPSETS[0]))
+    except defs.SchemaError:
+        return True
+    return old != known
+
+
+def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph and of the bodies in it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield from _nodes(attribute.g)

@@ -1,0 +1,147 @@
+"""Numbers as small integers with a scale, and back."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import DType, TypedFact, dtype_name
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.tensors import onnx_dtype
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
+from pulse.ops.slice import Slice
+from pulse.typed import known
+
+F32, I32, U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
+QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
+
+
+@onnx_op("QuantizeLinear")
+def quantize_linear(node: NodeContext) -> OutletId:
+    """Round to even of x / scale, plus the zero point, cut to the type's range."""
+    scale = node.fact(1).dtype
+    kind = _quantized_type(node)
+    precision = node.integer("precision", 0)
+    divided = onnx_dtype(precision, f"{node.wire_name} (QuantizeLinear)") if precision else scale
+    x = node.cast(node.input(0), divided, "x")
+    s = node.cast(_spread(node, 1, "scale"), divided, "scale_as_x")
+    y = node.wire(Elementwise("div"), [x, s], "scaled")
+    zero = _spread(node, 2, "zero") if node.has(2) else None
+    return node.finished(quantized(node, node.cast(y, F32, "wide"), zero, kind))
+
+
+def _quantized_type(node: NodeContext) -> DType:
+    code = node.integer("output_dtype", 0)
+    kind = onnx_dtype(code, f"{node.wire_name} (QuantizeLinear)") if code else None
+    if node.has(2):
+        kind = node.fact(2).dtype
+    kind = kind or U8
+    if kind not in QUANTIZED:
+        raise node.error(f"quantizing to {dtype_name(kind)} is not covered; use integers of 8 or 16 bits")
+    return kind
+
+
+def quantized(node: NodeContext, x: OutletId, zero: OutletId | None, kind: DType) -> OutletId:
+    """Scaled f32 numbers as integers: rounded to even, moved by the zero point, cut to the type's range."""
+    y = node.wire(Elementwise("round"), [x], "rounded")
+    if zero is not None and not _nothing(node, zero):
+        y = node.wire(Elementwise("add"), [y, node.cast(zero, F32, "zero_wide")], "moved")
+    bounds = np.iinfo(kind)
+    for name, bound in (("max", bounds.min), ("min", bounds.max)):
+        y = node.wire(
+            Elementwise(name), [y, node.constant(np.array(bound, F32), f"bound_{name}")], f"cut_{name}"
+        )
+    return node.wire(Cast(kind), [y], "quantized")
+
+
+def _nothing(node: NodeContext, zero: OutletId) -> bool:
+    """Whether a zero point is known to be 0."""
+    value = known(node.graph, zero)
+    return value is not None and not value.any()
+
+
+def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
+    """A scale or zero point shaped to broadcast with the data: one, one for each entry of an axis, or for blocks."""
+    x, fact = node.fact(0), node.fact(slot)
+    if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
+        return as_one(node, node.input(slot), name)
+    axis = node.axis(node.integer("axis", 1), x.rank)
+    block = node.integer("block_size", 0)
+    if fact.rank == 1 and not block:
+        return beside(node, node.input(slot), x, axis, name)
+    if fact.rank != x.rank or block < 1:
+        raise node.error(f"its {name} {fact} does not fit {x}, axis {axis}, blocks of {block}")
+    count = fact.shape[axis]
+    apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
+    wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
+    repeated = node.wire(Expand(wide), [apart], f"{name}_repeated")
+    merged = node.wire(Reshape(with_dim(fact.shape, axis, count * block)), [repeated], f"{name}_merged")
+    if count * block == x.shape[axis]:
+        return merged
+    return node.wire(Slice(axis, TDim.of(0), x.shape[axis]), [merged], f"{name}_blocks")
+
+
+def as_one(node: NodeContext, outlet: OutletId, name: str) -> OutletId:
+    """A tensor of one element as a scalar."""
+    shape: tuple[TDim, ...] = ()
+    return outlet if node.graph.fact(outlet).rank == 0 else node.wire(Reshape(shape), [outlet], f"{name}_one")
+
+
+def beside(node: NodeContext, row: OutletId, x: TypedFact, axis: int, name: str) -> OutletId:
+    """A row of numbers laid along one axis of x."""
+    ones = (TDim.of(1),) * (x.rank - axis - 1)
+    return node.wire(Reshape((*node.graph.fact(row).shape, *ones)), [row], f"{name}_along") if ones else row
+
+
+@onnx_op("DequantizeLinear")
+def dequantize_linear(node: NodeContext) -> OutletId:
+    """(x - zero point) * scale, in f32 inside."""
+    x, kind = node.fact(0), node.fact(1).dtype
+    if x.dtype not in (*QUANTIZED, I32):
+        raise node.error(f"{dtype_name(x.dtype)} is not covered; use integers of 8, 16 or 32 bits")
+    code = node.integer("output_dtype", 0)
+    result = onnx_dtype(code, f"{node.wire_name} (DequantizeLinear)") if code else kind
+    y = centred(node, node.input(0), _spread(node, 2, "zero") if node.has(2) else None)
+    scale = node.cast(_spread(node, 1, "scale"), F32, "scale_wide")
+    y = node.wire(Elementwise("mul"), [node.cast(y, F32, "wide"), scale], "scaled")
+    return node.finished(node.cast(y, result, "narrow"))
+
+
+def centred(node: NodeContext, x: OutletId, zero: OutletId | None, name: str = "x") -> OutletId:
+    """Integers minus their zero point: in f32 where 16 bits or fewer make that exact, else in i32."""
+    wide = F32 if node.graph.fact(x).dtype in QUANTIZED else I32
+    x = node.cast(x, wide, f"{name}_wide")
+    if zero is None or _nothing(node, zero):
+        return x
+    return node.wire(Elementwise("sub"), [x, node.cast(zero, wide, f"{name}_zero")], f"{name}_centred")
+
+
+@onnx_op("DynamicQuantizeLinear")
+def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
+    """To u8 by the range of all elements, 0 included: the numbers, their scale and zero point."""
+    x = node.input(0)
+    axes = tuple(range(node.fact(0).rank))
+    zero, one = (node.constant(np.array(n, F32), name) for n, name in ((0, "null"), (1, "one")))
+    highest, lowest = (
+        node.wire(
+            Elementwise(kind),
+            [node.wire(Reduce(kind, axes, False), [x], kind) if axes else x, zero],
+            f"{kind}_0",
+        )
+        for kind in ("max", "min")
+    )
+    span = node.wire(Elementwise("sub"), [highest, lowest], "span")
+    steps = node.wire(Elementwise("div"), [span, node.constant(np.array(255, F32), "most")], "steps")
+    flat = node.wire(Elementwise("equal"), [span, zero], "flat")
+    names = [name or f"{node.wire_name}.output{slot}" for slot, name in enumerate(node.outputs)]
+    parts = [node.named(name) for name in (*names, *(f"{node.wire_name}.unused{i}" for i in range(3)))]
+    scale = parts[1].wire(Elementwise("where"), [flat, one, steps])
+    below = node.wire(Elementwise("sub"), [zero, lowest], "below")
+    first = node.wire(Elementwise("div"), [below, scale], "first")
+    point = parts[2].finished(quantized(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8))
+    scaled = node.wire(Elementwise("div"), [x, scale], "scaled")
+    return [parts[0].finished(quantized(node, scaled, point, U8)), scale, point]

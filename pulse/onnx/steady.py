@@ -1,0 +1,43 @@
+"""Wires that are constant but for axes along which nothing changes, whatever their length."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.shape import AddAxis, Expand, Transpose
+from pulse.typed import TypedGraph, known
+
+
+def steady(graph: TypedGraph, outlet: OutletId) -> Array | None:
+    """The values of a wire with size 1 on every axis along which they do not change; None where they are not known.
+
+    Size 1 does not say how long the wire is on that axis: that is in its fact.
+    """
+    value = known(graph, outlet)
+    if value is not None:
+        return _thinned(value)
+    node = graph.node(outlet)
+    inner = [steady(graph, read) for read in node.inputs]
+    values = [value for value in inner if value is not None]
+    if not values or len(values) < len(inner):
+        return None
+    op, rank = node.op, graph.fact(outlet).rank
+    if isinstance(op, Expand):
+        return values[0].reshape((1,) * (rank - values[0].ndim) + values[0].shape)
+    if isinstance(op, AddAxis):
+        return np.expand_dims(values[0], op.axis)
+    if isinstance(op, Transpose):
+        return values[0].transpose(op.perm)
+    if isinstance(op, Elementwise | Cast):
+        (y,) = op.eval([value.reshape((1,) * (rank - value.ndim) + value.shape) for value in values], {})
+        return y
+    return None
+
+
+def _thinned(value: Array) -> Array:
+    for axis, size in enumerate(value.shape):
+        first = value[(slice(None),) * axis + (slice(0, 1),)]
+        if size > 1 and (value == first).all():
+            value = first
+    return value

@@ -1,0 +1,115 @@
+"""Time inside of the file: pulses so far, the stream's end, and positions made from both."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import WriteError
+from pulse.onnx.write.dims import DimWriter
+from pulse.onnx.write.graph import GraphWriter
+
+PULSES, END = "pulses", "end"
+"""The names of the two registers, i64 scalars."""
+
+
+class ClockWriter:
+    """Writes positions; what the model does not need is not in the file.
+
+    The position of the first frame of a pulse is ``pulses * step``, step being the frames of that wire in a pulse.
+    """
+
+    def __init__(self, graph: GraphWriter, symbol: Symbol) -> None:
+        self._graph = graph
+        self._stream = symbol
+        self._dims = DimWriter(graph, self._symbol)
+        self._pulses: str | None = None
+        self.end: str | None = None
+        """The name of the input that tells the stream's length; None as long as nothing needs it."""
+
+    @property
+    def pulses(self) -> str:
+        """How many pulses came before this one."""
+        if self._pulses is None:
+            self._pulses = self._graph.state(PULSES, np.array(0, np.int64))
+            self._graph.keep(self._pulses, self._op("Add", [self._pulses, self._number(1)], "pulses+1"))
+        return self._pulses
+
+    def stream_end(self, free: str | None = None) -> str:
+        """Frames of the symbol in the whole stream; ``free`` is a name that the input may have."""
+        if self.end is None:
+            self.end = free or self._graph.names.new(END)
+        return self.end
+
+    def length(self, dim: TDim) -> str:
+        """Frames of a wire in the whole stream."""
+        return self._dims.write(dim)
+
+    def positions(self, step: int, low: int, count: int, trailing: int = 0) -> str:
+        """``pulses*step + low ...``, ``count`` numbers, i64 [count, 1 ...] with so many ones."""
+        places = np.arange(low, low + count, dtype=np.int64).reshape(count, *(1,) * trailing)
+        return self._plus(
+            step, self._graph.constant(places, f"frames.{low}.{count}"), f"{low}.{count}.{trailing}"
+        )
+
+    def position(self, step: int, low: int) -> str:
+        """``pulses*step + low``, i64 scalar."""
+        return self._base(step) if low == 0 else self._plus(step, self._number(low), str(low))
+
+    def inside(self, positions: str, after_start: bool, before: TDim | None) -> str | None:
+        """Which positions are not negative, and less than a length; None where nothing is asked."""
+        answers: list[str] = []
+        if after_start:
+            answers.append(self._op("GreaterOrEqual", [positions, self._number(0)], f"{positions}>=0"))
+        if before is not None:
+            answers.append(self._op("Less", [positions, self.length(before)], f"{positions}<{before}"))
+        if len(answers) == 2:
+            return self._op("And", answers, f"0<={positions}<{before}")
+        return answers[0] if answers else None
+
+    def reached(self, pulses: int) -> str:
+        """Whether so many pulses came before this one, bool scalar."""
+        return self._op("GreaterOrEqual", [self.pulses, self._number(pulses)], f"pulses>={pulses}")
+
+    def start(self, step: int, offset: int) -> str:
+        """How many of a pulse's frames come before the first one of the stream, i64 scalar in 0 … step."""
+        if offset <= 0:
+            return self._number(0)
+        left = self._op("Neg", [self.position(step, -offset)], f"{offset}-{step}p")
+        some = self._op("Max", [left, self._number(0)], f"0..{offset}-{step}p")
+        return self._op("Min", [some, self._number(step)], f"start.{step}.{offset}")
+
+    def stop(self, step: int, offset: int, length: TDim) -> str:
+        """How many of a pulse's frames come before the last one's end, i64 scalar in 0 … step."""
+        left = self._op(
+            "Sub", [self.length(length), self.position(step, -offset)], f"{length}-{step}p+{offset}"
+        )
+        some = self._op("Max", [left, self._number(0)], f"0..{length}-{step}p+{offset}")
+        return self._op("Min", [some, self._number(step)], f"stop.{length}.{step}.{offset}")
+
+    def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
+        """Integer arithmetic on positions; ``text`` tells it apart from all other."""
+        return self._op(op_type, inputs, text)
+
+    def number(self, value: int) -> str:
+        """A stored i64 scalar."""
+        return self._number(value)
+
+    def _symbol(self, symbol: Symbol) -> str:
+        if symbol != self._stream:
+            raise WriteError(f"a length depends on {symbol.name}, which does not stream; fix it with inputs=")
+        return self.stream_end()
+
+    def _base(self, step: int) -> str:
+        if step == 1:
+            return self.pulses
+        return self._op("Mul", [self.pulses, self._number(step)], f"pulses*{step}")
+
+    def _plus(self, step: int, other: str, text: str) -> str:
+        return self._op("Add", [self._base(step), other], f"pulses*{step}+{text}")
+
+    def _number(self, value: int) -> str:
+        return self._dims.number(value)
+
+    def _op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
+        return self._dims.op(op_type, inputs, text)

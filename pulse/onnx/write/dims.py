@@ -1,0 +1,136 @@
+"""Lengths as integer arithmetic on ONNX scalars."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
+from pulse.dim.tdim import Atom, Symbol
+from pulse.errors import WriteError
+from pulse.onnx.write.graph import GraphWriter
+from pulse.ops.length import FAR_END
+
+
+class DimWriter:
+    """Writes dims as nodes; equal parts of them once.
+
+    symbol   the wire, i64 scalar, that stands for a symbol
+    """
+
+    def __init__(self, graph: GraphWriter, symbol: Callable[[Symbol], str]) -> None:
+        self._graph = graph
+        self._symbol = symbol
+        self._made: dict[str, str] = {}
+
+    def write(self, dim: TDim) -> str:
+        """The name of an i64 scalar that has the value of the dim. Raises WriteError where it may overflow."""
+        if _largest(dim) >= 1 << 63:
+            raise WriteError(
+                f"the length {dim} may overflow 64 bits; give the model a length that is linear in time"
+            )
+        return self._dim(dim)
+
+    def number(self, value: int) -> str:
+        """A stored i64 scalar."""
+        return self._graph.constant(np.array(value, np.int64), f"number.{value}")
+
+    def op(self, op_type: str, inputs: Sequence[str], text: str) -> str:
+        """A node; ``text`` tells it apart from all others."""
+        if text not in self._made:
+            name = self._graph.names.new(f"time.{text.replace('time.', '')}")
+            self._graph.add(op_type, inputs, [name])
+            self._made[text] = name
+        return self._made[text]
+
+    def _dim(self, dim: TDim) -> str:
+        total = self._sum([(self._monomial(atoms), factor, _text(atoms)) for atoms, factor in dim.terms])
+        if total is None:
+            return self.number(dim.const)
+        name, text = total
+        return name if dim.const == 0 else self._plus(name, text, dim.const)
+
+    def _plus(self, name: str, text: str, const: int) -> str:
+        if const < 0:
+            return self.op("Sub", [name, self.number(-const)], f"{text}{const}")
+        return self.op("Add", [name, self.number(const)], f"{text}+{const}")
+
+    def _sum(self, terms: Sequence[tuple[str, int, str]]) -> tuple[str, str] | None:
+        """The terms added up, those that are taken away last."""
+        total: tuple[str, str] | None = None
+        for name, factor, text in sorted(terms, key=lambda term: term[1] < 0):
+            size = abs(factor)
+            if size != 1:
+                text = f"{size}*{text}"
+                name = self.op("Mul", [name, self.number(size)], text)
+            if total is None:
+                total = (name, text) if factor > 0 else (self.op("Neg", [name], f"-{text}"), f"-{text}")
+            else:
+                sign, op_type = ("+", "Add") if factor > 0 else ("-", "Sub")
+                joined = f"{total[1]}{sign}{text}"
+                total = (self.op(op_type, [total[0], name], joined), joined)
+        return total
+
+    def _monomial(self, atoms: Sequence[Atom]) -> str:
+        name = self._atom(atoms[0])
+        for count in range(1, len(atoms)):
+            name = self.op("Mul", [name, self._atom(atoms[count])], _text(atoms[: count + 1]))
+        return name
+
+    def _atom(self, atom: Atom) -> str:
+        match atom:
+            case Symbol():
+                return self._symbol(atom)
+            case Div():
+                return self._quotient(atom)
+            case Min() | Max():
+                kind = "Min" if isinstance(atom, Min) else "Max"
+                return self.op(kind, [self._dim(option) for option in atom.options], atom.text)
+            case Broadcast():
+                return self._broadcast(atom)
+            case Ge():
+                return self._truth("GreaterOrEqual", atom.diff, atom.text)
+            case Eq():
+                return self._truth("Equal", atom.diff, atom.text)
+            case _:
+                raise WriteError(f"the length {atom.text} has no form in ONNX")
+
+    def _quotient(self, atom: Div) -> str:
+        """ONNX rounds towards zero; a negative numerator is brought to a multiple first."""
+        over, under = self._dim(atom.num), self.number(atom.k)
+        least = atom.num.bounds()[0]
+        if least is None or least < 0:
+            rest = self.op("Mod", [over, under], f"({atom.num})%{atom.k}")
+            over = self.op("Sub", [over, rest], f"({atom.num})-%{atom.k}")
+        return self.op("Div", [over, under], atom.text)
+
+    def _broadcast(self, atom: Broadcast) -> str:
+        """The largest option, or 0 where one is 0: of sizes that are 1 or agree."""
+        sizes = [self._dim(option) for option in atom.options]
+        small, large = (self.op(kind, sizes, f"{kind}.{atom.text}") for kind in ("Min", "Max"))
+        nothing = self._as_integer(
+            self.op("Greater", [small, self.number(0)], f"{atom.text}>0"), f"{atom.text}>0"
+        )
+        return self.op("Mul", [large, nothing], atom.text)
+
+    def _truth(self, op_type: str, diff: TDim, text: str) -> str:
+        holds = self.op(op_type, [self._dim(diff), self.number(0)], f"{text}?")
+        return self._as_integer(holds, text)
+
+    def _as_integer(self, condition: str, text: str) -> str:
+        return self.op("Where", [condition, self.number(1), self.number(0)], f"{text}:1")
+
+
+def _text(atoms: Sequence[Atom]) -> str:
+    return "*".join(atom.text for atom in atoms)
+
+
+def _largest(dim: TDim) -> int:
+    """A bound of every number that comes up, the symbols being at most FAR_END."""
+    total = abs(dim.const)
+    for atoms, factor in dim.terms:
+        size = abs(factor)
+        for atom in atoms:
+            size *= FAR_END if isinstance(atom, Symbol) else max([1, *map(_largest, atom.args)])
+        total += size
+    return total

@@ -1,0 +1,31 @@
+"""Every family of writers; importing this registers them."""
+
+from types import ModuleType
+
+from pulse.onnx.write import (
+    attention,
+    conv,
+    elementwise,
+    ends,
+    matrix,
+    memory,
+    recurrent,
+    resize,
+    scan,
+    scatter,
+    shape,
+)
+
+FAMILIES: tuple[ModuleType, ...] = (
+    attention,
+    conv,
+    elementwise,
+    ends,
+    matrix,
+    memory,
+    recurrent,
+    resize,
+    scan,
+    scatter,
+    shape,
+)

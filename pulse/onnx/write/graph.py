@@ -1,0 +1,131 @@
+"""An ONNX graph under construction: nodes, shared constants, and the pairs that carry state."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from pulse.errors import WriteError
+from pulse.facts import Array, DType, is_symbolic
+
+
+def value_info(name: str, dtype: DType, sizes: Sequence[int]) -> ValueInfoProto:
+    """The declaration of a wire."""
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), list(sizes))
+
+
+def form(value: ValueInfoProto) -> tuple[DType, list[int]]:
+    """The type and the sizes of a declared wire of constant shape."""
+    declared = value.type.tensor_type
+    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(declared.elem_type))
+    return dtype, [dim.dim_value for dim in declared.shape.dim]
+
+
+@dataclass(frozen=True, eq=False)
+class StatePair:
+    """An input that the caller feeds with what the output of the pulse before gave.
+
+    initial  what the first pulse is fed with
+    """
+
+    read: str
+    write: str
+    initial: Array = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one file, all different, those of bodies included."""
+
+    taken: set[str] = field(default_factory=set[str])
+
+    def new(self, name: str) -> str:
+        """``name``, with a number where it is taken."""
+        chosen, number = name, 0
+        while chosen in self.taken or not chosen:
+            number += 1
+            chosen = f"{name}.{number}"
+        self.taken.add(chosen)
+        return chosen
+
+
+@dataclass(frozen=True)
+class GraphWriter:
+    """The nodes of a graph in the order of their execution.
+
+    A body of a node has names and constants in common with the graph around it.
+    """
+
+    opset: int
+    names: Names = field(default_factory=Names)
+    constants: dict[tuple[str, tuple[int, ...], bytes], TensorProto] = field(
+        default_factory=dict[tuple[str, tuple[int, ...], bytes], TensorProto]
+    )
+    nodes: list[NodeProto] = field(default_factory=list[NodeProto])
+    states: list[StatePair] = field(default_factory=list[StatePair])
+    aliases: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def body(self) -> "GraphWriter":
+        """A graph inside of a node's attribute."""
+        return GraphWriter(self.opset, self.names, self.constants)
+
+    def add(self, op_type: str, inputs: Iterable[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """Append a node whose outputs have names already."""
+        name = next(name for name in outputs if name)
+        self.nodes.append(helper.make_node(op_type, list(inputs), list(outputs), name, **attributes))
+
+    def constant(self, value: Array, name: str) -> str:
+        """A stored tensor; the same one where an equal tensor is stored already. Raises WriteError."""
+        if is_symbolic(value):
+            raise WriteError(f"{name}: its value depends on the length of the stream")
+        dense = np.ascontiguousarray(value).reshape(value.shape)
+        key = (dense.dtype.str, dense.shape, dense.tobytes())
+        if key not in self.constants:
+            self.constants[key] = numpy_helper.from_array(dense, self.names.new(name))
+        return self.constants[key].name
+
+    def state(self, name: str, initial: Array) -> str:
+        """A new input that begins as ``initial``; ``keep`` says what it is next."""
+        read = self.names.new(name)
+        self.states.append(StatePair(read, self.names.new(f"{read}.next"), initial))
+        return read
+
+    def keep(self, read: str, value: str) -> None:
+        """The value that a state has in the next pulse."""
+        (pair,) = (pair for pair in self.states if pair.read == read)
+        self.alias(value, pair.write)
+
+    def alias(self, value: str, name: str) -> None:
+        """The same wire under the name of an output; ``settle`` sees to it."""
+        self.aliases.append((value, name))
+
+    def settle(self, outputs: Collection[str]) -> dict[str, str]:
+        """Give wires the names of outputs: their own name is replaced, or where that is not free, they are copied.
+
+        outputs  wires that have the name of an output already
+        returns  the replaced names, old to new
+        """
+        made = {name for node in self.nodes for name in node.output}.difference(outputs)
+        renamed: dict[str, str] = {}
+        copies: list[tuple[str, str]] = []
+        for value, name in self.aliases:
+            if value in made and value not in renamed:
+                renamed[value] = name
+            else:
+                copies.append((value, name))
+        rename(self.nodes, renamed)
+        for value, name in copies:
+            self.add("Identity", [renamed.get(value, value)], [name])
+        return renamed
+
+
+def rename(nodes: Iterable[NodeProto], names: Mapping[str, str]) -> None:
+    """Replace names of wires, in bodies too."""
+    for node in nodes:
+        for wires in (node.input, node.output):
+            wires[:] = [names.get(name, name) for name in wires]
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                rename(attribute.g.node, names)

@@ -1,0 +1,155 @@
+"""What an exported file says of its stream, in ``metadata_props``.
+
+pulse_format       1
+pulse_symbol       the name of the symbol, such as T
+pulse_frames       frames of the symbol in each pulse
+pulse_inputs       JSON list of {name, axis, delay, rate, length}; axis null: given once, with every call
+pulse_outputs      the same; axis null or rate 0: known when the stream has ended. ``port`` is the model's own name
+                   of it, where that is taken in the file
+pulse_states       JSON list of {input, output, initial}: feed the input with what the output gave in the pulse
+                   before; ``initial`` is an .npy file in base64, left out where it is zeros
+pulse_end          the input, i64 scalar, that is fed with the frames of the symbol in the whole stream, and as long as
+                   the stream has not ended with 1 << 45; left out where the model does not ask
+pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, so many in each
+                   pulse, have been run
+pulse_assumptions  JSON list of what must hold of the symbol
+
+Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
+"""
+
+import base64
+import binascii
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+
+FORMAT = "1"
+
+
+@dataclass(frozen=True)
+class PortNote:
+    """What is said of an input or output."""
+
+    name: str
+    axis: int | None
+    delay: int
+    rate: str
+    length: str
+    port: str = ""
+
+
+@dataclass(frozen=True)
+class AwaitedNote:
+    """What an output waits for."""
+
+    frames: int
+    offset: int
+    length: str
+
+
+@dataclass(frozen=True)
+class StateNote:
+    """A pair that carries state; ``initial`` is an .npy file in base64, empty where it is zeros."""
+
+    input: str
+    output: str
+    initial: str = ""
+
+    @classmethod
+    def of(cls, read: str, write: str, initial: Array) -> "StateNote":
+        """The note of an initial value."""
+        if not initial.any() and not np.signbit(initial.astype(np.float64)).any():
+            return cls(read, write)
+        file = io.BytesIO()
+        np.save(file, initial, allow_pickle=False)
+        return cls(read, write, base64.b64encode(file.getvalue()).decode("ascii"))
+
+    def value(self) -> Array | None:
+        """The initial value; None where it is zeros. Raises LoadError."""
+        if not self.initial:
+            return None
+        try:
+            return cast(
+                Array, np.load(io.BytesIO(base64.b64decode(self.initial, validate=True)), allow_pickle=False)
+            )
+        except (ValueError, EOFError, binascii.Error) as error:
+            raise LoadError(
+                f"the initial value of {self.input} cannot be read ({error}); export it again"
+            ) from error
+
+
+@dataclass(frozen=True)
+class Notes:
+    """All of it."""
+
+    symbol: str
+    pulse: int
+    inputs: tuple[PortNote, ...]
+    outputs: tuple[PortNote, ...]
+    states: tuple[StateNote, ...]
+    end: str | None
+    awaits: tuple[AwaitedNote, ...]
+    assumptions: tuple[str, ...]
+
+    def dump(self) -> dict[str, str]:
+        """As entries of a file."""
+        entries = {
+            "pulse_format": FORMAT,
+            "pulse_symbol": self.symbol,
+            "pulse_frames": str(self.pulse),
+            "pulse_inputs": json.dumps([_without_blanks(port) for port in self.inputs]),
+            "pulse_outputs": json.dumps([_without_blanks(port) for port in self.outputs]),
+            "pulse_states": json.dumps([_without_blanks(state) for state in self.states]),
+            "pulse_awaits": json.dumps([asdict(note) for note in self.awaits]),
+            "pulse_assumptions": json.dumps(self.assumptions),
+        }
+        return entries if self.end is None else {**entries, "pulse_end": self.end}
+
+    @classmethod
+    def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
+        """Of a file's entries; None where it is no exported file. Raises LoadError."""
+        told = entries.get("pulse_format")
+        if told is None:
+            return None
+        if told != FORMAT:
+            raise LoadError(
+                f"a pulsed model of format {told}, and this version reads {FORMAT}; export it again"
+            )
+        try:
+            return cls(
+                entries["pulse_symbol"],
+                int(entries["pulse_frames"]),
+                tuple(PortNote(**entry) for entry in _list(entries, "pulse_inputs")),
+                tuple(PortNote(**entry) for entry in _list(entries, "pulse_outputs")),
+                tuple(StateNote(**entry) for entry in _list(entries, "pulse_states")),
+                entries.get("pulse_end"),
+                tuple(AwaitedNote(**entry) for entry in _list(entries, "pulse_awaits")),
+                tuple(str(text) for text in _list(entries, "pulse_assumptions")),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise LoadError(
+                f"what the file says of its stream cannot be read ({error!r}); export it again"
+            ) from error
+
+
+def _without_blanks(note: PortNote | StateNote) -> dict[str, Any]:
+    return {key: value for key, value in asdict(note).items() if value != ""}
+
+
+def is_exported(entries: Mapping[str, str]) -> bool:
+    """Whether the metadata of a file says that it is a pulsed model."""
+    return "pulse_format" in entries
+
+
+def _list(entries: Mapping[str, str], key: str) -> Sequence[Any]:
+    found: object = json.loads(entries[key])
+    if not isinstance(found, list):
+        raise ValueError(f"{key} is no list")
+    return cast("list[Any]", found)

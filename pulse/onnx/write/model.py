@@ -1,0 +1,154 @@
+"""A pulsed model as an ONNX ModelProto."""
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, ValueInfoProto, checker, helper, shape_inference
+
+from pulse.errors import WriteError
+from pulse.graph import OutletId
+from pulse.onnx.write import families as families
+from pulse.onnx.write.clock import ClockWriter
+from pulse.onnx.write.graph import GraphWriter, value_info
+from pulse.onnx.write.metadata import AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.write.walk import check_writers, write_nodes
+from pulse.ops.source import Const
+from pulse.pulsify.model import Port, PulsedModel
+from pulse.version import __version__
+
+OPSETS = range(13, 27)
+"""The versions of the default domain that can be written."""
+
+
+def to_onnx(model: PulsedModel, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
+    """Write a pulsed model with standard operators, everything that it remembers as an input and an output.
+
+    opset     of the default domain
+    metadata  more entries for the file; those of the model that was read are kept
+    Raises    WriteError: ops that ONNX of this opset cannot express
+
+    The file's metadata says which output feeds which input; see ``pulse.onnx.write.metadata``.
+    """
+    if opset not in OPSETS:
+        raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")
+    return _Export(model, opset).proto(metadata or {})
+
+
+def save(proto: ModelProto, path: str | PathLike[str]) -> None:
+    """Write a file. Raises WriteError where the folder refuses."""
+    try:
+        Path(path).write_bytes(proto.SerializeToString())
+    except OSError as error:
+        raise WriteError(
+            f"{os.fspath(path)}: cannot be written ({error.strerror}); check the folder"
+        ) from error
+
+
+class _Export:
+    """One model on its way to a file."""
+
+    def __init__(self, model: PulsedModel, opset: int) -> None:
+        self._model = model
+        self._graph = GraphWriter(opset)
+        self._clock = ClockWriter(self._graph, model.symbol)
+        self._names: dict[OutletId, str] = {}
+
+    def proto(self, metadata: Mapping[str, str]) -> ModelProto:
+        model, graph = self._model, self._model.graph
+        order = graph.order(model.targets)
+        check_writers(graph, order, model.title)
+        for port, outlet in zip(model.inputs, graph.inputs, strict=True):
+            self._names[outlet] = self._graph.names.new(port.name)
+        outputs = [self._graph.names.new(port.name) for port in model.outputs]
+        for register in model.registers:
+            self._names[register.read] = self._graph.state(register.name, register.initial)
+        wanted = {
+            outlet: name
+            for outlet, name in reversed(list(zip(graph.outputs, outputs)))
+            if outlet not in self._names and not isinstance(graph.node(outlet).op, Const)
+        }
+        write_nodes(self._graph, self._clock, graph, order, self._names, wanted, model.targets)
+        for outlet, name in zip(graph.outputs, outputs):
+            if self._names[outlet] != name:
+                self._graph.alias(self._names[outlet], name)
+        for register in model.registers:
+            self._graph.keep(self._names[register.read], self._names[register.write])
+        renamed = self._graph.settle(outputs)
+        self._names = {outlet: renamed.get(name, name) for outlet, name in self._names.items()}
+        return self._checked(self._assembled(outputs, metadata))
+
+    def _assembled(self, outputs: Sequence[str], metadata: Mapping[str, str]) -> ModelProto:
+        writer, model = self._graph, self._model
+        given = zip(model.inputs, model.graph.inputs)
+        inputs = [value_info(self._names[outlet], port.dtype, port.shape) for port, outlet in given]
+        results = [value_info(name, port.dtype, port.shape) for name, port in zip(outputs, model.outputs)]
+        for pair in writer.states:
+            inputs.append(value_info(pair.read, pair.initial.dtype, pair.initial.shape))
+            results.append(value_info(pair.write, pair.initial.dtype, pair.initial.shape))
+        if self._clock.end is not None:
+            inputs.append(value_info(self._clock.end, np.dtype(np.int64), ()))
+        declared = {value.name for value in (*inputs, *results)}
+        graph = helper.make_graph(
+            writer.nodes,
+            model.title or "model",
+            inputs,
+            results,
+            list(writer.constants.values()),
+            value_info=self._wires(declared),
+        )
+        imports = [helper.make_opsetid("", writer.opset)]
+        proto = helper.make_model(
+            graph,
+            opset_imports=imports,
+            ir_version=helper.find_min_ir_version_for(imports),
+            producer_name="pulse",
+            producer_version=__version__,
+        )
+        kept = {key: text for key, text in model.typed.metadata.items() if not is_exported({key: text})}
+        helper.set_model_props(proto, {**kept, **metadata, **self._notes(outputs).dump()})
+        return proto
+
+    def _wires(self, declared: set[str]) -> list[ValueInfoProto]:
+        """The shapes of the wires that the pulsed graph has too."""
+        made = {name for node in self._graph.nodes for name in node.output}
+        found = {
+            name: value_info(name, (fact := self._model.graph.fact(outlet)).dtype, fact.sizes)
+            for outlet, name in self._names.items()
+            if name in made and name not in declared
+        }
+        return list(found.values())
+
+    def _notes(self, outputs: Sequence[str]) -> Notes:
+        model = self._model
+        return Notes(
+            model.symbol.name,
+            model.pulse,
+            tuple(_note(self._names[outlet], port) for port, outlet in zip(model.inputs, model.graph.inputs)),
+            tuple(_note(name, port) for name, port in zip(outputs, model.outputs)),
+            tuple(StateNote.of(pair.read, pair.write, pair.initial) for pair in self._graph.states),
+            self._clock.end,
+            tuple(AwaitedNote(note.frames, note.offset, str(note.length)) for note in model.waits()),
+            tuple(str(assumption) for assumption in model.typed.scope.assumptions),
+        )
+
+    def _checked(self, proto: ModelProto) -> ModelProto:
+        try:
+            checks: Any = import_module("onnx.checker")
+            checks.check_model(proto, full_check=True)
+        except (checker.ValidationError, shape_inference.InferenceError) as error:
+            reason = " ".join(str(error).split())
+            opset, title = self._graph.opset, self._model.title
+            raise WriteError(
+                f"{title}: opset {opset} of ONNX does not allow it ({reason}); try another opset"
+            ) from error
+        return proto
+
+
+def _note(name: str, port: Port) -> PortNote:
+    own = port.name if port.name != name else ""
+    return PortNote(name, port.axis, port.delay, str(port.rate), str(port.length), own)

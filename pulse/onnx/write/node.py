@@ -1,0 +1,136 @@
+"""What a writer sees of its node: names and facts of what it reads, and a way to add ONNX nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import helper
+
+from pulse.errors import WriteError
+from pulse.facts import Array, DType, TypedFact, is_symbolic
+from pulse.onnx.write.clock import ClockWriter
+from pulse.onnx.write.graph import GraphWriter
+
+
+@dataclass(frozen=True, eq=False)
+class NodeWriter:
+    """One node while it is written.
+
+    name     of the node; states and helpers are named after it
+    inputs   the names of what it reads
+    outputs  the names that its outputs are to have, as far as it makes new wires for them
+    reads, makes  the facts of both
+    used     which outputs somebody reads
+    """
+
+    graph: GraphWriter
+    clock: ClockWriter
+    name: str
+    op_name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    reads: tuple[TypedFact, ...]
+    makes: tuple[TypedFact, ...]
+    used: tuple[bool, ...]
+
+    @property
+    def opset(self) -> int:
+        """The version of the default domain that is written."""
+        return self.graph.opset
+
+    def error(self, message: str) -> WriteError:
+        """A WriteError that names the node."""
+        return WriteError(f"{self.name} ({self.op_name}): {message}")
+
+    def sizes(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an input."""
+        return tuple(int(dim) for dim in self.reads[slot].shape)
+
+    def dtype(self, slot: int = 0) -> DType:
+        """The type of an input."""
+        return self.reads[slot].dtype
+
+    def made(self, slot: int = 0) -> tuple[int, ...]:
+        """The shape of an output."""
+        return tuple(int(dim) for dim in self.makes[slot].shape)
+
+    def known(self, slot: int) -> Array | None:
+        """The value of an input where it is constant."""
+        value = self.reads[slot].value
+        return None if value is None or is_symbolic(value) else value
+
+    def emit(self, op_type: str, inputs: Sequence[str], suffix: str = "", **attributes: Any) -> str:
+        """Add an ONNX node with one output; the one that makes the node's first output has no suffix."""
+        name = self.graph.names.new(f"{self.name}.{suffix}") if suffix else self.outputs[0]
+        self.graph.add(op_type, inputs, [name], **attributes)
+        return name
+
+    def emit_all(
+        self, op_type: str, inputs: Sequence[str], suffixes: Sequence[str | None], **attributes: Any
+    ) -> list[str]:
+        """Add a node with several outputs; None leaves one out, an empty suffix is the output of that slot."""
+        names = [
+            ""
+            if suffix is None
+            else self.graph.names.new(f"{self.name}.{suffix}")
+            if suffix
+            else self.outputs[slot]
+            for slot, suffix in enumerate(suffixes)
+        ]
+        while names and not names[-1]:
+            names.pop()
+        self.graph.add(op_type, inputs, names, **attributes)
+        return names
+
+    def constant(self, value: Array, suffix: str) -> str:
+        """A stored tensor."""
+        return self.graph.constant(value, f"{self.name}.{suffix}")
+
+    def integers(self, numbers: Sequence[int], suffix: str) -> str:
+        """A stored list of i64."""
+        return self.constant(np.array(list(numbers), np.int64), suffix)
+
+    def number(self, value: float, dtype: DType, suffix: str) -> str:
+        """A stored scalar."""
+        return self.constant(np.array(value).astype(dtype), suffix)
+
+    # what several writers need
+
+    def reshape(self, x: str, sizes: Sequence[int], suffix: str = "") -> str:
+        """The same elements in another shape."""
+        allow = {"allowzero": 1} if 0 in sizes and self.opset >= 14 else {}
+        return self.emit("Reshape", [x, self.integers(sizes, "shape")], suffix, **allow)
+
+    def add_axis(self, x: str, axis: int, suffix: str = "") -> str:
+        """A new axis of size 1."""
+        return self.emit("Unsqueeze", [x, self.integers([axis], "axes")], suffix)
+
+    def remove_axis(self, x: str, axis: int, suffix: str = "") -> str:
+        """Without an axis of size 1."""
+        return self.emit("Squeeze", [x, self.integers([axis], "axes")], suffix)
+
+    def crop(self, x: str, axis: int, start: int, stop: int, suffix: str = "", step: int = 1) -> str:
+        """Some frames of an axis; a negative ``stop`` of a negative step means up to the first one."""
+        if step < 0 and stop < 0:
+            stop = np.iinfo(np.int64).min
+        bounds = [self.integers([value], what) for value, what in ((start, "start"), (stop, "stop"))]
+        steps = [self.integers([step], "step")] if step != 1 else []
+        return self.emit("Slice", [x, *bounds, self.integers([axis], "axis"), *steps], suffix)
+
+    def cast(self, x: str, dtype: DType, suffix: str = "") -> str:
+        """Another type."""
+        return self.emit("Cast", [x], suffix, to=helper.np_dtype_to_tensor_dtype(dtype))
+
+    def transpose(self, x: str, perm: Sequence[int], suffix: str = "") -> str:
+        """Axes in another order; the wire itself where they stay."""
+        if list(perm) == sorted(perm) and suffix:
+            return x
+        return self.emit("Transpose", [x], suffix, perm=list(perm))
+
+    def reduce(self, kind: str, x: str, axes: Sequence[int], suffix: str = "", keepdims: bool = True) -> str:
+        """A reduction; its axes are an attribute in older opsets."""
+        keep = {"keepdims": int(keepdims)}
+        if kind == "ReduceSum" or self.opset >= 18:
+            return self.emit(kind, [x, self.integers(axes, "axes")], suffix, **keep)
+        return self.emit(kind, [x], suffix, axes=list(axes), **keep)

@@ -1,0 +1,26 @@
+"""Which ops can be written, and by which function: the mirror image of the reader's registry."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pulse.ops.op import Op
+
+if TYPE_CHECKING:
+    from pulse.onnx.write.node import NodeWriter
+
+Writer: TypeAlias = "Callable[[NodeWriter, Any], str | Sequence[str]]"
+
+WRITERS: dict[type[Op], Writer] = {}
+"""Op -> the function that writes it; it gives the names of the outputs."""
+
+
+def writes(op: type[Op]) -> Callable[[Writer], Writer]:
+    """Register a function as the writer of an op."""
+
+    def register(writer: Writer) -> Writer:
+        if op in WRITERS:
+            raise ValueError(f"{op.__name__} is registered twice")
+        WRITERS[op] = writer
+        return writer
+
+    return register

@@ -1,0 +1,127 @@
+"""An exported file run by any runtime, with its states fed back: the same calls as our own programs."""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import ModelProto
+
+from pulse.errors import InputError, WriteError
+from pulse.facts import Array
+from pulse.onnx.write.graph import form
+from pulse.onnx.write.metadata import Notes
+from pulse.ops.length import FAR_END
+from pulse.program.program import Feed, Program, State
+from pulse.pulsify.model import PulsedModel
+
+Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
+"""One call of a runtime: arrays by name, in and out."""
+
+ERRORS = 3
+"""What onnxruntime calls the severity of errors: it tells nothing less."""
+
+
+def runner(model: ModelProto) -> tuple[str, Run]:
+    """A runtime's name and call: onnxruntime where it is installed and takes the model, else onnx's own evaluator."""
+    try:
+        ort: Any = import_module("onnxruntime")
+        no_kernel: Any = import_module("onnxruntime.capi.onnxruntime_pybind11_state").NotImplemented
+    except ImportError:
+        return _evaluator(model)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = ERRORS
+    try:
+        session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except no_kernel:
+        return _evaluator(model)
+    names: list[str] = [output.name for output in session.get_outputs()]
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        results: list[Array] = session.run(names, dict(feeds))
+        return dict(zip(names, results))
+
+    return f"onnxruntime {ort.__version__}", run
+
+
+def _evaluator(model: ModelProto) -> tuple[str, Run]:
+    evaluator: Any = import_module("onnx.reference").ReferenceEvaluator(model)
+    names = [output.name for output in model.graph.output]
+
+    def run(feeds: Mapping[str, Array]) -> dict[str, Array]:
+        results: list[Array] = evaluator.run(None, dict(feeds))
+        return dict(zip(names, results))
+
+    return "onnx.reference", run
+
+
+class RuntimeProgram(Program):
+    """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError where it is none."""
+
+    def __init__(self, model: PulsedModel, proto: ModelProto, run: Run | None = None) -> None:
+        super().__init__(model)
+        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
+        if notes is None:
+            raise WriteError(
+                f"{model.title}: this file has no metadata of a pulsed model; write it with to_onnx"
+            )
+        self.notes = notes
+        self._name, self.run = runner(proto) if run is None else ("given", run)
+        shapes = {value.name: form(value) for value in proto.graph.input}
+        self.initial: dict[str, Array] = {}
+        for state in notes.states:
+            dtype, sizes = shapes[state.input]
+            value = state.value()
+            self.initial[state.input] = np.zeros(sizes, dtype) if value is None else value
+
+    @property
+    def backend(self) -> str:
+        return self._name
+
+    def spawn(self, constants: Feed | None = None) -> "RuntimeState":
+        return RuntimeState(self, constants)
+
+
+class RuntimeState(State):
+    """One stream: the states of the pulse before."""
+
+    def __init__(self, program: RuntimeProgram, constants: Feed | None) -> None:
+        super().__init__(program, constants)
+        self._program = program
+        self._memory: dict[str, Array] = {}
+        self._clear()
+
+    def _clear(self) -> None:
+        self._memory = dict(self._program.initial)
+
+    def _run(self, feed: Feed) -> dict[str, Array]:
+        notes = self._program.notes
+        feeds = {**self.constants, **feed, **self._memory}
+        renamed = {note.name: feeds[port.name] for note, port in zip(notes.inputs, self._program.inputs)}
+        renamed |= self._memory
+        if notes.end is not None:
+            renamed[notes.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
+        results = self._program.run(renamed)
+        self._memory = {state.input: results[state.output] for state in notes.states}
+        return {
+            port.name: np.array(results[note.name])
+            for note, port in zip(notes.outputs, self._program.outputs)
+        }
+
+    def _ended(self) -> None:
+        """The end is fed with every pulse."""
+
+    def _save(self) -> bytes:
+        return b"".join(array.tobytes() for array in self._memory.values())
+
+    def _load(self, memory: bytes) -> None:
+        sizes = [array.nbytes for array in self._memory.values()]
+        if len(memory) != sum(sizes):
+            raise InputError(
+                f"the snapshot holds {len(memory)} bytes of memory where {sum(sizes)} are needed"
+            )
+        stops = np.cumsum(sizes)
+        for (name, array), stop, size in zip(list(self._memory.items()), stops, sizes):
+            part = memory[int(stop) - size : int(stop)]
+            self._memory[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()

@@ -1,0 +1,80 @@
+"""Changes of shape and order."""
+
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.concat import Concat
+from pulse.ops.pad import Pad
+from pulse.ops.search import TopK
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
+from pulse.ops.slice import Decimate, Slice
+
+
+@writes(Reshape)
+def write_reshape(w: NodeWriter, op: Reshape) -> str:
+    """To the sizes of a pulse."""
+    return w.reshape(w.inputs[0], w.made())
+
+
+@writes(Transpose)
+def write_transpose(w: NodeWriter, op: Transpose) -> str:
+    """Axes in another order."""
+    return w.transpose(w.inputs[0], op.perm)
+
+
+@writes(AddAxis)
+def write_add_axis(w: NodeWriter, op: AddAxis) -> str:
+    """A new axis."""
+    return w.add_axis(w.inputs[0], op.axis)
+
+
+@writes(RemoveAxis)
+def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
+    """An axis less."""
+    return w.remove_axis(w.inputs[0], op.axis)
+
+
+@writes(Expand)
+def write_expand(w: NodeWriter, op: Expand) -> str:
+    """To the sizes of a pulse."""
+    return w.emit("Expand", [w.inputs[0], w.integers(w.made(), "shape")])
+
+
+@writes(Tile)
+def write_tile(w: NodeWriter, op: Tile) -> str:
+    """The repeats as they are."""
+    return w.emit("Tile", [w.inputs[0], w.integers([int(times) for times in op.repeats], "repeats")])
+
+
+@writes(Concat)
+def write_concat(w: NodeWriter, op: Concat) -> str:
+    """Tensors side by side."""
+    return w.emit("Concat", w.inputs, axis=op.axis)
+
+
+@writes(Slice)
+def write_slice(w: NodeWriter, op: Slice) -> str:
+    """Constant bounds: those of a pulse."""
+    return w.crop(w.inputs[0], op.axis, int(op.start), int(op.end), step=op.step)
+
+
+@writes(Decimate)
+def write_decimate(w: NodeWriter, op: Decimate) -> str:
+    """A slice with a step."""
+    return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
+
+
+@writes(Pad)
+def write_pad(w: NodeWriter, op: Pad) -> str:
+    """Around each axis."""
+    pads = [int(pair[side]) for side in (0, 1) for pair in op.pads]
+    inputs = [w.inputs[0], w.integers(pads, "pads")]
+    if op.mode == "constant":
+        inputs.append(w.number(op.fill, w.dtype(), "fill"))
+    return w.emit("Pad", inputs, mode=op.mode)
+
+
+@writes(TopK)
+def write_top_k(w: NodeWriter, op: TopK) -> list[str]:
+    """Sorted, of equal entries the first one first."""
+    inputs = [w.inputs[0], w.integers([op.count], "k")]
+    return w.emit_all("TopK", inputs, ("", ""), axis=op.axis, largest=int(op.largest), sorted=1)

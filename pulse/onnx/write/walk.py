@@ -1,0 +1,95 @@
+"""The nodes of a graph, each written by the function of its op."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from pulse.errors import WriteError
+from pulse.facts import TypedFact
+from pulse.graph import Graph, Node, OutletId
+from pulse.onnx.write.clock import ClockWriter
+from pulse.onnx.write.graph import GraphWriter
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import WRITERS
+from pulse.ops.op import Op
+from pulse.ops.scan import Scan, ScanStream
+from pulse.ops.source import Const, Source
+
+F = TypeVar("F", bound=TypedFact)
+
+
+def check_writers(graph: Graph[F, Op], order: Iterable[int], title: str) -> None:
+    """Raise WriteError, listing every node that has no writer."""
+    missing = [f"{name} ({op})" for name, op in _unwritten(graph, order)]
+    if missing:
+        raise WriteError(
+            f"{title}: ops that cannot be written as ONNX: {', '.join(missing)}; keep them out of the streaming part, "
+            "or register a function with pulse.onnx.write.registry.writes"
+        )
+
+
+def _unwritten(graph: Graph[F, Op], order: Iterable[int]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for node_id in order:
+        node = graph.nodes[node_id]
+        op = node.op
+        if not isinstance(op, Source | Const) and type(op) not in WRITERS:
+            found.append((node.name, op.name))
+        if isinstance(op, Scan | ScanStream):
+            body = (op.op if isinstance(op, ScanStream) else op).body
+            found += [
+                (f"{node.name}.{name}", inner) for name, inner in _unwritten(body.graph, body.graph.order())
+            ]
+    return found
+
+
+def write_nodes(
+    writer: GraphWriter,
+    clock: ClockWriter,
+    graph: Graph[F, Op],
+    order: Sequence[int],
+    names: dict[OutletId, str],
+    wanted: Mapping[OutletId, str],
+    kept: Collection[OutletId],
+    prefix: str = "",
+) -> None:
+    """Write nodes in order and add the names of their outputs to ``names``.
+
+    names   of wires that are there already, such as inputs
+    wanted  names that wires are to have, as far as they are new
+    kept    wires that are read from outside of the graph
+    """
+    for node_id in order:
+        node = graph.nodes[node_id]
+        if isinstance(node.op, Source):
+            continue
+        if isinstance(node.op, Const):
+            names[OutletId(node_id)] = writer.constant(node.op.value, prefix + node.name)
+            continue
+        made = _write(writer, clock, graph, node, names, wanted, kept, prefix)
+        names.update({OutletId(node_id, slot): name for slot, name in enumerate(made)})
+
+
+def _write(
+    writer: GraphWriter,
+    clock: ClockWriter,
+    graph: Graph[F, Op],
+    node: Node[F, Op],
+    names: Mapping[OutletId, str],
+    wanted: Mapping[OutletId, str],
+    kept: Collection[OutletId],
+    prefix: str,
+) -> Sequence[str]:
+    outlets = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
+    context = NodeWriter(
+        writer,
+        clock,
+        prefix + node.name,
+        node.op.name,
+        tuple(names[outlet] for outlet in node.inputs),
+        tuple(wanted.get(outlet) or writer.names.new(prefix + graph.label(outlet)) for outlet in outlets),
+        tuple(graph.fact(outlet) for outlet in node.inputs),
+        tuple(outlet.fact for outlet in node.outputs),
+        tuple(bool(graph.outlet(outlet).successors) or outlet in kept for outlet in outlets),
+    )
+    made = WRITERS[type(node.op)](context, node.op)
+    return [made] if isinstance(made, str) else made

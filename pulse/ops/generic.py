@@ -1,0 +1,52 @@
+"""Operators that nobody knows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pulse.errors import InputError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Relation, Whole
+
+
+@dataclass(frozen=True, eq=False)
+class Generic(Op):
+    """An operator that is kept as the file states it, with the facts that the file states of its outputs.
+
+    Stream   whole
+    Raises   InputError, where it is executed
+
+    operator    its name, with its domain
+    node        the node, for errors
+    attributes  as they are in the file
+    stated      the facts of its outputs
+    """
+
+    operator: str
+    node: str
+    attributes: Mapping[str, Any]
+    stated: tuple[TypedFact, ...]
+    folds: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return self.operator
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return list(self.stated)
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        raise InputError(
+            f"{self.node} ({self.operator}): the operator is not covered, so the model cannot be run; register it "
+            f'with @pulse.operator("{self.operator}"), or fetch only what does not need it'
+        )
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return Whole(
+            "the operator is not covered",
+            f'register it with @pulse.operator("{self.operator}") and a relation',
+        )
+
+    def detail(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in sorted(self.attributes.items()))

@@ -1,0 +1,87 @@
+"""Elements and slices read at indices that are computed while running."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op, unify
+from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.scatter import HELP, along_relation, check_along, check_integers, grid, index_depth, wrapped
+
+
+@dataclass(frozen=True)
+class GatherElements(Op):
+    """Elements of one axis, an index for each.
+
+    y[a..., i, b...] = x[a..., indices[a..., i, b...], b...]
+
+    Inputs   x [A..., X, B...], indices [A'..., I, B'...] of an integer type with A' <= A, B' <= B
+    Output   y of the shape of indices
+    Stream   pointwise on A and B where both inputs stream; else whole
+    Raises   FactError: the shapes do not fit
+    Source   ONNX GatherElements-13
+    """
+
+    axis: int
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, indices = inputs
+        check_integers(indices)
+        check_along(x, indices, self.axis)
+        return [TypedFact(x.dtype, indices.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, indices = inputs
+        place = grid(indices.shape)
+        place[self.axis] = wrapped(indices, x.shape[self.axis])
+        return [x[tuple(place)]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return along_relation(inputs, axes, self.axis)
+
+    def detail(self) -> str:
+        return f"axis {self.axis}"
+
+
+@dataclass(frozen=True)
+class GatherBatches(Op):
+    """Slices by index, other ones for each batch.
+
+    y[b..., i..., :] = x[b..., indices[b..., i..., 0], …, indices[b..., i..., K-1], :]
+
+    Inputs   x [B..., D0 … DK-1, R...], indices [B..., I..., K] of an integer type; ``batch`` axes B
+    Output   y [B..., I..., R...]
+    Stream   pointwise on B where both inputs stream; else whole
+    Raises   FactError: the shapes do not fit
+    Source   ONNX GatherND-13
+    """
+
+    batch: int
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, indices = inputs
+        check_integers(indices)
+        depth = index_depth(TypedFact(x.dtype, x.shape[self.batch :]), indices)
+        if indices.rank <= self.batch:
+            raise FactError(f"indices {indices} have no more than {self.batch} batch axes")
+        shape = [unify(x.shape[a], indices.shape[a], f"batch axis {a}") for a in range(self.batch)]
+        shape += [*indices.shape[self.batch : -1], *x.shape[self.batch + depth :]]
+        return [TypedFact(x.dtype, tuple(shape))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, indices = inputs
+        count = indices.shape[-1]
+        shape = indices.shape[:-1]
+        place = grid(shape)[: self.batch]
+        place += [wrapped(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
+        return [x[tuple(place)]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        own, index_axis = axes
+        if own is None or own != index_axis or own >= self.batch:
+            return Whole("its indices choose among frames of the whole stream", HELP)
+        return Pointwise((own,))
+
+    def detail(self) -> str:
+        return f"{self.batch} batch axes"

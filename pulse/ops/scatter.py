@@ -1,0 +1,174 @@
+"""Entries written and read at indices that are computed while running."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import FactError
+from pulse.facts import Array, TypedFact, dtype_name
+from pulse.ops.op import Env, Op, unify
+from pulse.ops.relation import Pointwise, Relation, Whole
+
+COMBINE: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+}
+"""How an update meets what is there; an update of reduction "none" replaces it."""
+HELP = "use constant indices, or let the stream lie on an axis that they do not choose"
+
+
+def write(y: Array, place: tuple[Array, ...], updates: Array, reduction: str) -> None:
+    """Write updates one after the other; of several for one place the last one stays, or all are combined."""
+    if reduction == "none":
+        y[place] = updates
+    else:
+        combine = COMBINE[reduction]
+        for at, update in zip(
+            zip(*(index.ravel() for index in place)), updates.reshape(-1, *y.shape[len(place) :])
+        ):
+            y[at] = combine(y[at], update)
+
+
+def grid(shape: Sequence[int]) -> list[Array]:
+    """The index of each element of a tensor, an array for each axis."""
+    every: Array = np.indices(tuple(shape))
+    return [every[axis] for axis in range(len(shape))]
+
+
+def check_integers(fact: TypedFact) -> None:
+    """Demand indices of an integer type. Raises FactError."""
+    if not np.issubdtype(fact.dtype, np.integer):
+        raise FactError(f"indices must be integers, got {dtype_name(fact.dtype)}")
+
+
+def check_types(x: TypedFact, updates: TypedFact) -> None:
+    """Demand updates of the type of what they change. Raises FactError."""
+    if x.dtype != updates.dtype:
+        raise FactError(f"updates of {dtype_name(updates.dtype)} do not fit {dtype_name(x.dtype)}")
+
+
+def wrapped(index: Array, size: int) -> Array:
+    """Indices counted from the front. Raises IndexError where one is out of range."""
+    if index.size and (index.min() < -size or index.max() >= size):
+        raise IndexError(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
+    return np.where(index < 0, index + size, index)
+
+
+@dataclass(frozen=True)
+class ScatterND(Op):
+    """A copy of x in which the slices x[indices[i...]] are updated.
+
+    y = x;  y[indices[i..., 0], …, indices[i..., K-1]] = updates[i..., :]
+
+    Inputs   x [D0 … DK-1, R...], indices [I..., K] of an integer type, updates [I..., R...]
+    Output   y as x
+    Stream   pointwise on R; else whole
+    Raises   FactError: types or shapes do not fit
+    Source   ONNX ScatterND-18
+    """
+
+    reduction: str = "none"
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, indices, updates = inputs
+        check_integers(indices)
+        check_types(x, updates)
+        depth = index_depth(x, indices)
+        shape = (*indices.shape[:-1], *x.shape[depth:])
+        if updates.rank != len(shape):
+            raise FactError(f"updates {updates} need {len(shape)} axes")
+        for axis, (dim, own) in enumerate(zip(shape, updates.shape)):
+            unify(dim, own, f"updates, axis {axis}")
+        return [TypedFact(x.dtype, x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, indices, updates = inputs
+        y = x.copy()
+        place = tuple(wrapped(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
+        write(y, place, updates, self.reduction)
+        return [y]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        x, indices, _ = inputs
+        own, index_axis, update_axis = axes
+        depth = index_depth(x, indices)
+        if own is None or own < depth or index_axis is not None:
+            return Whole("its indices choose among frames of the whole stream", HELP)
+        if update_axis != own - depth + indices.rank - 1:
+            return Whole("updates do not stream on the axis on which the data stream", HELP)
+        return Pointwise((own,))
+
+    def detail(self) -> str:
+        return self.reduction
+
+
+def index_depth(x: TypedFact, indices: TypedFact) -> int:
+    """How many axes of x each index names. Raises FactError."""
+    if indices.rank == 0 or not indices.shape[-1].is_const or not 0 < int(indices.shape[-1]) <= x.rank:
+        raise FactError(f"the last axis of indices {indices} must name 1 to {x.rank} axes of {x}")
+    return int(indices.shape[-1])
+
+
+@dataclass(frozen=True)
+class ScatterElements(Op):
+    """A copy of x in which single elements are updated.
+
+    y = x;  y[a..., indices[a..., i, b...], b...] = updates[a..., i, b...]
+
+    Inputs   x [A..., X, B...], indices [A'..., I, B'...] of an integer type with A' <= A, B' <= B, updates alike
+    Output   y as x
+    Stream   pointwise on A and B where all inputs stream; else whole
+    Raises   FactError: types or shapes do not fit
+    Source   ONNX ScatterElements-18
+    """
+
+    axis: int
+    reduction: str = "none"
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, indices, updates = inputs
+        check_integers(indices)
+        check_types(x, updates)
+        check_along(x, indices, self.axis)
+        if updates.rank != x.rank:
+            raise FactError(f"updates {updates} need {x.rank} axes")
+        for axis, (dim, own) in enumerate(zip(indices.shape, updates.shape)):
+            unify(dim, own, f"indices and updates, axis {axis}")
+        return [TypedFact(x.dtype, x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, indices, updates = inputs
+        y = x.copy()
+        place = grid(indices.shape)
+        place[self.axis] = wrapped(indices, x.shape[self.axis])
+        write(y, tuple(place), updates, self.reduction)
+        return [y]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return along_relation(inputs, axes, self.axis)
+
+    def detail(self) -> str:
+        return f"axis {self.axis} {self.reduction}"
+
+
+def check_along(x: TypedFact, indices: TypedFact, axis: int) -> None:
+    """Demand indices of the rank of x that are not longer than x on the other axes. Raises FactError."""
+    if indices.rank != x.rank or not 0 <= axis < x.rank:
+        raise FactError(f"axis {axis} of {x} does not fit indices {indices}")
+    for place, (dim, own) in enumerate(zip(x.shape, indices.shape)):
+        if place != axis and dim.prove_ge(own).no:
+            raise FactError(f"indices {indices} are longer than {x} on axis {place}")
+
+
+def along_relation(inputs: Sequence[TypedFact], axes: Sequence[int | None], axis: int) -> Relation:
+    """Pointwise where every input streams on one axis that is not the indexed one."""
+    own = axes[0]
+    if own is None or any(other != own for other in axes) or own == axis:
+        return Whole("its indices choose among frames of the whole stream", HELP)
+    lengths = {fact.shape[own] for fact in inputs}
+    if len(lengths) > 1:
+        return Whole("its inputs have streams of different lengths", "slice them to one length")
+    return Pointwise((own,))

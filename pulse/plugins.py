@@ -1,0 +1,29 @@
+"""Packages beside this one that extend it: found by their entry points, imported when they are needed."""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+
+from pulse.errors import LoadError
+
+
+@cache
+def load_plugins(group: str) -> tuple[str, ...]:
+    """Import what the entry points of a group name, once in a process; their names.
+
+    Raises LoadError, naming the plugin, where one cannot be imported.
+    """
+    found = sorted(entry_points(group=group), key=lambda entry: entry.name)
+    for entry in found:
+        try:
+            entry.load()
+        except Exception as error:
+            raise LoadError(
+                f"the plugin {_told(entry)} cannot be imported ({type(error).__name__}: {error}); "
+                "repair or uninstall it"
+            ) from error
+    return tuple(entry.name for entry in found)
+
+
+def _told(entry: EntryPoint) -> str:
+    package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+    return f"{entry.name} = {entry.value}{package}"

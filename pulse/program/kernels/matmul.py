@@ -1,0 +1,115 @@
+"""Batched products of two run-time operands."""
+
+import numpy as np
+
+from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number
+from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
+
+
+@device
+def one_row_columns(p: Pointer, q: Pointer, z: Pointer, K: int, rest: int, ak: int, bk: int) -> None:
+    """One row against 16 columns, of which ``rest`` are loaded and stored."""
+    sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 4 <= K:
+        sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
+        sum1 = vfma(p[ak], vload_part(q, bk, rest), sum1)
+        sum2 = vfma(p[2 * ak], vload_part(q, 2 * bk, rest), sum2)
+        sum3 = vfma(p[3 * ak], vload_part(q, 3 * bk, rest), sum3)
+        p, q = p + 4 * ak, q + 4 * bk
+        k += 4
+    while k < K:
+        sum0 = vfma(p[0], vload_part(q, 0, rest), sum0)
+        p, q = p + ak, q + bk
+        k += 1
+    vstore_part(z, 0, rest, (sum0 + sum1) + (sum2 + sum3))
+
+
+@device
+def columns_product(
+    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, ak: int, bk: int, ym: int
+) -> None:
+    """A product whose columns are neighbours in b and in y: vectors over n, four rows at a time."""
+    n = 0
+    while n < N:
+        rest, z = N - n, y + n
+        m = 0
+        while m + 2 <= M:
+            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # past the last row: the last one again
+            p, q, d1, d2, d3 = a + m * am, b + n, am, (m2 - m) * am, (m3 - m) * am
+            sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+            for _ in range(K):
+                right = vload_part(q, 0, rest)
+                sum0, sum1 = vfma(p[0], right, sum0), vfma(p[d1], right, sum1)
+                sum2, sum3 = vfma(p[d2], right, sum2), vfma(p[d3], right, sum3)
+                p, q = p + ak, q + bk
+            vstore_part(z, m * ym, rest, sum0)
+            vstore_part(z, (m + 1) * ym, rest, sum1)
+            vstore_part(z, m2 * ym, rest, sum2)
+            vstore_part(z, m3 * ym, rest, sum3)
+            m += 4
+        if m < M:
+            one_row_columns(a + m * am, b + n, z + m * ym, K, rest, ak, bk)
+        n += LANES
+
+
+@device
+def depth_product(
+    a: Pointer, b: Pointer, y: Pointer, M: int, K: int, N: int, am: int, bn: int, ym: int, yn: int
+) -> None:
+    """A product whose terms are neighbours in a and in b: vectors over k, four columns at a time."""
+    for m in range(M):
+        p, z = a + m * am, y + m * ym
+        n = 0
+        while n < N:
+            n1, n2, n3 = min(n + 1, N - 1), min(n + 2, N - 1), min(n + 3, N - 1)
+            q0, q1, q2, q3 = b + n * bn, b + n1 * bn, b + n2 * bn, b + n3 * bn
+            sum0, sum1, sum2, sum3 = vzero(), vzero(), vzero(), vzero()
+            k = 0
+            while k + LANES <= K:
+                left = vload(p, k)
+                sum0, sum1 = vfma(left, vload(q0, k), sum0), vfma(left, vload(q1, k), sum1)
+                sum2, sum3 = vfma(left, vload(q2, k), sum2), vfma(left, vload(q3, k), sum3)
+                k += LANES
+            if k < K:
+                rest = K - k
+                left = vload_part(p, k, rest)
+                sum0, sum1 = (
+                    vfma(left, vload_part(q0, k, rest), sum0),
+                    vfma(left, vload_part(q1, k, rest), sum1),
+                )
+                sum2, sum3 = (
+                    vfma(left, vload_part(q2, k, rest), sum2),
+                    vfma(left, vload_part(q3, k, rest), sum3),
+                )
+            z[n * yn], z[n1 * yn] = vsum(sum0), vsum(sum1)
+            z[n2 * yn], z[n3 * yn] = vsum(sum2), vsum(sum3)
+            n += 4
+
+
+@kernel
+def matmul(row: Row, bases: Bases) -> None:
+    """y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each batch, f32.
+
+    Arguments: a, b, y, B, batch_a, batch_b, batch_y (tables of B offsets), M, K, N, am, ak, bk, bn, ym, yn.
+    Vectors where bn = yn = 1 or ak = bk = 1, else one product at a time.
+    """
+    left, right, result = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
+    B, batch_a, batch_b, batch_y = number(row, 3), i64(row, bases, 4), i64(row, bases, 5), i64(row, bases, 6)
+    M, K, N = number(row, 7), number(row, 8), number(row, 9)
+    am, ak, bk = number(row, 10), number(row, 11), number(row, 12)
+    bn, ym, yn = number(row, 13), number(row, 14), number(row, 15)
+    for batch in range(B):
+        a, b, y = left + batch_a[batch], right + batch_b[batch], result + batch_y[batch]
+        if bn == 1 and yn == 1:
+            columns_product(a, b, y, M, K, N, am, ak, bk, ym)
+        elif ak == 1 and bk == 1:
+            depth_product(a, b, y, M, K, N, am, bn, ym, yn)
+        else:
+            for m in range(M):
+                for n in range(N):
+                    total = np.float32(0)
+                    for k in range(K):
+                        total += a[m * am + k * ak] * b[k * bk + n * bn]
+                    y[m * ym + n * yn] = total

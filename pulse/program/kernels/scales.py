@@ -1,0 +1,44 @@
+"""Sums over weights that are codes: each column has a scale, which the sum is multiplied with when it is complete.
+
+``scales`` is None where the weights are floats; the compiler then leaves the whole question out.
+"""
+
+from typing import TypeAlias
+
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.registry import device
+from pulse.program.kernels.simd import Lanes, vfma, vload, vload_part, vzero
+
+Scales: TypeAlias = Pointer | None
+
+
+@device
+def further(scales: Scales, count: int) -> Scales:
+    """The scales from ``count`` columns further on."""
+    if scales is None:
+        return None
+    return scales + count
+
+
+@device
+def scaled(total: Lanes, scales: Scales, i: int) -> Lanes:
+    """The sums of the 16 columns from i."""
+    if scales is None:
+        return total
+    return total * vload(scales, i)
+
+
+@device
+def begin_sum(first: Lanes, scales: Scales) -> Lanes:
+    """What a sum begins with that ``first`` belongs to: itself, or zero where the scale comes before it."""
+    if scales is None:
+        return first
+    return vzero()
+
+
+@device
+def end_sum(total: Lanes, first: Lanes, scales: Scales, i: int, rest: int) -> Lanes:
+    """The sums of the columns from i, of which ``rest`` exist, with ``first`` in them."""
+    if scales is None:
+        return total
+    return vfma(total, vload_part(scales, i, rest), first)

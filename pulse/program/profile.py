@@ -1,0 +1,117 @@
+"""Where the time of a step goes: each instruction's time from inside of the machine, beside what it costs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from pulse.program import machine
+from pulse.program.cost import Cost, cost_of
+from pulse.program.lowering import Instruction
+
+MOST_ROUNDS = 100
+
+Group = Literal["kernel", "op", "node"]
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """What one instruction takes in a step, or several together.
+
+    node, op, kernel  whom it belongs to; the first one's where it stands for several
+    seconds_per_step  the reading of the clock not included
+    share             of the time of all instructions
+    cost              bytes and multiply-adds; None where the kernel has no rule
+    instructions      how many these are
+    """
+
+    node: str
+    op: str
+    kernel: str
+    seconds_per_step: float
+    share: float
+    cost: Cost | None
+    instructions: int = 1
+
+    @property
+    def gigabytes_per_s(self) -> float | None:
+        """Bytes touched a second."""
+        return self._rate(lambda cost: cost.bytes)
+
+    @property
+    def giga_multiply_adds_per_s(self) -> float | None:
+        """Multiply-adds a second; None where there are none."""
+        return self._rate(lambda cost: cost.multiply_adds)
+
+    def _rate(self, count: Callable[[Cost], int]) -> float | None:
+        if self.cost is None or not count(self.cost) or not self.seconds_per_step:
+            return None
+        return count(self.cost) / self.seconds_per_step / 1e9
+
+    def joined(self, other: "ProfileRow") -> "ProfileRow":
+        """Both together."""
+        return ProfileRow(
+            self.node,
+            self.op,
+            self.kernel,
+            self.seconds_per_step + other.seconds_per_step,
+            self.share + other.share,
+            None if self.cost is None or other.cost is None else self.cost + other.cost,
+            self.instructions + other.instructions,
+        )
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The instructions of a program, in their order.
+
+    steps       over how many the times are averaged
+    step_s      a whole step of the machine without any clock read, the median
+    overhead_s  what reading the clock adds to a step; it is in no row
+    """
+
+    rows: tuple[ProfileRow, ...]
+    steps: int
+    step_s: float
+    overhead_s: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[ProfileRow]:
+        return iter(self.rows)
+
+    def by(self, group: Group) -> list[ProfileRow]:
+        """One row for all instructions of a kernel, an op or a node; the dearest first."""
+        together: dict[str, ProfileRow] = {}
+        for row in self.rows:
+            name = getattr(row, group)
+            together[name] = together[name].joined(row) if name in together else row
+        return sorted(together.values(), key=lambda row: -row.seconds_per_step)
+
+
+def measured(
+    instructions: Sequence[Instruction], table_address: int, bases_address: int, steps: int
+) -> Profile:
+    """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
+
+    The times are the medians of rounds, so that what else the processor did in some of them is left out.
+    """
+    rounds = min(steps, MOST_ROUNDS)
+    each, rows = -(-steps // rounds), len(instructions)
+    ticks, whole = np.zeros((rounds, rows), np.int64), np.zeros(rounds, np.int64)
+    machine.run(table_address, rows, bases_address)
+    for number in range(rounds):
+        for _ in range(each):
+            machine.run_profiled(table_address, rows, bases_address, ticks[number].ctypes.data)
+        whole[number] = sum(machine.run_timed(table_address, rows, bases_address) for _ in range(each))
+    rate, reading_s = machine.ticks_per_second(), machine.seconds_per_reading()
+    seconds = np.maximum(np.median(ticks, axis=0) / each / rate - reading_s, 0.0)
+    total = float(seconds.sum()) or 1.0
+    found = [
+        ProfileRow(row.node, row.op, row.kernel, float(time), float(time) / total, cost_of(row))
+        for row, time in zip(instructions, seconds)
+    ]
+    step_s = max(float(np.median(whole)) / each / rate - reading_s, 0.0)
+    return Profile(tuple(found), rounds * each, step_s, rows * reading_s)

@@ -1,0 +1,150 @@
+"""What a weight becomes when it is stored: f32 as it is, bf16, or int8 with a scale for each output unit.
+
+Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
+and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
+and biases. Of depthwise convolutions, and of weights below ``SMALLEST_BYTES``, nothing is gained: they stay f32 too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import Array, PulsedFact
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+
+FORMS = ("f32", "bf16", "int8")
+SMALLEST_BYTES = 4096
+"""Of f32. Such a matrix is read from the nearest cache in any form: fewer bits cost accuracy and save no time."""
+LARGEST_CODE = 127
+SUFFIXES = {np.dtype(np.float32): "", np.dtype(np.uint16): "_bf16", np.dtype(np.int8): "_int8"}
+
+
+def checked_form(form: str) -> str:
+    """The form, if there is such a one. Raises CompileError."""
+    if form not in FORMS:
+        raise CompileError(f"no weights of {form!r}; choose {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    return form
+
+
+def to_bf16(values: Array) -> Array:
+    """The bits of the nearest bfloat16, halves to even, as uint16. NaN stays NaN; too large is infinite."""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    rounded = (bits + (np.uint32(0x7FFF) + (bits >> 16 & 1))) >> 16
+    return np.where(np.isnan(values), bits >> 16 | 0x40, rounded).astype(np.uint16)
+
+
+def from_bf16(bits: Array) -> Array:
+    """The floats of bfloat16 bits, exactly."""
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A weight seen in another shape, and the axes of that shape that one output unit sums over."""
+
+    shape: tuple[int, ...]
+    summed: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """A weight at rest.
+
+    codes   f32 itself, bf16 as uint16, or int8; the shape of the weight
+    scales  of int8: f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
+    layout  where its output units lie
+    """
+
+    codes: Array
+    scales: Array | None
+    layout: Layout | None
+
+    @property
+    def values(self) -> Array:
+        """The weight that these codes stand for, f32."""
+        if self.codes.dtype == np.uint16:
+            return from_bf16(self.codes)
+        if self.scales is None or self.layout is None:
+            return self.codes
+        return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
+
+    def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
+        """The scales of some output units, [count]; all of them by default; None where there are none."""
+        if self.scales is None:
+            return None
+        return self.scales.ravel()[first:][:count]
+
+
+def store(weight: Array, form: str, layout: Layout) -> Stored:
+    """A weight in a form; int8 is symmetric: the largest weight of each output unit becomes 127 or -127.
+
+    Raises ValueError: int8 cannot hold infinities and NaN
+    """
+    if form == "f32":
+        return Stored(weight, None, layout)
+    if form == "bf16":
+        return Stored(to_bf16(weight), None, layout)
+    if not np.isfinite(weight).all():
+        raise ValueError("int8 cannot hold infinities and NaN")
+    units = weight.reshape(layout.shape)
+    largest = np.abs(units).max(axis=layout.summed, keepdims=True, initial=0)
+    scales = (largest / LARGEST_CODE).astype(np.float32)
+    steps = np.divide(units, scales, where=scales > 0, out=np.zeros_like(units))
+    codes = np.clip(np.rint(steps), -LARGEST_CODE, LARGEST_CODE).astype(np.int8)
+    return Stored(codes.reshape(weight.shape), scales, layout)
+
+
+def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
+    """A constant operand of a node as it is stored in a form; None if it is no constant of f32.
+
+    Raises CompileError: int8 cannot hold it
+    """
+    weight = inputs[slot].value
+    if weight is None or weight.dtype != np.float32:
+        return None
+    layout = layout_of(op, inputs, slot)
+    if layout is None or weight.nbytes < SMALLEST_BYTES:
+        return Stored(weight, None, layout)
+    try:
+        return store(weight, form, layout)
+    except ValueError as error:
+        raise CompileError(f"{name} ({op.name}): {error}: use weights='bf16' or 'f32'") from error
+
+
+def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:
+    """Where the output units of an operand lie; None if it is no weight."""
+    shape = inputs[slot].sizes
+    if isinstance(op, Conv) and slot == 1 and not is_depthwise(op, shape):
+        return Layout(shape, tuple(range(1, len(shape))))
+    if isinstance(op, ConvTranspose) and slot == 1:
+        groups = op.group, shape[0] // op.group, *shape[1:]
+        return Layout(groups, (1, *range(3, len(groups))))
+    if isinstance(op, MatMul) and slot == packed_operand(inputs):
+        return Layout(shape, (0,) if slot == 1 else (1,))
+    if isinstance(op, Recurrent | RecurrentStream) and slot in (1, 2):
+        return Layout(shape, (1,))
+    return None
+
+
+def is_depthwise(op: Conv, kernel: Sequence[int]) -> bool:
+    """Whether every channel has one kernel of its own and makes one output channel."""
+    return op.group > 1 and kernel[0] == op.group and kernel[1] == 1
+
+
+def packed_operand(inputs: Sequence[PulsedFact]) -> int | None:
+    """Which operand of a matrix product is a constant matrix that meets a tensor; None for two tensors."""
+    left, right = inputs
+    if _is_matrix(right) and left.value is None:
+        return 1
+    if _is_matrix(left) and right.value is None and right.rank >= 2:
+        return 0
+    return None
+
+
+def _is_matrix(fact: PulsedFact) -> bool:
+    return fact.value is not None and fact.rank == 2 and fact.dtype == np.float32

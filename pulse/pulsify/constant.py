@@ -1,0 +1,41 @@
+"""Typed nodes of constant shape in a pulsed graph, as they are."""
+
+from collections.abc import Mapping
+
+from pulse.errors import PulsifyError
+from pulse.facts import PulsedFact, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.pulsify.model import PulsedGraph
+from pulse.typed import TypedGraph
+
+
+def transferred(
+    source: TypedGraph,
+    target: PulsedGraph,
+    given: Mapping[OutletId, OutletId] | None = None,
+    prefix: str = "",
+) -> dict[OutletId, OutletId]:
+    """Add the inputs of a graph, and all that its outputs need, to a pulsed graph; where its wires are there.
+
+    given   wires that are there already: what only they need is left out
+    prefix  of the names of the new nodes
+    Raises  PulsifyError: a shape or a value depends on a symbol
+    """
+    mapping = dict(given or {})
+    needed = [*(outlet.node for outlet in source.inputs), *source.order()]
+    for node_id in dict.fromkeys(needed):
+        if OutletId(node_id) in mapping:
+            continue
+        node = source.nodes[node_id]
+        facts = [_constant(node.name, outlet.fact) for outlet in node.outputs]
+        inputs = [mapping[outlet] for outlet in node.inputs]
+        for slot, outlet in enumerate(target.add(f"{prefix}{node.name}", node.op, inputs, facts)):
+            mapping[OutletId(node_id, slot)] = outlet
+    return mapping
+
+
+def _constant(name: str, fact: TypedFact) -> PulsedFact:
+    symbolic = fact.value is not None and is_symbolic(fact.value)
+    if symbolic or not all(dim.is_const for dim in fact.shape):
+        raise PulsifyError(f"{name} is {fact}, not of constant shape; give every dim of the inputs a number")
+    return PulsedFact(fact.dtype, fact.shape, fact.value)

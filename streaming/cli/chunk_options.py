@@ -1,0 +1,75 @@
+"""The options of models that take chunks and states, read."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pulse.chunks.chunking import Chunking
+from pulse.errors import InputError
+from streaming.cli.options import ChunkOptions
+from streaming.frames import read_arrays
+
+V = TypeVar("V")
+
+
+def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> dict[str, str]:
+    """``["x=1,80,T"]`` as a mapping. Raises InputError."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not (name and equals and value):
+            raise InputError(f"{option} {text!r}: give a name and {what}, such as {example}")
+        if name in found:
+            raise InputError(f"{option} {text!r}: {name} is given twice")
+        found[name] = value
+    return found
+
+
+def constants(options: ChunkOptions) -> dict[str, Any]:
+    """The values of inputs that always have one. Raises InputError."""
+    return _read("--constant", options.constant, "a value", "sr=16000", _value)
+
+
+def chunking(options: ChunkOptions) -> Chunking:
+    """What the user says of a chunk model. Raises InputError."""
+    return Chunking(
+        _states(options.state),
+        _read("--context", options.context, "a number of frames", "input=64", _number),
+        _read("--axis", options.axis, "an axis", "x=1", _number),
+        _read("--delay", options.delay, "a number of frames", "y=256", _number),
+        _read("--initial", options.initial, "a value", "h=h0.npy", _value),
+    )
+
+
+def _states(texts: Sequence[str] | None) -> dict[str, str] | None:
+    if not texts:
+        return None
+    return pairs("--state", [text for text in texts if text != "none"], "an output", "h=hn, or none")
+
+
+def _read(
+    option: str, texts: Sequence[str] | None, what: str, example: str, read: Callable[[str], V]
+) -> Mapping[str, V]:
+    found: dict[str, V] = {}
+    for name, text in pairs(option, texts, what, example).items():
+        try:
+            found[name] = read(text)
+        except ValueError:
+            raise InputError(f"{option} {name}={text}: cannot be read; give it as in {example}") from None
+    return found
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def _value(text: str) -> Any:
+    """A number or a list as JSON has them, or the array of a .npy file."""
+    path = Path(text)
+    if path.suffix.lower() == ".npy":
+        return read_arrays(path, [text])[text]
+    return json.loads(text if text.startswith("[") or "," not in text else f"[{text}]")

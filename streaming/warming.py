@@ -1,0 +1,119 @@
+"""Kernels compiled ahead of their first use, by several processes at once."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from pulse.errors import CompileError
+from pulse.plugins import load_plugins
+from pulse.program import machine
+from pulse.program.kernels import families
+from pulse.program.kernels.cache import cache_location
+from pulse.program.kernels.registry import KERNELS
+from pulse.program.lowering import GROUP
+
+assert families.__all__, "importing the families fills the registry"
+MACHINE = "machine."
+
+
+@dataclass(frozen=True)
+class Warmed:
+    """What ``warm`` found and did.
+
+    folder    where compiled functions are kept
+    compiled  name -> seconds that it took in its process, the longest first
+    present   what was there
+    jobs      how many processes compiled
+    """
+
+    folder: Path
+    compiled: dict[str, float]
+    present: tuple[str, ...]
+    jobs: int
+
+
+def names() -> list[str]:
+    """All that is compiled: kernels, those of plugins too, and the machine's entry points."""
+    load_plugins(GROUP)
+    return [*KERNELS, *(MACHINE + name for name in machine.ENTRIES)]
+
+
+def warm(
+    only: Sequence[str] | None = None,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Warmed:
+    """Compile what is not on the disk yet.
+
+    only      names; all by default
+    jobs      processes at once; one for each core by default
+    progress  called with how many are done and how many there are to compile
+    Raises    CompileError: no such name, or the compiled functions cannot be kept
+    """
+    known = names()
+    wanted = list(dict.fromkeys(known if only is None else only))
+    if unknown := [name for name in wanted if name not in known]:
+        raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
+    location = cache_location()
+    if location.refused is not None:
+        raise CompileError(
+            f"{location.refused}: cannot be written, so no kernel would be there next time; "
+            "set PULSE_CACHE to a folder that can"
+        )
+    missing = [name for name in wanted if not _kept(name)]
+    count = min(jobs or os.cpu_count() or 1, len(missing))
+    compiled: dict[str, float] = {}
+    for done, (name, seconds) in enumerate(_compiled(missing, count), 1):
+        compiled[name] = seconds
+        if progress is not None:
+            progress(done, len(missing))
+    if lost := [name for name in compiled if not _kept(name)]:
+        raise CompileError(
+            f"{location.path} does not keep {', '.join(lost)}: see the warnings above, free the disk or set "
+            "PULSE_CACHE to another folder"
+        )
+    slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
+    return Warmed(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
+
+
+def _kept(name: str) -> bool:
+    if name.startswith(MACHINE):
+        return machine.entry_cache(name.removeprefix(MACHINE)).kept()
+    return KERNELS[name].kept
+
+
+def _compiled(missing: Sequence[str], jobs: int) -> Iterator[tuple[str, float]]:
+    """Each name when it is compiled, with its seconds."""
+    if not missing:
+        return
+    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin)
+    try:
+        for future in as_completed([executor.submit(_compile, name) for name in missing]):
+            yield future.result()
+    except BrokenProcessPool as error:
+        raise CompileError(
+            f"a process that compiled ended by itself, which happens where memory is short: {error}; use fewer jobs"
+        ) from error
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """An interrupt ends a process at once; the one that waits for it says so."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    load_plugins(GROUP)
+
+
+def _compile(name: str) -> tuple[str, float]:
+    started = time.perf_counter()
+    if name.startswith(MACHINE):
+        machine.entry(name.removeprefix(MACHINE))
+    else:
+        _ = KERNELS[name].compiled
+    return name, time.perf_counter() - started

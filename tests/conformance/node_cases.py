@@ -1,0 +1,86 @@
+"""The node cases of ``onnx.backend.test``, as they are installed or as they lie in a folder."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import ModelProto, TensorProto, numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+from pulse.onnx.registry import DEFAULT_DOMAINS
+
+DataSet: TypeAlias = tuple[Sequence[Any], Sequence[Any]]
+EXPANDED = "_expanded"
+"""What the names of cases have that spell an operator's function body out."""
+
+
+@dataclass(frozen=True)
+class NodeCase:
+    """A model with inputs and the outputs that they must give, within its own tolerance."""
+
+    name: str
+    model: ModelProto
+    data_sets: Sequence[DataSet]
+    rtol: float = 1e-3
+    atol: float = 1e-7
+
+    @property
+    def expanded(self) -> bool:
+        """Whether it is a function body in place of an operator."""
+        return EXPANDED in self.name
+
+    @property
+    def operator(self) -> str:
+        """Its one operator; empty where it has several."""
+        (first, *others) = self.model.graph.node
+        return "" if others or first.domain not in DEFAULT_DOMAINS else first.op_type
+
+    @property
+    def opset(self) -> int:
+        """The version of the default domain."""
+        versions = {entry.domain: entry.version for entry in self.model.opset_import}
+        return versions.get("", versions.get("ai.onnx", 1))
+
+
+@cache
+def node_cases() -> tuple[NodeCase, ...]:
+    """Every case of the installed onnx."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = load_model_tests(kind="node")
+    return tuple(
+        stored_case(Path(case.model_dir), case.rtol, case.atol)
+        if case.model is None and case.model_dir
+        else NodeCase(case.name, case.model or ModelProto(), case.data_sets or (), case.rtol, case.atol)
+        for case in found
+    )
+
+
+def stored_case(folder: Path, rtol: float = 1e-3, atol: float = 1e-7) -> NodeCase:
+    """A case from its folder: a model and, for each data set, a file for each input and output."""
+    model = onnx.load(folder / "model.onnx")
+    data_sets = [
+        (_stored(data, "input", model.graph.input), _stored(data, "output", model.graph.output))
+        for data in sorted(folder.glob("test_data_set_*"))
+    ]
+    return NodeCase(folder.name, model, data_sets, rtol, atol)
+
+
+def _stored(folder: Path, kind: str, declared: Sequence[onnx.ValueInfoProto]) -> list[Any]:
+    """Tensors as they are; of other types, which are skipped, the bytes."""
+    files = [folder / f"{kind}_{number}.pb" for number in range(len(declared))]
+    return [
+        TensorProto.FromString(file.read_bytes()) if value.type.HasField("tensor_type") else file.read_bytes()
+        for file, value in zip(files, declared)
+        if file.exists()
+    ]
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A tensor of a data set."""
+    return numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)

@@ -1,0 +1,12 @@
+"""The node cases of another onnx: ``python -m tests.conformance.stored_cases …/onnx/backend/test/data/node``."""
+
+import sys
+from pathlib import Path
+
+from tests.conformance.node_cases import stored_case
+from tests.conformance.node_outcomes import failed, outcome
+from tests.tables.node_cases import totals
+
+if __name__ == "__main__":
+    found = [outcome(stored_case(path.parent)) for path in sorted(Path(sys.argv[1]).glob("*/model.onnx"))]
+    print(totals(found), *failed(found), sep="\n")

@@ -1,0 +1,119 @@
+"""Real models as files: onnxruntime, fed pulse by pulse, gives what our own sessions give over recorded sound."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+import soundfile
+from onnx import ModelProto
+
+import pulse
+from bench.models import FEATURES, tcn
+from pulse.facts import Array
+from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.program.program import Program
+from pulse.typed import TypedModel
+from streaming.builtin import model_path, noisy_path
+from tests.pulse.onnx.write.streams import notes_of, reopened, streamed
+from tests.shared import shared
+
+CLOSE = 1e-5
+"""Relative to the largest value of an output."""
+FRAMES = 203
+
+
+@cache
+def speech() -> Array:
+    """Noisy speech, 16 kHz: of the shared material, else the built-in sound."""
+    try:
+        path = shared("audio") / "noisy_speech_16k.wav"
+    except pytest.skip.Exception:
+        path = noisy_path()
+    return soundfile.read(path, dtype="float32")[0]
+
+
+def spectrum(window: int, bins: int, frames: int) -> Array:
+    """Short Fourier transforms of the speech, complex [frames, bins], hop half a window."""
+    sound, hop = speech(), window // 2
+    starts = np.arange(frames) * hop % (len(sound) - window)
+    pieces = np.stack([sound[start : start + window] for start in starts]) * np.hanning(window)
+    return np.fft.rfft(pieces, axis=1)[:, :bins]
+
+
+def bands(frames: int, count: int) -> Array:
+    """The logarithm of the power of the speech in bands, [frames, count] f32, about normal."""
+    power = np.log(
+        np.abs(spectrum(512, 4 * ((256 // count) or 1) * count // 4, frames)[:, :count]) ** 2 + 1e-6
+    )
+    return ((power - power.mean()) / power.std()).astype(np.float32)
+
+
+def denoiser() -> tuple[TypedModel, dict[str, Array]]:
+    return pulse.load(model_path()).analyse(), {"audio": speech()[None, :40_011]}
+
+
+def network() -> tuple[TypedModel, dict[str, Array]]:
+    return pulse.load(tcn()).analyse(), {"x": np.ascontiguousarray(bands(FRAMES, FEATURES).T)[None]}
+
+
+def gtcrn() -> tuple[TypedModel, dict[str, Array]]:
+    mix = spectrum(512, 257, FRAMES)
+    parts = np.stack([mix.real.T, mix.imag.T], -1)[None].astype(np.float32)
+    return pulse.load(shared("models") / "gtcrn_offline.onnx").analyse(), {"mix": parts}
+
+
+def fireredvad() -> tuple[TypedModel, dict[str, Array]]:
+    path = shared("models") / "fireredvad_stream.onnx"
+    return pulse.load(path, inputs={"feat": "1,T,80,f32"}).analyse(), {"feat": bands(FRAMES, 80)[None]}
+
+
+def swift_f0() -> tuple[TypedModel, dict[str, Array]]:
+    return pulse.load(shared("models") / "swift_f0.onnx").analyse(), {"input_audio": speech()[None, :40_011]}
+
+
+def assert_same(got: dict[str, Array], wanted: dict[str, Array]) -> None:
+    for name, expected in wanted.items():
+        assert got[name].shape == expected.shape, name
+        assert np.abs(got[name] - expected).max() <= CLOSE * np.abs(expected).max(), name
+
+
+@pytest.mark.parametrize(
+    ("model", "frames"),
+    [
+        (denoiser, 160),
+        (denoiser, 480),
+        (network, 1),
+        (network, 8),
+        (gtcrn, 1),
+        (gtcrn, 4),
+        (fireredvad, 1),
+        (fireredvad, 10),
+        (swift_f0, 256),
+    ],
+)
+def test_a_runtime_gives_what_our_session_gives(
+    model: Callable[[], tuple[TypedModel, dict[str, Array]]], frames: int
+) -> None:
+    """Flush included, the padding of the last pulse NaN; the file read back gives it too."""
+    typed, feeds = model()
+    pulsed = typed.declutter().pulsify(pulse=frames)
+    proto: ModelProto = pulsed.to_onnx()
+    wanted = streamed(pulsed.compile(), feeds)
+    program: Program = RuntimeProgram(pulsed, proto)
+    assert program.backend.startswith("onnxruntime")
+    assert_same(streamed(program, feeds), wanted)
+    assert_same(streamed(reopened(proto).compile(), feeds), wanted)
+
+
+def test_a_causal_model_asks_for_no_time() -> None:
+    """The bench network: states only, as one would write them by hand."""
+    typed, _ = network()
+    proto = typed.declutter().pulsify(pulse=1).to_onnx()
+    notes = notes_of(proto)
+    assert notes.end is None
+    assert len(notes.states) == 24
+    assert all(state.input.endswith(".state") for state in notes.states)
+    assert {node.op_type for node in proto.graph.node} == {
+        "Concat", "Slice", "Conv", "Tanh", "Sigmoid", "Mul", "Add", "Relu",
+    }  # fmt: skip

@@ -1,0 +1,151 @@
+"""The shared models that their authors made streaming: chunk by chunk equal to the author's loop in onnxruntime."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import soundfile
+
+import pulse
+from pulse.facts import Array
+from streaming.session import Session
+from tests.shared import shared
+
+CHUNKS = 200
+HOP = 256
+
+
+def speech() -> Array:
+    """Noisy speech [samples], 16 kHz."""
+    return soundfile.read(shared("audio") / "noisy_speech_16k.wav", dtype="float32")[0]
+
+
+def sound(frames: int) -> Callable[[], Array]:
+    """[1, samples] for chunks of so many frames."""
+    return lambda: np.resize(speech(), (1, frames * CHUNKS))
+
+
+def blocks(size: int) -> Array:
+    """[1, chunks, size]: overlapping pieces of the sound, windowed."""
+    windows = np.lib.stride_tricks.sliding_window_view(speech(), size)[::HOP][:CHUNKS]
+    return (windows * np.hanning(size)[None])[None].astype(np.float32)
+
+
+def spectrum() -> Array:
+    """[1, chunks, 257], complex."""
+    return np.fft.rfft(blocks(512))
+
+
+def magnitudes() -> Array:
+    return np.abs(spectrum()).astype(np.float32)
+
+
+def pictures() -> Array:
+    """[1, 257, chunks, 2], real and imaginary."""
+    bins = spectrum().transpose(0, 2, 1)
+    return np.stack([bins.real, bins.imag], -1).astype(np.float32)
+
+
+def features() -> Array:
+    """[1, frames, 80], 4 frames a chunk: logarithms of 80 bands."""
+    windows = np.lib.stride_tricks.sliding_window_view(speech(), 512)[::160]
+    power = np.abs(np.fft.rfft(windows * np.hanning(512)))[:, 1:241] ** 2
+    bands = np.log(power.reshape(len(power), 80, 3).sum(2) + 1e-6)
+    return np.resize(bands, (4 * CHUNKS, 80))[None].astype(np.float32)
+
+
+Case = tuple[str, Callable[[], Array], str, int, int, dict[str, Any], dict[str, Any]]
+CASES: list[Case] = [
+    # file, stream, its input, axis, pulse, what pulse.stream is told, what onnxruntime is fed beside it
+    ("silero_vad_16k_static", sound(512), "input", 1, 512, {"context": {"input": 64}}, {}),
+    (
+        "silero_vad_16k",
+        sound(512),
+        "input",
+        1,
+        512,
+        {"context": {"input": 64}, "constants": {"sr": 16000}},
+        {"sr": np.array(16000)},
+    ),
+    ("fastenhancer_t_wav", sound(HOP), "wav_in", 1, HOP, {"context": {"wav_in": HOP}}, {}),
+    ("fastenhancer_b_spec", pictures, "spec_in", 2, 1, {}, {}),
+    ("gtcrn_stream", pictures, "mix", 2, 1, {}, {}),
+    ("dtln_1", magnitudes, "input_2", 1, 1, {}, {}),
+    ("dtln_2", lambda: blocks(512), "input_4", 1, 1, {}, {}),
+    ("fireredvad_stream_cached", features, "feat", 1, 4, {}, {}),
+]
+
+
+def author(
+    file: str, x: Array, name: str, axis: int, frames: int, context: int, states: Mapping[str, str], more: Any
+) -> dict[str, Array]:
+    """The author's loop in onnxruntime, states zero at first."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(str(shared("models") / f"{file}.onnx"), options)
+    names = [output.name for output in session.get_outputs()]
+    shapes = {entry.name: entry.shape for entry in session.get_inputs()}
+    held = {
+        state: np.zeros([size if isinstance(size, int) else 1 for size in shapes[state]], np.float32)
+        for state in states
+    }
+    past = np.zeros_like(np.take(x, range(context), axis))
+    whole = np.concatenate([past, x], axis)
+    made: list[dict[str, Array]] = []
+    for number in range(CHUNKS):
+        chunk = np.take(whole, range(number * frames, (number + 1) * frames + context), axis)
+        made.append(dict(zip(names, session.run(None, {name: chunk, **held, **more}))))
+        held = {state: made[-1][after] for state, after in states.items()}
+    return {output: np.stack([chunk[output] for chunk in made]) for output in names}
+
+
+@pytest.mark.parametrize(
+    ("file", "make", "name", "axis", "frames", "told", "more"), CASES, ids=[case[0] for case in CASES]
+)
+def test_chunk_by_chunk(
+    file: str,
+    make: Callable[[], Array],
+    name: str,
+    axis: int,
+    frames: int,
+    told: dict[str, Any],
+    more: dict[str, Any],
+) -> None:
+    """Every output of each of 200 chunks."""
+    path, x = shared("models") / f"{file}.onnx", make()
+    program = pulse.stream(path, frames, **told)
+    assert program.model.chunks is not None
+    states = {pair.input: pair.output for pair in program.model.chunks.pairs}
+    wanted = author(file, x, name, axis, frames, told.get("context", {}).get(name, 0), states, more)
+    assert {port.name for port in program.outputs} == set(wanted) - set(states.values())
+    state = program.spawn()
+    for number in range(CHUNKS):
+        chunk = np.take(x, range(number * frames, (number + 1) * frames), axis)
+        for output, got in state.step(chunk).items():
+            expected = wanted[output][number]
+            np.testing.assert_allclose(got, expected, 1e-4, 1e-4, err_msg=f"{output}, chunk {number}")
+
+
+def test_sessions_take_blocks_of_any_size() -> None:
+    """Silero on the whole sound, pushed as it comes: a probability for every 512 samples, the last ones included."""
+    program = pulse.stream(shared("models") / "silero_vad_16k_static.onnx", context={"input": 64})
+    x, rng = speech()[None], np.random.default_rng(0)
+    session, at = Session(program), 0
+    parts: list[Array] = []
+    while at < x.shape[1]:
+        step = int(rng.integers(1, 3000))
+        parts.append(session.push(x[:, at : at + step])["output"])
+        at += step
+    parts.append(session.flush()["output"])
+    got = np.concatenate(parts, 1)
+    padded = np.pad(x, ((0, 0), (64, -x.shape[1] % 512)))
+    reference = onnxruntime.InferenceSession(str(shared("models") / "silero_vad_16k_static.onnx"))
+    held, wanted = np.zeros((2, 1, 128), np.float32), []
+    for start in range(0, padded.shape[1] - 64, 512):
+        out, held = reference.run(None, {"input": padded[:, start : start + 576], "state": held})
+        wanted.append(out)
+    np.testing.assert_allclose(got, np.concatenate(wanted, 1), 1e-4, 1e-4)
+    assert got.max() > 0.9

@@ -1,0 +1,107 @@
+"""Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
+
+Usage: python -m tests.laws.mutation_worker START STOP [MODELS]   changed files of these numbers, made of MODELS/*.onnx
+       python -m tests.laws.mutation_worker FOLDER                FOLDER/*.onnx as they are
+Prints a line of JSON for each file: before it is read, and when it is done.
+"""
+
+import faulthandler
+import json
+import resource
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulse
+from pulse import dump
+from pulse.errors import PulseError, PulseWarning
+from pulse.plugins import load_plugins
+from tests.laws.mutations import models_in, mutated, small_models
+
+MEMORY = 2 << 30
+SECONDS = 10
+"""Of CPU time: the machines of the tests are shared."""
+
+
+def files() -> Iterator[tuple[str, Path | bytes]]:
+    """Name and source of each file that the command line asks for."""
+    if len(sys.argv) > 2:
+        seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
+        yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
+    else:
+        yield from ((path.name, path) for path in sorted(Path(sys.argv[1]).glob("*.onnx")))
+
+
+def read(source: Path | bytes) -> str:
+    """How far it goes: every stage up to pulses, each printed."""
+    stage = "load"
+    try:
+        model = pulse.load(source)
+        "\n".join(model.lines()).encode()
+        stage = "analyse"
+        typed = model.analyse()
+        dump.text(typed.graph).encode()
+        stage = "declutter"
+        lean = typed.declutter()
+        lean.graph.check()
+        stage = "pulsify"
+        dump.text(lean.pulsify().graph).encode()
+        stage = "pulsed"
+    except PulseError as error:
+        message = str(error)
+        assert message, "an error without words"
+        return stage
+    return stage
+
+
+def watch(opened: list[str]) -> None:
+    """Note every file that is opened from here on, Python's own modules aside."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and not arguments[0].endswith((".py", ".pyc")):
+            opened.append(arguments[0])
+
+    sys.addaudithook(hook)
+
+
+def say(**fields: Any) -> None:
+    """One line for the test."""
+    print(json.dumps(fields), flush=True)
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    warnings.simplefilter("ignore", PulseWarning)
+    read(mutated(0, small_models())[1])
+    load_plugins("pulse.operators")
+    opened: list[str] = []
+    watch(opened)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    faulthandler.enable()
+    faulthandler.register(signal.SIGVTALRM, chain=True)
+    for name, source in files():
+        opened.clear()
+        say(begin=name)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        failed: Exception | None = None
+        stage = "crash"
+        try:
+            stage = read(source)
+        except Exception as error:
+            failed = error
+        folder = source.parent.resolve() if isinstance(source, Path) else None
+        outside = [
+            path for path in opened if folder is None or not Path(path).resolve().is_relative_to(folder)
+        ]
+        failure = "" if failed is None else "".join(traceback.format_exception(failed))
+        spent_s = SECONDS - signal.setitimer(signal.ITIMER_VIRTUAL, 0)[0]
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        say(end=name, stage=stage, failure=failure, outside=outside, peak_mib=peak, spent_s=spent_s)
+
+
+if __name__ == "__main__":
+    main()

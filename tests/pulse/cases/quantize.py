@@ -1,0 +1,130 @@
+"""Small integers with a scale, and their products."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.pulse.cases.build import Case, cases, floats, node, rng
+
+BYTES = (np.uint8, np.int8)
+
+
+def integers(seed: object, kind: type, *shape: int) -> np.ndarray:
+    bounds = np.iinfo(kind)
+    return rng(seed).integers(bounds.min, bounds.max, shape, dtype=kind, endpoint=True)
+
+
+def ties() -> np.ndarray:
+    """Numbers in the middle between two steps of 0.25, and far beyond every range."""
+    return np.concatenate([np.arange(-20, 20) * 0.125, [1e9, -1e9]]).astype(np.float32).reshape(2, 21)
+
+
+def quantize() -> Iterator[Case]:
+    """One scale, one for each entry of an axis, blocks; with and without zero points."""
+    for kind in (np.uint8, np.int8, np.uint16, np.int16):
+        opsets = (21,) if np.dtype(kind).itemsize == 2 else (10, 13, 21)
+        constants = {"s": np.float32(0.25), "z": kind(3)}
+        made = node("QuantizeLinear", "x s z")
+        yield from cases(
+            f"QuantizeLinear_{kind.__name__}", [made], {"x": ties()}, constants, opsets, {"x": 1}
+        )
+    made = node("QuantizeLinear", "x s")
+    yield from cases(
+        "QuantizeLinear_plain", [made], {"x": ties()}, {"s": np.float32(0.5)}, (10, 13), {"x": 1}
+    )
+    x = floats("x", 2, 3, 5) * 50
+    rows = {"s": np.array([0.1, 0.3, 2], np.float32), "z": np.array([1, -2, 0], np.int8)}
+    made = node("QuantizeLinear", "x s z", axis=1)
+    yield from cases("QuantizeLinear_axis", [made], {"x": x}, rows, (13, 21), {"x": 2})
+    blocks = {"s": np.abs(floats("s", 2, 2, 5)) + 0.1}
+    made = node("QuantizeLinear", "x s", axis=1, block_size=2)
+    yield from cases("QuantizeLinear_blocks", [made], {"x": x}, blocks, (21,))
+
+
+def dequantize() -> Iterator[Case]:
+    """Every type; scales as above; i32 without a zero point; a constant that folds."""
+    for kind in (np.uint8, np.int8, np.uint16, np.int16, np.int32):
+        x = integers(kind, kind, 2, 3, 5)
+        opsets = (21,) if np.dtype(kind).itemsize == 2 else (10, 13, 21)
+        made = node("DequantizeLinear", "x s")
+        name = f"DequantizeLinear_{kind.__name__}"
+        yield from cases(f"{name}_plain", [made], {"x": x}, {"s": np.float32(0.3)}, opsets, {"x": 2})
+        if kind is np.int32:
+            continue
+        made = node("DequantizeLinear", "x s z", axis=1)
+        rows = {"s": np.array([0.1, 0.3, 2], np.float32), "z": integers("z", kind, 3)}
+        yield from cases(name, [made], {"x": x}, rows, [n for n in opsets if n > 10], {"x": 2})
+    made = node("DequantizeLinear", "x s", axis=2, block_size=2)
+    blocks = {"s": np.abs(floats("s", 2, 3, 3)) + 0.1}
+    yield from cases("DequantizeLinear_blocks", [made], {"x": integers("b", np.int8, 2, 3, 5)}, blocks, (21,))
+    pair = [node("DequantizeLinear", "w s z", "weights"), node("Sub", "x weights")]
+    stored = {"w": integers("w", np.int8, 4), "s": np.float32(0.1), "z": np.int8(2)}
+    yield from cases("DequantizeLinear_weights", pair, {"x": floats("x", 3, 4)}, stored, (13,), {"x": 0})
+    there = [node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z")]
+    steps = {"s": np.float32(0.05), "z": np.uint8(128)}
+    yield from cases("QuantizeLinear_and_back", there, {"x": floats("x", 3, 4)}, steps, (13,), {"x": 0})
+
+
+def dynamic() -> Iterator[Case]:
+    """Numbers, scale and zero point; of one sign, and all zero."""
+    for name, x in (
+        ("", floats("x", 3, 4)),
+        ("_positive", np.abs(floats("x", 3, 4))),
+        ("_zero", np.zeros((2, 3))),
+    ):
+        made = node("DynamicQuantizeLinear", "x", "y s z")
+        feeds = {"x": x.astype(np.float32)}
+        yield from cases(f"DynamicQuantizeLinear{name}", [made], feeds, None, (11,), {"x": 0}, "y s z")
+
+
+def products() -> Iterator[Case]:
+    """Integer products without and with zero points, short and so long that sums are split."""
+    for left, right in ((np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)):
+        for count in (6, 700):
+            a = {"a": integers("a", left, 2, 3, count)}
+            b = {"b": integers("b", right, count, 4)}
+            name = f"MatMulInteger_{left.__name__}_{right.__name__}_{count}"
+            yield from cases(name, [node("MatMulInteger", "a b")], a, b, (10,), {"a": 1})
+            zeros = {"p": left(7), "q": right(3)}
+            yield from cases(
+                f"{name}_zeros", [node("MatMulInteger", "a b p q")], a, b | zeros, (10,), {"a": 1}
+            )
+    columns = {"b": integers("b", np.uint8, 6, 4), "p": np.uint8(7), "q": integers("q", np.uint8, 4)}
+    made = node("MatMulInteger", "a b p q")
+    yield from cases(
+        "MatMulInteger_columns", [made], {"a": integers("a", np.uint8, 3, 6)}, columns, (10,), {"a": 0}
+    )
+    scaled = {
+        "b": integers("b", np.uint8, 6, 4),
+        **{name: np.float32(value) for name, value in zip("ste", (0.02, 0.03, 0.1))},
+        **{name: np.uint8(value) for name, value in zip("pqr", (100, 120, 128))},
+    }
+    made = node("QLinearMatMul", "a s p b t q e r")
+    yield from cases(
+        "QLinearMatMul", [made], {"a": integers("a", np.uint8, 3, 6)}, scaled, (10, 21), {"a": 0}
+    )
+
+
+def convolutions() -> Iterator[Case]:
+    """Padding is the zero point; strides, groups; quantized again, with a bias."""
+    x = {"x": integers("x", np.uint8, 1, 4, 12)}
+    w = {"w": integers("w", np.uint8, 6, 2, 3), "p": np.uint8(100), "q": np.uint8(120)}
+    for strides in (1, 2):
+        made = node("ConvInteger", "x w p q", group=2, strides=[strides], pads=[2, 0])
+        yield from cases(f"ConvInteger_{strides}", [made], x, w, (10,), {"x": 2})
+    yield from cases("ConvInteger_plain", [node("ConvInteger", "x w", group=2)], x, w, (10,), {"x": 2})
+    quantized = {
+        "w": integers("w", np.int8, 6, 4, 3),
+        "s": np.float32(0.02),
+        "p": np.uint8(100),
+        "t": np.abs(floats("t", 6)) * 0.1 + 0.01,
+        "q": np.zeros(6, np.int8),
+        "e": np.float32(0.5),
+        "r": np.uint8(128),
+        "b": integers("b", np.int16, 6).astype(np.int32),
+    }
+    made = node("QLinearConv", "x s p w t q e r b", pads=[1, 1])
+    yield from cases("QLinearConv", [made], x, quantized, (10,), {"x": 2})
+
+
+ALL = (quantize, dequantize, dynamic, products, convolutions)

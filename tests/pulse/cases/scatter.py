@@ -1,0 +1,118 @@
+"""Entries written and read at many places."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.pulse.cases.build import Case, cases, floats, node, rng
+
+
+def scatter_nd() -> Iterator[Case]:
+    """Slice assignments, strides, single places, indices from the end, reductions with repeats, computed indices."""
+    x = floats("x", 4, 6, 5)
+    boxes = {
+        "rows": np.array([[1], [2]]),
+        "last_row": np.array([[-1]]),
+        "all_rows": np.arange(4)[:, None],
+        "box": np.stack(np.meshgrid([1, 2], [2, 3, 4], indexing="ij"), -1),
+        "column": np.stack(np.meshgrid(range(4), [5], indexing="ij"), -1),
+        "element": np.array([2, 3, 4]),
+    }
+    odd = {
+        "strided": np.arange(0, 4, 2)[:, None],
+        "turned": np.array([[2], [0], [1]]),
+        "repeated": np.array([[2], [0], [2]]),
+        "pairs": np.array([[0, 1], [3, 5], [2, -1]]),
+        "nothing": np.zeros((0, 1), np.int64),
+    }
+    for name, indices in (boxes | odd).items():
+        updates = floats(name, *indices.shape[:-1], *x.shape[indices.shape[-1] :])
+        made = node("ScatterND", "x i u")
+        stream = {"x": 2, "u": updates.ndim - 1} if indices.shape[-1] < 3 else None
+        feeds = {"x": x, "u": updates}
+        yield from cases(f"ScatterND_{name}", [made], feeds, {"i": indices}, (11, 18), stream)
+    for reduction in ("add", "mul", "max", "min"):
+        for name in ("rows", "repeated"):
+            indices = (boxes | odd)[name]
+            feeds = {"x": x, "u": floats(name, len(indices), 6, 5)}
+            made = node("ScatterND", "x i u", reduction=reduction)
+            yield from cases(
+                f"ScatterND_{reduction}_{name}", [made], feeds, {"i": indices}, (18,), {"x": 1, "u": 1}
+            )
+    feeds = {"x": x, "i": np.array([[2], [0]]), "u": floats("u", 2, 6, 5)}
+    yield from cases("ScatterND_computed", [node("ScatterND", "x i u")], feeds, None, (16,), {"x": 2, "u": 2})
+    feeds = {"x": x[0], "u": floats("u", 2, 5)}
+    made = node("ScatterND", "x i u")
+    yield from cases("ScatterND_time", [made], feeds, {"i": np.array([[0], [1]])}, (16,), {"x": 0})
+
+
+def scatter_elements() -> Iterator[Case]:
+    """Both axes, places that follow the axis, repeats with reductions, computed indices."""
+    x = floats("x", 4, 6)
+    indices = rng("i").integers(-4, 4, (4, 3))
+    feeds = {"x": x, "u": floats("u", 4, 3)}
+    for op, opsets in (("ScatterElements", (11, 18)), ("Scatter", (9,))):
+        places = np.array([[0, 2, 1], [-1, 3, 2], [1, 0, 3], [2, 1, 0]])
+        yield from cases(op, [node(op, "x i u", axis=1)], feeds, {"i": places}, opsets)
+    steady = np.repeat(np.array([[3], [1]]), 6, 1)
+    made = node("ScatterElements", "x i u", axis=0)
+    both = {"x": x, "u": floats("u", 2, 6)}
+    yield from cases("ScatterElements_rows", [made], both, {"i": steady}, (18,))
+    expanded = [
+        node("Shape", "u", "shape"),
+        node("Expand", "i shape", "wide"),
+        node("ScatterElements", "x wide u", axis=0),
+    ]
+    yield from cases(
+        "ScatterElements_expanded", expanded, both, {"i": steady[:, :1]}, (18,), {"x": 1, "u": 1}
+    )
+    for reduction in ("add", "mul", "max", "min"):
+        made = node("ScatterElements", "x i u", axis=1, reduction=reduction)
+        yield from cases(f"ScatterElements_{reduction}", [made], feeds, {"i": indices}, (18,))
+    made = node("ScatterElements", "x i u", axis=1)
+    computed = {**feeds, "i": np.array([[0, 2, 1]] * 4)}
+    yield from cases("ScatterElements_computed", [made], computed, None, (16,), {"x": 0, "i": 0, "u": 0})
+
+
+def gather_elements() -> Iterator[Case]:
+    """Places that follow the axis, places for each element, indices from the end, computed ones."""
+    x = floats("x", 3, 5, 7)
+    for axis in (0, 1, -1):
+        indices = rng(axis).integers(-3, 3, (2, 4, 6))
+        made = node("GatherElements", "x i", axis=axis)
+        yield from cases(f"GatherElements_{axis}", [made], {"x": x}, {"i": indices}, (11, 13))
+    wide = [
+        node("Shape", "x", "shape"),
+        node("Expand", "i shape", "wide"),
+        node("GatherElements", "x wide", axis=1),
+    ]
+    steady = {"i": np.array([4, 2, 2, -5, 1]).reshape(5, 1)}
+    yield from cases("GatherElements_expanded", wide, {"x": x}, steady, (13,), {"x": 2})
+    yield from cases("GatherElements_expanded_batch", wide, {"x": x}, steady, (13,), {"x": 0})
+    made = node("GatherElements", "x i", axis=1)
+    both = {"x": x, "i": rng("c").integers(-5, 5, (3, 2, 7))}
+    yield from cases("GatherElements_computed", [made], both, None, (13,), {"x": 2, "i": 2})
+
+
+def gather_nd() -> Iterator[Case]:
+    """Rows, single entries, batches, indices from the end, computed ones."""
+    x = floats("x", 3, 4, 5)
+    made = node("GatherND", "x i")
+    for name, indices in {
+        "rows": np.array([[2], [0], [0], [-1]]),
+        "row": np.array([1]),
+        "pairs": np.array([[[0, 1]], [[-1, -2]]]),
+        "entries": np.array([[0, 1, 2], [2, 3, 4]]),
+    }.items():
+        stream = {"x": 2} if indices.shape[-1] < 3 else None
+        yield from cases(f"GatherND_{name}", [made], {"x": x}, {"i": indices}, (12, 13), stream)
+        computed = {"x": x, "i": indices}
+        yield from cases(f"GatherND_computed_{name}", [made], computed, None, (13,), stream)
+    batched = node("GatherND", "x i", batch_dims=1)
+    places = np.array([[1], [0], [-1]])
+    yield from cases("GatherND_batch", [batched], {"x": x}, {"i": places}, (13,), {"x": 2})
+    both = {"x": x, "i": places}
+    yield from cases("GatherND_computed_batch", [batched], both, None, (13,), {"x": 0, "i": 0})
+
+
+ALL = (scatter_nd, scatter_elements, gather_elements, gather_nd)

@@ -1,0 +1,335 @@
+"""Chunk models as streams: equal to their author's loop in onnxruntime, on both backends, at any block size."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.chunks.loop import author_loop
+from pulse.errors import InputError, LoadError, PulseError, PulsifyError
+from pulse.program.compiler import BACKENDS
+from pulse.program.program import Program
+from pulse.program.whole import run_whole
+from pulse.proof import prove
+from streaming.session import Session
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import Array, loop, noise, pieces
+
+F = np.float32
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def zeros(**shapes: tuple[int, ...]) -> dict[str, tuple[str, Array]]:
+    """States that begin at zero, by input, and the output of each."""
+    return {name: (other, np.zeros(shape, F)) for name, (other, shape) in shapes.items()}
+
+
+def joined(results: list[dict[str, Array]], name: str, axis: int) -> Array:
+    return np.concatenate([result[name] for result in results], axis)
+
+
+def streamed(program: Program, x: Array, axis: int, seed: int = 0) -> dict[str, Array]:
+    """A session in blocks of random sizes."""
+    rng, session, at = np.random.default_rng(seed), Session(program), 0
+    parts: list[dict[str, Array]] = []
+    while at < x.shape[axis]:
+        step = int(rng.integers(0, 3 * program.pulse + 2))
+        parts.append(session.push(np.take(x, range(at, min(at + step, x.shape[axis])), axis)))
+        at += step
+    parts.append(session.flush(np.nan))
+    return {
+        port.name: np.concatenate([part[port.name] for part in parts], port.axis)
+        for port in program.outputs
+        if port.streams
+    }
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_recurrent_step(backend: str, frames: int) -> None:
+    """H -> hn, one frame or several in a chunk; also with the length of a chunk left open."""
+    model = models.gru(frames)
+    x = noise(1, 10 * frames, 4)
+    wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1)
+    given = {} if frames == 1 else {"axes": {"x": 1}}
+    program = pulse.stream(model, backend=backend, **given)
+    assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
+    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
+    assert program.model.chunks is not None and program.model.chunks.sizes == {"time": frames}
+    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("samples", [1, 7, 8, 50])
+def test_cached_filter(backend: str, samples: int) -> None:
+    """Sound in chunks of 8; the last chunk is filled with zeros, whatever flush fills with."""
+    model, x = models.cached(), noise(1, samples)
+    wanted = joined(
+        loop(model, [{"x": p} for p in pieces(x, 1, 8)], zeros(cache=("cache_out", (1, 4)))), "y", 1
+    )
+    got = streamed(pulse.stream(model, backend=backend), x, 1, samples)["y"]
+    assert got.shape == x.shape
+    np.testing.assert_allclose(got, wanted[:, :samples], 1e-5, 1e-6)
+
+
+def test_registers_that_change_places(backend: str) -> None:
+    """Swapped, passed through, replaced by the input, by a constant, by a view of itself; own first values."""
+    model, x = models.swapped(), noise(1, 6 * 9)
+    first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
+    states = {name: (f"new_{name}", value) for name, value in first.items()}
+    wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
+    program = pulse.stream(model, initial=first, backend=backend)
+    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
+    kept = pulse.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
+    state = kept.spawn()
+    for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
+        for name, got in state.step(piece).items():
+            np.testing.assert_allclose(got, expected[name], 1e-5, 1e-6, err_msg=name)
+    assert [port.axis for port in kept.outputs] == [1, None, None]
+    np.testing.assert_allclose(streamed(kept, x[:, :5], 1)["y"], wanted[:, :5], 1e-5, 1e-6)
+
+
+def test_integer_state(backend: str) -> None:
+    """A counter of i64."""
+    program = pulse.stream(models.counter(), backend=backend)
+    state = program.spawn()
+    for total in (3, 6, 9):
+        np.testing.assert_array_equal(state.step(np.full((1, 1, 2), 3, np.int64))["y"], [[[total, total]]])
+
+
+def test_context_rate_and_delay(backend: str) -> None:
+    """4 samples of the past in front of 8 new ones, 4 out for 8 in; a delay drops frames and asks for more chunks."""
+    model, x = models.halved(), noise(1, 45)
+    states = zeros(state=("state_out", (1, 1)))
+    padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
+    wanted = joined(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
+    program = pulse.stream(model, 8, context={"x": 4}, backend=backend)
+    (port,) = program.outputs
+    assert (port.rate, str(port.length), port.delay) == (0.5, "(T+1)/2", 0)
+    np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted[:, :23], 1e-5, 1e-6)
+    late = pulse.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
+    np.testing.assert_allclose(streamed(late, x, 1)["y"], wanted[:, 5:28], 1e-5, 1e-6)
+    report = prove(late.model, lambda feeds: author_loop(late.model, feeds), backend=backend)
+    assert report.require().error < 1e-5
+
+
+def test_streams_of_several_rates(backend: str) -> None:
+    """Sound x [1, 8] counts the frames; one row of f [1, 1, 2] and one number p [1, 1] for each 8 of them."""
+    nodes = [
+        models.node("ReduceSum", "f", "gain", keepdims=0),
+        models.node("Mul", "x gain", "loud"),
+        models.node("Add", "loud s", "y"),
+        models.node("ReduceMax", "y", "p", keepdims=1),
+        models.node("Identity", "p", "sN"),
+    ]
+    model = models.build(
+        nodes, {"x": [1, 8], "f": [1, 1, 2], "s": [1, 1]}, {"y": [1, 8], "p": [1, 1], "sN": [1, 1]}
+    )
+    program = pulse.stream(model, backend=backend)
+    assert [str(port.length) for port in program.inputs] == ["T", "(T+7)/8"]
+    x, f = noise(1, 29), noise(1, 4, 2)
+    session = Session(program)
+    parts = [session.push({"x": x[:, :11], "f": f[:, :2]}), session.push({"x": x[:, 11:], "f": f[:, 2:]})]
+    parts.append(session.flush(np.nan))
+    chunks = [{"x": a, "f": b} for a, b in zip(pieces(x, 1, 8), pieces(f, 1, 1))]
+    wanted = loop(model, chunks, zeros(s=("sN", (1, 1))))
+    for name, length in (("y", 29), ("p", 4)):
+        np.testing.assert_allclose(joined(parts, name, 1), joined(wanted, name, 1)[:, :length], 1e-5, 1e-6)
+    assert pulse.verify(program.model, backend=backend).require().equal
+
+
+def test_the_proof_of_a_file() -> None:
+    """Every chunk model has one, from its file or in the open."""
+    report = pulse.verify(models.cached())
+    assert report.equal and report.backends == ("numpy", "numba") and report.lengths[0] == 1
+    assert pulse.verify(models.gru("time"), pulse=3, lengths=[1, 7]).lengths == (1, 7)
+
+
+def test_snapshot_restore_reset(backend: str) -> None:
+    """Registers are part of the state: a snapshot goes on elsewhere, reset begins again."""
+    program = pulse.stream(models.cached(), backend=backend)
+    x = noise(1, 61)
+    session, other = Session(program), Session(program)
+    wanted = streamed(program, x, 1)["y"]
+    before = session.push(x[:, :29])["y"]
+    other.push(noise(1, 33, seed=9))
+    other.restore(session.snapshot())
+    for each in (session, other):
+        rest = np.concatenate([each.push(x[:, 29:])["y"], each.flush()["y"]], 1)
+        np.testing.assert_array_equal(np.concatenate([before, rest], 1), wanted)
+        each.reset()
+        again = np.concatenate([each.push(x)["y"], each.flush()["y"]], 1)
+        np.testing.assert_array_equal(again, wanted)
+
+
+def test_another_first_value_is_another_program(backend: str) -> None:
+    """Snapshots tell them apart."""
+    one = pulse.stream(models.gru(), backend=backend)
+    two = pulse.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
+    assert not np.array_equal(one.spawn().step(noise(1, 1, 4))["y"], two.spawn().step(noise(1, 1, 4))["y"])
+    with pytest.raises(InputError, match="belongs to another model"):
+        two.spawn().restore(one.spawn().snapshot())
+
+
+def test_states_that_no_kept_output_needs_are_left_out() -> None:
+    """Y alone needs all of them here; the input's own wire none."""
+    typed = pulse.load(models.swapped()).analyse()
+    assert [register.name for register in typed.chunked().registers] == list("abcdef")
+    only = typed.chunked(outputs=["new_c", "new_a"])
+    assert [register.name for register in only.registers] == ["a", "b"]
+    assert [name for name, _, _ in only.buffers()] == ["a", "b"]
+    assert [port.name for port in only.outputs] == ["new_c", "new_a"]
+
+
+def test_fixed_inputs(backend: str) -> None:
+    """A constant is an input no more: a number for all elements, a list, an array."""
+    x = noise(1, 3, 4)
+    wanted = pulse.load(models.gru(3)).analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
+    for value in (0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)):
+        fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
+        assert list(fixed.inputs) == ["x"]
+        np.testing.assert_allclose(fixed.run(x)["y"], wanted, 1e-6)
+    program = pulse.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
+    np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], wanted[:, :1], 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constants", "message"),
+    [
+        ({"z": 1}, "no input is called z; the inputs are x, h"),
+        ({"h": "loud"}, "constant h: 'loud' is not of type f32"),
+        ({"h": [1.0, 2.0]}, "input h: '2' has 1 dims, the file has 3"),
+        ({"h": np.zeros((1, 1, 4))}, "gives axis 2 as 4, the file fixes it to 3"),
+    ],
+)
+def test_constants_that_do_not_fit(constants: Mapping[str, object], message: str) -> None:
+    """The message names the input and what it is."""
+    with pytest.raises(LoadError, match=message):
+        pulse.load(models.gru(), constants=constants)
+    with pytest.raises(LoadError, match=r"constants must map names to values"):
+        pulse.load(models.gru(), constants=["h"])  # pyright: ignore
+
+
+CACHED, GRU = models.cached(), models.gru()
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "message"),
+    [
+        (CACHED, {"pulse": 4}, "pulse 4: one call of the model takes 8 new frames; use that"),
+        (CACHED, {"pulse": 8, "context": {"x": 4}}, "takes 4 new frames, after 4 of context of x"),
+        (
+            CACHED,
+            {"context": {"x": 8}},
+            "context x=8: a chunk has 8 frames on axis 1, and some of them must be new",
+        ),
+        (
+            CACHED,
+            {"context": {"cache": 1}},
+            "a context is given for cache, which is no streaming input; there is x",
+        ),
+        (CACHED, {"states": {"cash": "cache_out"}}, "no input is called cash; inputs are x, cache"),
+        (CACHED, {"states": {"cache": "cash"}}, "no output is called cash; .*outputs are y, cache_out"),
+        (
+            CACHED,
+            {"states": {"cache": "y"}},
+            "state cache=y: cache is 1,4,f32 and y is 1,8,f32; a state keeps",
+        ),
+        (CACHED, {"states": {"x": "y", "cache": "y"}}, "two states have one output as their next value"),
+        (CACHED, {"states": {"x": "y", "cache": "cache_out"}}, "no input streams"),
+        (
+            CACHED,
+            {"initial": {"cache": np.zeros((1, 5))}},
+            "state cache: is 1,4,f32, and its initial value 1,5,f64",
+        ),
+        (CACHED, {"initial": {"c": np.zeros((1, 4))}}, "an initial value is given for c, which is no state"),
+        (CACHED, {"axes": {"x": 2}}, "axis x=2: its shape is 1,8; count axes from 0"),
+        (CACHED, {"axes": {"z": 0}}, "an axis is given for z, which is no input or output"),
+        (CACHED, {"delay": {"x": 3}}, "a delay is given for x, which is no streaming output; there is y"),
+        (models.gru("time"), {}, r"takes chunks of any length and states \(h=hn\).*pulse= or --pulse"),
+        (models.gru(3), {}, "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*--axis x=1"),
+    ],
+)
+def test_what_does_not_fit_is_said(model: ModelProto, given: Mapping[str, object], message: str) -> None:
+    """Each with the way out."""
+    with pytest.raises(PulsifyError, match=message):
+        pulse.stream(model, backend="numpy", **given)  # pyright: ignore
+
+
+def test_a_symbolic_shape_is_no_chunk() -> None:
+    """The step in the open takes the shapes of one call."""
+    with pytest.raises(
+        PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
+    ):
+        pulse.load(models.gru("time")).analyse().chunked()
+
+
+def test_offline_models_stay_as_they_were(backend: str) -> None:
+    """``states={}`` pulsifies a model with states and a time axis: h is then given once, hn known at the end."""
+    program = pulse.stream(models.gru("time"), pulse=2, states={}, backend=backend)
+    assert program.model.chunks is None
+    x = noise(1, 5, 4)
+    got, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
+    wanted = loop(models.gru("time"), [{"x": x}], zeros(h=("hn", (1, 1, 3))))[0]
+    np.testing.assert_allclose(got["y"], wanted["y"], 1e-5, 1e-6)
+    np.testing.assert_allclose(got["hn"], wanted["hn"], 1e-5, 1e-6)
+    with pytest.raises(PulseError, match="no input has a symbolic dim"):
+        pulse.stream(models.build([models.node("Abs", "x", "y")], {"x": [1, 8]}, {"y": [1, 8]}))
+
+
+def test_batch_dims_become_one(backend: str) -> None:
+    """A dim that counts streams, by its name or because it leads, is 1; what it became is told."""
+    nodes = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
+    for name in ("batch", "streams"):
+        model = models.build(
+            nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]}
+        )
+        program = pulse.stream(model, pulse=1, backend=backend)
+        assert program.model.chunks is not None and program.model.chunks.sizes == {name: 1, "time": 1}
+        np.testing.assert_array_equal(streamed(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
+
+
+def added(x: list[int | str], h: list[int | str]) -> ModelProto:
+    """A sum y of x, h and its own length; hn is h."""
+    nodes = [
+        models.node("ReduceMax", "h", "peak", keepdims=0),
+        models.node("Add", "x peak", "y"),
+        models.node("Identity", "h", "hn"),
+    ]
+    return models.build(nodes, {"x": x, "h": h}, {"y": x, "hn": h})
+
+
+@pytest.mark.parametrize(
+    ("x", "h", "given", "message"),
+    [
+        ([1, "mics", "time"], [1, 3], {}, r"several dims of a chunk have names \(mics, time\): .*--symbol"),
+        ([1, "mics", "time"], [1, 3], {"symbol": "time"}, "the dim mics has no size; give it with inputs="),
+        ([1, "time"], [1, "width"], {}, "the dim width has no size"),
+        ([1, "time"], [1, 3], {"symbol": "S"}, "no streaming input has a symbol S; there is time"),
+        ([1, "2*time"], [1, 3], {}, "x: its chunk is not time frames long; give its shape with inputs="),
+    ],
+)
+def test_names_of_dims_that_do_not_tell(
+    x: list[int | str], h: list[int | str], given: Mapping[str, object], message: str
+) -> None:
+    """Time must be clear, and every other dim known."""
+    with pytest.raises(PulsifyError, match=message):
+        pulse.stream(added(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
+
+
+def test_names_of_dims_that_tell(backend: str) -> None:
+    """With ``symbol`` and ``inputs``, by a name that counts streams, or where no dim is time."""
+    for shape, given, axis in (
+        ([1, "mics", "time"], {"symbol": "time", "inputs": {"x": "1,2,time", "h": "1,3"}}, 2),
+        (["N", 4], {}, 1),
+        (["batch", 1, 2, 2], {}, 1),
+    ):
+        program = pulse.stream(
+            added(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
+        )
+        assert (program.inputs[0].axis, len(program.model.registers)) == (axis, 1)

@@ -1,0 +1,155 @@
+"""A file that was written in pulses is the same stream again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.chunks.exported import reopened
+from pulse.errors import InputError, LoadError, PulseError, PulsifyError
+from pulse.facts import Array
+from pulse.onnx.write.metadata import Notes
+from pulse.program.compiler import BACKENDS
+from pulse.pulsify.model import PulsedModel
+from streaming import Session
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.cases.recurrent import weights
+from tests.pulse.onnx.write.streams import notes_of
+
+
+def late_layer() -> PulsedModel:
+    """A convolution that looks ahead, then a GRU whose last state is an output, at half the rate."""
+    stored = {name: value for name, value in weights("GRU", 1, 3, 2).items() if name != "p"}
+    stored["kernel"] = floats("kernel", 2, 2, 3) * 0.5
+    nodes = [
+        node("Conv", "x kernel", "seen", pads=[1, 1], strides=[2]),
+        node("Transpose", "seen", "rows", perm=[2, 0, 1]),
+        node("GRU", "rows w r b", "y h", hidden_size=3),
+    ]
+    source = model(nodes, {"x": floats("x", 1, 2, 9)}, stored, 17, {"x": 2}, "y h")
+    return pulse.load(source).analyse().declutter().pulsify(pulse=4)
+
+
+def pushed(session: Session, x: Array, sizes: list[int]) -> dict[str, Array]:
+    """All that a session gives for blocks of some sizes."""
+    pieces = []
+    start = 0
+    for size in sizes:
+        pieces.append(session.push(x[:, :, start : start + size])["y"])
+        start += size
+    rest = session.flush()
+    return {"y": np.concatenate([*pieces, rest["y"]]), "h": rest["h"]}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_session_is_the_same(backend: str, tmp_path: Path) -> None:
+    """Ports, blocks, flush, a snapshot in the middle, and reset."""
+    original = late_layer()
+    original.save(tmp_path / "out.onnx")
+    program = pulse.stream(tmp_path / "out.onnx", backend=backend)
+    for mine, theirs in zip((*program.inputs, *program.outputs), (*original.inputs, *original.outputs)):
+        assert mine == theirs or str(mine) == str(theirs)
+    x, sizes = floats("sound", 1, 2, 27), [3, 9, 0, 1, 10, 4]
+    wanted = pushed(Session(original.compile(backend)), x, sizes)
+    session = Session(program)
+    for _ in range(2):
+        got = pushed(session, x, sizes)
+        for name, expected in wanted.items():
+            np.testing.assert_allclose(got[name], expected, 1e-5, 1e-6)
+        session.reset()
+    first = session.push(x[:, :, :10])["y"]
+    saved = session.snapshot()
+    other = Session(program)
+    other.restore(saved)
+    rest = [other.push(x[:, :, 10:])["y"], other.flush()["y"]]
+    np.testing.assert_allclose(np.concatenate([first, *rest]), wanted["y"], 1e-5, 1e-6)
+
+
+def test_the_way_in_steps(tmp_path: Path) -> None:
+    """Load, analyse, declutter, pulsify: the last one gives what the file holds."""
+    original = late_layer()
+    original.save(tmp_path / "out.onnx")
+    typed = pulse.load(tmp_path / "out.onnx").analyse().declutter()
+    back = typed.pulsify("T", 4)
+    assert [str(port) for port in back.outputs] == [str(port) for port in original.outputs]
+    assert {register.name for register in back.registers} == {
+        s.input for s in notes_of(original.to_onnx()).states
+    }
+    with pytest.raises(PulsifyError, match="pulse 8: out was written for pulses of 4 frames"):
+        typed.pulsify(pulse=8)
+    with pytest.raises(PulsifyError, match="symbol S: out counts its frames by T"):
+        typed.pulsify("S")
+
+
+def test_it_says_itself_how_it_is_called(tmp_path: Path) -> None:
+    late_layer().save(tmp_path / "out.onnx")
+    with pytest.raises(PulsifyError, match="was written in pulses, so its file says"):
+        pulse.stream(tmp_path / "out.onnx", states={"h": "h.next"})
+
+
+def test_written_again_it_is_the_same_stream() -> None:
+    """A file that was read back can leave once more."""
+    first = late_layer().to_onnx()
+    again = pulse.load(first).analyse().declutter().pulsify().to_onnx()
+    one, two = notes_of(first), notes_of(again)
+    assert (one.inputs, one.outputs, one.awaits, one.end) == (two.inputs, two.outputs, two.awaits, two.end)
+    assert {state.input for state in one.states} == {state.input for state in two.states}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"h.next"', '"nothing"', "h.next"),
+        ('"length": "T"', '"length": "T +"', "cannot be read"),
+        ('"rate": "1"', '"rate": "3/2"', "said to have 6 frames"),
+        ('"axis": 2', '"axis": 7', "said to have"),
+        ('"name": "x"', '"name": "z"', "speaks of an input z and has none"),
+    ],
+)
+def test_metadata_that_does_not_fit(old: str, new: str, message: str) -> None:
+    """A LoadError, whatever the file says."""
+    proto = late_layer().to_onnx()
+    for entry in proto.metadata_props:
+        if entry.key in ("pulse_inputs", "pulse_outputs"):
+            entry.value = entry.value.replace(old, new)
+        if entry.key == "pulse_states" and old == '"h.next"':
+            entry.value = entry.value.replace('.next"', '.nothing"')
+    typed = pulse.load(proto).analyse()
+    with pytest.raises(
+        LoadError, match=message if old != '"h.next"' else "speaks of an output .* and has none"
+    ):
+        typed.pulsify()
+
+
+def test_a_register_of_the_wrong_shape() -> None:
+    """Found before anything runs."""
+    proto = late_layer().to_onnx()
+    notes = notes_of(proto)
+    broken = Notes(
+        **{
+            **vars(notes),
+            "states": (
+                *notes.states[1:],
+                notes.states[0].of(notes.states[0].input, notes.states[0].output, np.ones(7)),
+            ),
+        }
+    )
+    typed = pulse.load(proto).analyse()
+    typed.metadata.update(broken.dump())
+    with pytest.raises(PulseError):
+        typed.pulsify()
+
+
+def test_no_exported_file() -> None:
+    with pytest.raises(LoadError, match="does not say that it is a pulsed model"):
+        reopened(late_layer().typed)
+
+
+def test_the_end_is_not_told_twice() -> None:
+    """After the flush the stream is over."""
+    proto = late_layer().to_onnx()
+    state = pulse.load(proto).analyse().declutter().pulsify().compile("numpy").spawn()
+    state.flush({"x": floats("x", 1, 2, 3)})
+    with pytest.raises(InputError, match="the stream has ended"):
+        state.step(floats("x", 1, 2, 4))

@@ -1,0 +1,148 @@
+"""Which inputs are states: by name, by shape, and when it is better to ask."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from pulse.chunks.axes import output_axis, time_axis
+from pulse.chunks.names import next_names, says_state
+from pulse.chunks.states import Candidates
+from pulse.errors import PulsifyError
+
+Shapes = Mapping[str, Sequence[int]]
+F = np.dtype(np.float32)
+
+
+def found(inputs: Shapes, outputs: Shapes) -> dict[str, str]:
+    """The pairs of a model of f32."""
+    candidates = Candidates(
+        list(inputs),
+        list(outputs),
+        lambda name, other: tuple(inputs[name]) == tuple(outputs[other]),
+        lambda name: time_axis(inputs[name], F) is not None,
+    )
+    return {pair.input: pair.output for pair in candidates.pairs()}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("state", "stateN"),
+        ("h", "hn"),
+        ("c", "cn"),
+        ("h0", "hn"),
+        ("h_0", "h_n"),
+        ("h_in", "h_out"),
+        ("caches_in", "caches_out"),
+        ("conv_cache", "conv_cache_out"),
+        ("cache_in_0", "cache_out_0"),
+        ("s0", "o0"),
+        ("cached_len_3", "new_cached_len_3"),
+        ("states.1", "next_states.1"),
+        ("hidden", "updated_hidden"),
+        ("lstm", "lstm_next"),
+        ("past_conv", "present_conv"),
+        ("past_key_values.0.key", "present.0.key"),
+        ("prev_state", "next_state"),
+        ("old_mem", "new_mem"),
+        ("stateIn", "stateOut"),
+        ("input_state", "output_state"),
+        ("in_h", "out_h"),
+    ],
+)
+def test_names_of_states(before: str, after: str) -> None:
+    """Every way of naming the next value that exporters and authors have."""
+    assert after in [other for other, _ in next_names(before)]
+    shapes = {"x": [1, 80, 1], before: [2, 3, 4]}
+    assert found(shapes, {"y": [1, 80, 1], after: [2, 3, 4]}) == {before: after}
+
+
+def test_a_signal_before_and_after_is_no_state() -> None:
+    """``x_in`` and ``x_out`` of one shape: the first input is the stream, whatever it is called."""
+    shapes = {"x_in": [1, 257, 1, 2], "cache_in_0": [1, 24, 36], "cache_in_1": [1, 24, 36]}
+    after = {"x_out": [1, 257, 1, 2], "cache_out_0": [1, 24, 36], "cache_out_1": [1, 24, 36]}
+    assert found(shapes, after) == {"cache_in_0": "cache_out_0", "cache_in_1": "cache_out_1"}
+
+
+def test_a_cache_that_looks_like_sound_is_told_by_its_name() -> None:
+    """[1, 256] may be sound."""
+    assert found({"in": [1, 512], "cache_in": [1, 256]}, {"out": [1, 256], "cache_out": [1, 256]}) == {
+        "cache_in": "cache_out"
+    }
+    assert says_state("convCache") and says_state("caches_in") and not says_state("spec_in")
+
+
+def test_shapes_tell_states_where_names_do_not() -> None:
+    """Only where the input cannot be a chunk and one output alone has its form."""
+    assert found(
+        {"input_2": [1, 1, 257], "input_3": [1, 2, 128, 2]}, {"a": [1, 1, 257], "b": [1, 2, 128, 2]}
+    ) == {"input_3": "b"}
+    assert found({"x": [1, 512], "gain": [3, 4]}, {"y": [1, 512], "z": [1, 512]}) == {}
+    assert found({"x": [1, 512], "k": [1, 512]}, {"y": [1, 512]}) == {}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        (
+            {"mic": [1, 64], "far": [1, 64]},
+            {"out": [1, 64], "echo": [1, 64]},
+            "far: may be a state or a stream.*--state far=echo",
+        ),
+        (
+            {"x": [1, 64], "p": [2, 3, 4], "q": [2, 3, 4]},
+            {"y": [1, 64], "u": [2, 3, 4], "v": [2, 3, 4]},
+            "p, q: may be.*--state p=u --state q=v",
+        ),
+        (
+            {"mic_in": [1, 64], "ref_in": [1, 64], "h": [1, 1, 8]},
+            {"mic_out": [1, 64], "ref_out": [1, 64], "hn": [1, 1, 8]},
+            "ref_in: may be.*found: h=hn.*--state h=hn --state ref_in=ref_out",
+        ),
+    ],
+)
+def test_doubt_is_said(inputs: Shapes, outputs: Shapes, message: str) -> None:
+    """The message is the command line to go on with."""
+    with pytest.raises(PulsifyError, match=message):
+        found(inputs, outputs)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [
+        ([1, 512], 1),
+        ([512], 0),
+        ([1, 1], 1),
+        ([1, 257, 1, 2], 2),
+        ([1, 1, 257], 1),
+        ([1, 80, 8], None),
+        ([8, 80], None),
+        ([1, 1, 1, 257], None),
+        ([], None),
+        ([1, 2, 128, 2], None),
+    ],
+)
+def test_axis_of_time(shape: list[int], axis: int | None) -> None:
+    """Sound, one frame of features, or nothing that tells."""
+    told = time_axis(shape, F)
+    assert (told[0] if told else None) == axis
+    assert time_axis([512], np.dtype(np.int64)) is None
+
+
+@pytest.mark.parametrize(
+    ("shape", "rank", "axis", "frames", "expected"),
+    [
+        ([1, 1], 2, 1, 512, 1),
+        ([1, 256], 2, 1, 256, 1),
+        ([1, 8], 3, 1, 8, 1),
+        ([1, 257, 1], 3, 1, 1, 2),
+        ([1, 80, 3], 4, 2, 1, 0),
+        ([2, 3], 3, 1, 1, None),
+        ([], 3, 1, 1, None),
+    ],
+)
+def test_axis_of_an_output(shape: list[int], rank: int, axis: int, frames: int, expected: int | None) -> None:
+    """As the input's, by its frames, by its shape, or none."""
+    told = output_axis(shape, F, rank, axis, frames)
+    assert (told[0] if told else None) == expected

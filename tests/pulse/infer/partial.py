@@ -1,0 +1,52 @@
+"""Small models of which only a part is known: ``x ?,3,T,f32`` has an unknown size, ``x ...,f32`` no shape."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from pulse.model import Model, load
+
+TYPES = {
+    "f32": TensorProto.FLOAT,
+    "i64": TensorProto.INT64,
+    "i32": TensorProto.INT32,
+    "bool": TensorProto.BOOL,
+    "?": TensorProto.UNDEFINED,
+}
+
+
+def declared(name: str, text: str) -> ValueInfoProto:
+    """What a file says of a wire."""
+    *dims, dtype = text.split(",")
+    shape = None if dims == ["..."] else [None if d == "?" else int(d) if d.isdigit() else d for d in dims]
+    return helper.make_tensor_value_info(name, TYPES[dtype], shape)
+
+
+def proto(
+    nodes: Sequence[NodeProto],
+    inputs: Mapping[str, str],
+    outputs: Mapping[str, str],
+    constants: Mapping[str, object] | None = None,
+    value_info: Mapping[str, str] | None = None,
+    opset: int = 17,
+) -> ModelProto:
+    """A model whose file states just that."""
+    stored = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
+    ins, outs, more = (
+        [declared(name, text) for name, text in given.items()]
+        for given in (inputs, outputs, value_info or {})
+    )
+    graph = helper.make_graph(list(nodes), "partial", ins, outs, stored, value_info=more)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+def facts(model: Model) -> dict[str, str]:
+    """What is inferred of each wire, as text."""
+    known = model.infer()
+    return {known.graph.label(wire): str(known.graph.fact(wire)) for wire in known.graph.wires()}
+
+
+def inferred(*args: object, **kwargs: object) -> dict[str, str]:
+    """What is inferred of each wire of a model."""
+    return facts(load(proto(*args, **kwargs)))  # type: ignore[arg-type]

@@ -1,0 +1,261 @@
+"""Random models in the file's format, all shapes known, and what is left of them when some facts are taken away."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.random import Generator
+from onnx import ModelProto, NodeProto, helper, numpy_helper
+
+from tests.pulse.infer.partial import declared
+
+Shape = tuple[int | str, ...]
+"""Numbers, and T, which only the last axis has."""
+
+
+@dataclass
+class Sketch:
+    """A model under construction: float wires and their shapes."""
+
+    rng: Generator
+    inputs: dict[str, Shape] = field(default_factory=dict[str, Shape])
+    wires: dict[str, Shape] = field(default_factory=dict[str, Shape])
+    nodes: list[NodeProto] = field(default_factory=list[NodeProto])
+    stored: dict[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+
+    def small(self, low: int, high: int) -> int:
+        """An integer, both ends included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def pick(self, suits: Callable[[Shape], bool] = lambda shape: True) -> str | None:
+        """A wire, rather a late one."""
+        suited = [name for name, shape in self.wires.items() if suits(shape)]
+        return suited[-min(int(self.rng.geometric(0.6)), len(suited))] if suited else None
+
+    def store(self, *shape: int) -> str:
+        return self.keep(self.rng.standard_normal(shape).astype(np.float32))
+
+    def keep(self, value: object) -> str:
+        name = f"c{len(self.stored)}"
+        self.stored[name] = np.asarray(value)
+        return name
+
+    def add(self, op: str, reads: Sequence[str], shapes: Sequence[Shape], **attributes: object) -> list[str]:
+        names = [f"{op.lower()}{len(self.nodes)}{'abc'[slot]}" for slot in range(len(shapes))]
+        self.nodes.append(helper.make_node(op, list(reads), names, name=f"n{len(self.nodes)}", **attributes))
+        self.wires.update(zip(names, shapes))
+        return names
+
+
+def unary(s: Sketch) -> None:
+    x = s.pick()
+    assert x is not None
+    s.add(("Relu", "Tanh", "Neg", "Identity")[s.small(0, 3)], [x], [s.wires[x]])
+
+
+def binary(s: Sketch) -> None:
+    x = s.pick()
+    assert x is not None
+    other = s.pick(lambda shape: shape == s.wires[x]) if s.small(0, 1) else None
+    numbers = [dim if isinstance(dim, int) and s.small(0, 2) else 1 for dim in s.wires[x]]
+    s.add(("Add", "Mul")[s.small(0, 1)], [x, other or s.store(*numbers[s.small(0, 1) :])], [s.wires[x]])
+
+
+def product(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) >= 2 and isinstance(shape[-1], int))
+    if x is not None:
+        rows, columns = s.wires[x][-1], s.small(1, 5)
+        s.add("MatMul", [x, s.store(int(rows), columns)], [(*s.wires[x][:-1], columns)])
+
+
+def conv(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) == 3 and isinstance(shape[1], int))
+    if x is None:
+        return
+    batch, channels, time = s.wires[x]
+    made, span = s.small(1, 4), s.small(1, 3)
+    pads = s.small(0, 1)
+    if isinstance(time, str) and 2 * pads != span - 1:
+        pads, span = 0, 1
+    long = time if isinstance(time, str) else time + 2 * pads - span + 1
+    if isinstance(long, str) or long > 0:
+        s.add("Conv", [x, s.store(made, int(channels), span)], [(batch, made, long)], pads=[pads, pads])
+
+
+def transpose(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) >= 2)
+    if x is not None:
+        order = s.rng.permutation(len(s.wires[x])).tolist()
+        s.add("Transpose", [x], [tuple(s.wires[x][axis] for axis in order)], perm=order)
+
+
+def reshape(s: Sketch) -> None:
+    x = s.pick(lambda shape: all(isinstance(dim, int) for dim in shape) and len(shape) >= 2)
+    if x is not None:
+        first, *rest = s.wires[x]
+        target = (int(np.prod([int(dim) for dim in rest], dtype=int)), first)
+        listed = [target[0], -1] if s.small(0, 1) else list(target)
+        s.add("Reshape", [x, s.keep(listed)], [target])
+
+
+def shape_chain(s: Sketch) -> None:
+    """A reshape to a shape that is computed: the first size, and the rest."""
+    x = s.pick(lambda shape: len(shape) >= 2 and all(isinstance(dim, int) for dim in shape[1:]))
+    if x is None:
+        return
+    number = len(s.nodes)
+    size, one = f"s{number}", f"g{number}"
+    s.nodes.append(helper.make_node("Shape", [x], [size], name=f"n{number}"))
+    s.nodes.append(helper.make_node("Gather", [size, s.keep([0])], [one], name=f"n{number + 1}", axis=0))
+    s.nodes.append(
+        helper.make_node("Concat", [one, s.keep([-1])], [f"l{number}"], name=f"n{number + 2}", axis=0)
+    )
+    rest = int(np.prod([int(dim) for dim in s.wires[x][1:]], dtype=int))
+    s.add("Reshape", [x, f"l{number}"], [(s.wires[x][0], rest)])
+
+
+def concat(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) >= 1 and all(isinstance(dim, int) for dim in shape))
+    if x is not None:
+        axis = s.small(0, len(s.wires[x]) - 1)
+        sizes = [int(dim) for dim in s.wires[x]]
+        other = [s.small(1, 3) if place == axis else size for place, size in enumerate(sizes)]
+        sizes[axis] += other[axis]
+        s.add("Concat", [x, s.store(*other)], [tuple(sizes)], axis=axis)
+
+
+def cut(s: Sketch) -> None:
+    x = s.pick(lambda shape: any(isinstance(dim, int) and dim > 1 for dim in shape))
+    if x is not None:
+        axis = next(axis for axis, dim in enumerate(s.wires[x]) if isinstance(dim, int) and dim > 1)
+        bounds = [s.keep([1]), s.keep([2**63 - 1]), s.keep([axis])]
+        size = int(s.wires[x][axis]) - 1
+        s.add("Slice", [x, *bounds], [(*s.wires[x][:axis], size, *s.wires[x][axis + 1 :])])
+
+
+def pad(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) >= 1 and isinstance(shape[0], int))
+    if x is not None:
+        rank = len(s.wires[x])
+        amounts = [1, *[0] * (rank - 1), 2, *[0] * (rank - 1)]
+        s.add("Pad", [x, s.keep(amounts)], [(int(s.wires[x][0]) + 3, *s.wires[x][1:])])
+
+
+def axes(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) < 4)
+    if x is not None:
+        axis = s.small(0, len(s.wires[x]))
+        s.add("Unsqueeze", [x, s.keep([axis])], [(*s.wires[x][:axis], 1, *s.wires[x][axis:])])
+
+
+def fewer_axes(s: Sketch) -> None:
+    x = s.pick(lambda shape: 1 in shape and len(shape) > 1)
+    if x is not None:
+        axis = s.wires[x].index(1)
+        s.add("Squeeze", [x, s.keep([axis])], [(*s.wires[x][:axis], *s.wires[x][axis + 1 :])])
+
+
+def reduce(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) > 1 and isinstance(shape[0], int))
+    if x is not None:
+        kept = s.small(0, 1)
+        shape = ((1,) if kept else ()) + s.wires[x][1:]
+        s.add("ReduceMean", [x], [shape], axes=[0], keepdims=kept)
+
+
+def split(s: Sketch) -> None:
+    x = s.pick(
+        lambda shape: len(shape) > 0 and isinstance(shape[0], int) and shape[0] % 2 == 0 and shape[0] > 0
+    )
+    if x is not None:
+        half = (int(s.wires[x][0]) // 2, *s.wires[x][1:])
+        s.add("Split", [x], [half, half], axis=0)
+
+
+def norm(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) >= 2 and isinstance(shape[1], int))
+    if x is not None:
+        parameters = [s.store(int(s.wires[x][1])) for _ in range(4)]
+        s.add("BatchNormalization", [x, *parameters], [s.wires[x]])
+
+
+def gru(s: Sketch) -> None:
+    x = s.pick(lambda shape: len(shape) == 3 and isinstance(shape[2], int))
+    if x is not None:
+        time, batch, features = s.wires[x]
+        hidden = s.small(1, 3)
+        weights = [s.store(1, 3 * hidden, int(features)), s.store(1, 3 * hidden, hidden)]
+        shapes: list[Shape] = [(time, 1, batch, hidden), (1, batch, hidden)]
+        s.add("GRU", [x, *weights], shapes, hidden_size=hidden)
+
+
+STEPS = (
+    *(unary, binary, product, conv, transpose, reshape, shape_chain, concat, cut, pad, axes, fewer_axes),
+    *(reduce, split, norm, gru),
+)
+
+
+def random_sketch(seed: int, steps: int, symbolic: bool = False) -> Sketch:
+    """One or two inputs, and steps at random."""
+    s = Sketch(np.random.default_rng(seed))
+    for number in range(s.small(1, 2)):
+        shape: Shape = tuple(s.small(1, 4) for _ in range(s.small(2, 4)))
+        s.inputs[f"x{number}"] = (*shape[:-1], "T") if symbolic else shape
+    s.wires.update(s.inputs)
+    for _ in range(steps):
+        STEPS[s.small(0, len(STEPS) - 1)](s)
+    return s
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a file states: shapes of wires as text, by name."""
+
+    stated: dict[str, str]
+
+
+def erased(sketch: Sketch, seed: int, chance: float) -> Knowledge:
+    """The truth without some sizes, shapes and types; from one seed, the higher the chance the more is left out."""
+    rng = np.random.default_rng(seed)
+    stated: dict[str, str] = {}
+    for name, shape in sketch.wires.items():
+        draws = rng.random(8)
+        dims = ["?" if draw < chance else str(dim) for draw, dim in zip(draws[2:], shape)]
+        dtype = "?" if draws[0] < chance / 3 else "f32"
+        stated[name] = ",".join(["...", dtype] if draws[1] < chance / 2 else [*dims, dtype])
+    return Knowledge(stated)
+
+
+def file(sketch: Sketch, knowledge: Knowledge, order: Generator | None = None) -> ModelProto:
+    """The file that states that; ``order`` shuffles all that has no order of its own."""
+    nodes = list(sketch.nodes)
+    names = [name for name in sketch.wires if name not in sketch.inputs]
+    inputs, stored = list(sketch.inputs), list(sketch.stored)
+    if order is not None:
+        nodes = shuffled(nodes, order)
+        for listed in (names, inputs, stored):
+            order.shuffle(listed)  # type: ignore[arg-type]
+    used = {name for node in nodes for name in node.input}
+    outputs = [name for name in names if name not in used]
+    graph = helper.make_graph(
+        nodes,
+        "random",
+        [declared(name, knowledge.stated[name]) for name in inputs],
+        [declared(name, knowledge.stated[name]) for name in sorted(outputs)],
+        [numpy_helper.from_array(sketch.stored[name], name) for name in stored],
+        value_info=[declared(name, knowledge.stated[name]) for name in names if name in used],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+def shuffled(nodes: Sequence[NodeProto], rng: Generator) -> list[NodeProto]:
+    """Nodes in a random order in which each comes after what it reads."""
+    made_by = {name: node.name for node in nodes for name in node.output}
+    waiting, done = list(nodes), list[NodeProto]()
+    while waiting:
+        placed = {node.name for node in done}
+        ready = [node for node in waiting if all(made_by.get(name) in {None, *placed} for name in node.input)]
+        chosen = ready[int(rng.integers(len(ready)))]
+        done.append(chosen)
+        waiting.remove(chosen)
+    return done

@@ -1,0 +1,122 @@
+"""What a file says of wires that its graph determines: checked, used where inputs are unknown, else ignored."""
+
+import re
+import warnings
+
+import onnx
+import pytest
+
+from pulse.errors import PulseWarning
+from pulse.model import load
+from tests.pulse.cases.build import floats, node
+from tests.pulse.infer.partial import facts, proto
+from tests.shared import shared
+
+NODES = [node("Conv", "x w", "h"), node("Relu", "h", "r"), node("Transpose", "r", "y", perm=[0, 2, 1])]
+STORED = {"w": floats("w", 8, 4, 3)}
+GIVEN = "1,4,T,f32"
+IGNORED = "shapes that the file states do not hold and are ignored: "
+SILENCE = "; load with ignore_value_info=True to ignore all of them in silence"
+
+
+@pytest.mark.parametrize(
+    ("wire", "claim", "told"),
+    [
+        ("y", "1,98,8,f32", "y is 1,T-2,8,f32, not 1,98,8,f32"),  # a length that was baked in
+        ("h", "1,7,?,f32", "h is 1,8,T-2,f32, not 1,7,?,f32"),
+        ("r", "1,8,f32", "r is 1,8,T-2,f32, not 1,8,f32"),
+        ("r", "1,8,?,i64", "r is 1,8,T-2,f32, not 1,8,?,i64"),
+    ],
+)
+def test_wrong_claims_are_ignored_with_a_warning(wire: str, claim: str, told: str) -> None:
+    claims = {wire: claim}
+    made = proto(NODES, {"x": GIVEN}, {"y": claims.pop("y", "...,f32")}, STORED, claims)
+    with pytest.warns(PulseWarning, match=f"^{re.escape(f'partial: {IGNORED}{told}{SILENCE}')}$") as caught:
+        typed = load(made).analyse()
+    assert len(caught) == 1
+    assert str(typed.outputs["y"]) == "1,T-2,8,f32"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert str(load(made, ignore_value_info=True).analyse().outputs["y"]) == "1,T-2,8,f32"
+
+
+def test_one_warning_for_a_model_lists_a_few() -> None:
+    nodes = [node("Relu", "x" if step == 0 else f"h{step}", f"h{step + 1}") for step in range(6)]
+    made = proto(
+        nodes, {"x": "T,f32"}, {"h6": "9,f32"}, value_info={f"h{step}": "9,f32" for step in range(1, 6)}
+    )
+    with pytest.warns(
+        PulseWarning, match=r"h1 is T,f32, not 9,f32; h2 .*; h3 .*; and 3 more; load"
+    ) as caught:
+        load(made).analyse()
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("claim", ["1,?,8,f32", "B,frames,8,f32", "...,f32", "1,T,8,f32", "1,?,8,?"])
+def test_names_and_gaps_never_contradict(claim: str) -> None:
+    made = proto(NODES, {"x": GIVEN}, {"y": claim}, STORED, {"h": "1,C,T,f32"})
+    assert str(load(made).analyse().outputs["y"]) == "1,T-2,8,f32"
+
+
+def test_integers_of_any_width_agree() -> None:
+    nodes = [node("Shape", "x", "s"), node("Cast", "s", "c", to=6), node("Add", "c c")]
+    made = proto(nodes, {"x": GIVEN}, {"y": "3,i32"}, value_info={"c": "3,i32"})
+    assert load(made).analyse().outputs["y"].shape == (3,)
+
+
+def test_a_number_that_the_caller_frees_is_no_claim() -> None:
+    made = proto(NODES, {"x": "1,4,100,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,8,98,f32"})
+    assert str(load(made).analyse().outputs["y"]) == "1,98,8,f32"
+    assert str(load(made, {"x": GIVEN}).analyse().outputs["y"]) == "1,T-2,8,f32"
+
+
+def test_claims_count_where_an_input_is_not_known() -> None:
+    made = proto(NODES, {"x": "...,f32"}, {"y": "...,f32"}, STORED, {"h": "1,8,10,f32"})
+    assert facts(load(made))["x"] == "1,4,12,f32"
+    assert facts(load(made, ignore_value_info=True))["x"] == "?,4,?,f32"
+
+
+def test_known_sizes_stay_as_the_input_states_them() -> None:
+    nodes = [node("Add", "x z", "h"), node("Relu", "h")]
+    made = proto(nodes, {"x": "batch,T,f32", "z": "N,?,f32"}, {"y": "4,?,f32"})
+    told = facts(load(made))
+    assert (told["x"], told["z"]) == ("batch,T,f32", "N,?,f32")
+
+
+def test_claims_that_contradict_the_graph_are_dropped() -> None:
+    made = proto(NODES, {"x": "1,?,?,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,9,?,f32"})
+    told = (
+        r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, node Conv_h\): h: "
+        r"(1,9,\?|\?,8,….*) and (1,9,\?|\?,8,….*) contradict each other: axis 1: 8 and 9 differ"
+    )
+    with pytest.warns(PulseWarning, match=told) as caught:
+        assert facts(load(made))["x"] == "1,4,?,f32"
+    assert len(caught) == 1
+
+
+def test_claims_are_not_looked_at_where_the_weights_tell() -> None:
+    made = proto(NODES, {"x": "1,?,T,f32"}, {"y": "1,98,8,f32"}, STORED)
+    with pytest.warns(PulseWarning, match=re.escape("y is 1,T-2,8,f32, not 1,98,8,f32")):
+        assert str(load(made).analyse().inputs["x"]) == GIVEN
+
+
+def test_shared_models_state_nothing_wrong() -> None:
+    for path in sorted(shared("models").glob("*.onnx")):
+        vad = "sr" in load(path).inputs
+        fixed = {"inputs": {"input": "1,576", "state": "2,1,128"}, "constants": {"sr": 16000}} if vad else {}
+        assert load(path, **fixed).analyse().outputs
+
+
+def test_shared_models_tell_their_inputs() -> None:
+    """Their weights and outputs give most of the inputs' sizes, and never a wrong one."""
+    for name, found in {
+        "fastenhancer_b_spec": ["1,257,1,2", "1,24,36", "1,24,36", "1,24,36"],
+        "dtln_1": ["1,1,257", "1,?,128,?"],
+        "fireredvad_stream": ["?,?,80"],
+        "silero_vad_16k_static": ["1,?", "?,1,128"],
+        "swift_f0": ["1,?"],
+    }.items():
+        made = onnx.load(shared("models") / f"{name}.onnx")
+        for value in made.graph.input:
+            value.type.tensor_type.ClearField("shape")
+        assert [str(fact) for fact in load(made).infer().inputs.values()] == [f"{dims},f32" for dims in found]

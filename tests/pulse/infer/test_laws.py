@@ -1,0 +1,124 @@
+"""Inference on random models: true, of no order, idempotent, monotone."""
+
+import functools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pulse.errors import LoadError
+from pulse.infer.fact import InferenceFact
+from pulse.model import Model, load
+from tests.pulse.infer.random_models import Knowledge, Sketch, erased, file, random_sketch
+
+ORDERS = 50
+SEEDS = range(24)
+
+
+def known(model: Model) -> dict[str, InferenceFact]:
+    """What is inferred of each wire, by name."""
+    graph = model.infer().graph
+    names = {}
+    for node in graph.nodes:
+        for slot, outlet in enumerate(node.outputs):
+            names[f"{node.name}:{slot}"] = outlet.fact
+    return names
+
+
+@functools.cache
+def case(seed: int) -> tuple[Sketch, dict[str, InferenceFact]]:
+    """A sketch and the truth about its wires."""
+    sketch = random_sketch(seed, 9, symbolic=seed % 3 == 0)
+    whole = known(load(file(sketch, erased(sketch, 0, 0.0))))
+    assert all(fact.typed() is not None for fact in whole.values())
+    return sketch, whole
+
+
+def text(facts: dict[str, InferenceFact]) -> dict[str, str]:
+    return {name: str(fact) for name, fact in sorted(facts.items())}
+
+
+def amount(fact: InferenceFact) -> int:
+    """How many things are known."""
+    sizes = sum(dim is not None for dim in fact.dims)
+    return (fact.dtype is not None) + sizes + (fact.rank is not None)
+
+
+def assert_agrees(less: dict[str, InferenceFact], more: dict[str, InferenceFact]) -> None:
+    """All that is known on the one side is known on the other; dims by name, as each model has symbols of its own."""
+    for name, fact in less.items():
+        whole = more[name]
+        told = f"{name}: {fact} against {whole}"
+        assert fact.dtype in (None, whole.dtype), told
+        assert fact.rank in (None, whole.rank) and len(fact.dims) <= len(whole.dims), told
+        assert all(dim is None or str(dim) == str(other) for dim, other in zip(fact.dims, whole.dims)), told
+        if fact.value is not None:
+            assert whole.value is not None, told
+            entries = zip(fact.value.ravel().tolist(), whole.value.ravel().tolist())
+            assert all(entry is None or str(entry) == str(other) for entry, other in entries), told
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_inferred_is_true(seed: int) -> None:
+    sketch, truth = case(seed)
+    for chance in (0.3, 0.6, 0.9):
+        assert_agrees(known(load(file(sketch, erased(sketch, seed, chance)))), truth)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_analysing_twice_changes_nothing(seed: int) -> None:
+    sketch, _ = case(seed)
+    once = load(file(sketch, erased(sketch, seed, 0.6))).infer()
+    assert text(known(once)) == text(known(once.infer()))
+    assert "\n".join(once.lines()) == "\n".join(once.infer().lines())
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_more_knowledge_never_gives_less(seed: int) -> None:
+    sketch, _ = case(seed)
+    less, *others = [
+        known(load(file(sketch, erased(sketch, seed, chance)))) for chance in (0.9, 0.6, 0.3, 0.0)
+    ]
+    for more in others:
+        assert_agrees(less, more)
+        less = more
+
+
+@pytest.mark.parametrize("seed", [1, 3, 5, pytest.param(7, marks=pytest.mark.slow)])
+def test_no_order_matters(seed: int) -> None:
+    sketch, _ = case(seed)
+    left = erased(sketch, seed, 0.7)
+    wanted = text(known(load(file(sketch, left))))
+    for number in range(ORDERS):
+        model = load(file(sketch, left, np.random.default_rng(number)))
+        assert text(known(model)) == wanted
+
+
+def test_contradictions_have_no_order_either() -> None:
+    sketch, _ = case(2)
+    wrong = Knowledge(
+        {name: "1,1,1,1,1,f32" if name in sketch.inputs else "...,f32" for name in sketch.wires}
+    )
+    messages = set()
+    for number in range(10):
+        with pytest.raises(LoadError) as caught:
+            load(file(sketch, wrong, np.random.default_rng(number))).infer()
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+
+
+def test_much_is_reached() -> None:
+    """Over all seeds: inputs that are found again, and facts that nobody stated."""
+    reached: Counter[str] = Counter()
+    for seed in SEEDS:
+        sketch, truth = case(seed)
+        left = erased(sketch, seed, 0.6)
+        for name, fact in known(load(file(sketch, left))).items():
+            reached["facts"] += amount(fact)
+            reached["true facts"] += amount(truth[name])
+        for name in sketch.inputs:
+            reached["inputs"] += "?" in left.stated[name] or "..." in left.stated[name]
+            told = known(load(file(sketch, left)))[f"{name}:0"].typed()
+            reached["found"] += told is not None and ("?" in left.stated[name] or "..." in left.stated[name])
+    assert reached["facts"] > 0.9 * reached["true facts"], reached
+    assert reached["found"] > 0.35 * reached["inputs"] > 10, reached

@@ -1,0 +1,29 @@
+"""Old versions of the default domain load where the operators that they use were already the same."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import LoadError
+from pulse.model import load
+from tests.pulse.cases.build import floats, model, node
+
+
+def test_an_operator_that_did_not_change() -> None:
+    x = floats("old", 2, 3)
+    proto = model([node("Relu", "x")], {"x": x}, opset=6)
+    np.testing.assert_array_equal(load(proto).analyse().run(x)["y"], np.maximum(x, 0))
+
+
+def test_an_operator_that_changed() -> None:
+    x = floats("old", 2, 3)
+    proto = model([node("Relu", "x", "h"), node("Add", "h x")], {"x": x}, opset=6)
+    with pytest.raises(
+        LoadError, match=r"opset 6 is not covered \(Add changed since\); convert it to one of 7"
+    ):
+        load(proto)
+
+
+def test_an_operator_that_was_not_there() -> None:
+    x = floats("old", 2, 3)
+    with pytest.raises(LoadError, match="opset 6 is not covered"):
+        load(model([node("Gelu", "x")], {"x": x}, opset=6))

@@ -1,0 +1,84 @@
+"""What every writer's test asks: the file in onnxruntime, and read back, gives what the offline model gives."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from onnx import ModelProto
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.onnx.write.metadata import Notes
+from pulse.onnx.write.model import to_onnx
+from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.program.compiler import BACKENDS
+from pulse.program.program import Program
+from pulse.program.whole import run_whole
+from pulse.proof import close, random_feeds
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+
+
+def streamed(program: Program, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """All valid frames, the padding of the last pulse NaN."""
+    sides = {port.name: feeds[port.name] for port in program.inputs if not port.streams}
+    return run_whole(program.spawn(sides), feeds, np.nan)[0]
+
+
+def notes_of(proto: ModelProto) -> Notes:
+    """What a file says of its stream."""
+    notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
+    assert notes is not None
+    return notes
+
+
+def kinds(proto: ModelProto) -> list[str]:
+    """The operators of a file, in order."""
+    return [node.op_type for node in proto.graph.node]
+
+
+def reopened(proto: ModelProto) -> PulsedModel:
+    """The stream that a file speaks of."""
+    return pulse.load(proto).analyse().declutter().pulsify()
+
+
+def prove(
+    typed: TypedModel,
+    model: PulsedModel,
+    lengths: Sequence[int] = (1, 2, 5, 9, 16),
+    opset: int = 17,
+    backends: Sequence[str] = BACKENDS,
+    feeds: Mapping[str, Array] | None = None,
+) -> ModelProto:
+    """The file, if its streams of these lengths equal the offline outputs, flush included.
+
+    backends   of the stream that is read back
+    feeds      inputs that are not random
+    """
+    proto = to_onnx(model, opset)
+    back = reopened(proto)
+    programs = [RuntimeProgram(model, proto), *(back.compile(backend) for backend in backends)]
+    rng = np.random.default_rng(7)
+    ran = 0
+    for length in lengths:
+        values = {**random_feeds(model, length, rng), **(feeds or {})}
+        try:
+            wanted = typed.run(values)
+        except InputError:
+            continue
+        ran += 1
+        for program in programs:
+            got = streamed(program, values)
+            for name, expected in wanted.items():
+                assert got[name].dtype == expected.dtype and got[name].shape == expected.shape, name
+                assert close(got[name], expected), f"{name}, {length} frames, {program.backend}"
+    assert ran
+    return proto
+
+
+def proved(
+    source: ModelProto, frames: int, lengths: Sequence[int] = (1, 2, 5, 9, 16), opset: int = 17
+) -> ModelProto:
+    """The same for a model as it was read, in pulses of so many frames."""
+    typed = pulse.load(source).analyse()
+    return prove(typed, typed.declutter().pulsify(pulse=frames), lengths, opset)

@@ -1,0 +1,57 @@
+"""Bands of attention in a file: a mask from the table and the position."""
+
+import numpy as np
+import pytest
+
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import Array, TypedFact
+from pulse.graph import Graph
+from pulse.ops.attention import BandedAttention
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedModel, wire
+from tests.pulse.cases.build import floats
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove
+
+
+def attention(bias: Array, back: int, scale: float = 0.5, empty: float = np.nan) -> TypedModel:
+    """Queries, keys and values [2, T, 3] that are inputs."""
+    scope = SymbolScope()
+    fact = TypedFact(np.dtype(np.float32), (TDim.of(2), TDim.of(scope.symbol("T")), TDim.of(3)))
+    graph: TypedGraph = Graph()
+    for name in ("q", "k", "v"):
+        graph.inputs += graph.add(name, Source(fact), (), [fact])
+    graph.set_outputs(wire(graph, "y", BandedAttention(scale, bias, back, empty), graph.inputs), ["y"])
+    return TypedModel(graph, scope, "band")
+
+
+@pytest.mark.parametrize("frames", [1, 2, 4])
+@pytest.mark.parametrize(("back", "ahead"), [(3, 0), (2, 2), (0, 1), (4, -2)])
+def test_bands(back: int, ahead: int, frames: int) -> None:
+    """Past frames, frames ahead, and a band that leaves the newest frames out."""
+    source = attention(floats((back, ahead), 1, back + 1 + ahead), back)
+    prove(source, source.pulsify(pulse=frames), (5, 6, 9, 16))
+
+
+def test_a_causal_band_of_single_frames_asks_for_no_end() -> None:
+    """Nothing that it looks at can be behind the end."""
+    source = attention(floats("causal", 1, 4), 3)
+    assert notes_of(prove(source, source.pulsify(pulse=1))).end is None
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3, 6])
+def test_masks_by_chunks(frames: int) -> None:
+    """The table has a period of 3 frames: one bias for each place of a pulse in it."""
+    bias = floats("chunks", 2, 3, 5)
+    bias[:, 0, 3:] = -np.inf
+    source = attention(bias, 2, scale=1.0)
+    proto = prove(source, source.pulsify(pulse=frames))
+    assert ("Mod" in kinds(proto)) == (frames % 3 != 0)
+
+
+def test_frames_that_see_nothing() -> None:
+    """They become what the model makes of them."""
+    bias = floats("lonely", 2, 3)
+    bias[1] = -np.inf
+    source = attention(bias, 2, empty=0.0)
+    proto = prove(source, source.pulsify(pulse=3))
+    assert "ReduceMax" in kinds(proto)

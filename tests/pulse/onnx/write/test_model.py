@@ -1,0 +1,239 @@
+"""The file as a whole: opsets, names, metadata, and what cannot be written."""
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError, WriteError
+from pulse.facts import Array, TypedFact
+from pulse.graph import Graph
+from pulse.onnx.write.dims import DimWriter
+from pulse.onnx.write.graph import GraphWriter
+from pulse.onnx.write.metadata import Notes, StateNote
+from pulse.onnx.write.model import OPSETS, to_onnx
+from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.ops.dft import Dft
+from pulse.ops.elementwise import ELEMENTWISE, Elementwise
+from pulse.ops.norm import LayerNorm
+from pulse.ops.op import Env, Op
+from pulse.ops.reduce import Reduce
+from pulse.ops.relation import Pointwise, Relation
+from pulse.ops.source import Source
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedGraph, TypedModel, constant, wire
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
+
+
+class Unwritten(Op):
+    """An op of nobody."""
+
+    def facts(self, inputs: list[TypedFact]) -> list[TypedFact]:  # type: ignore[override]
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: list[Array], env: Env) -> list[Array]:  # type: ignore[override]
+        return [inputs[0]]
+
+    def relation(self, inputs: list[TypedFact], axes: list[int | None]) -> Relation:  # type: ignore[override]
+        assert axes[0] is not None
+        return Pointwise((axes[0],))
+
+
+def chain(*ops: tuple[Op, list[Array]], shape: tuple[int, ...] = (4, 2)) -> TypedModel:
+    """Ops over x [T, shape...], one after the other, each with constants of its own."""
+    scope = SymbolScope()
+    fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), *map(TDim.of, shape)))
+    graph: TypedGraph = Graph()
+    graph.inputs = graph.add("x", Source(fact), (), [fact])
+    (outlet,) = graph.inputs
+    for number, (op, values) in enumerate(ops):
+        reads = [constant(graph, f"c{number}", value) for value in values]
+        outlet = wire(graph, f"y{number}", op, [outlet, *reads])[0]
+    graph.set_outputs([outlet], ["y"])
+    return TypedModel(graph, scope, "chain")
+
+
+def causal() -> PulsedModel:
+    """A convolution over past frames."""
+    weight = {"w": floats("w", 2, 2, 3)}
+    conv = node("Conv", "x w", pads=[2, 0])
+    source = model([conv], {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2})
+    return pulse.load(source).analyse().declutter().pulsify(pulse=2)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_opsets(opset: int) -> None:
+    """Norms, reductions and activations in the form of each version; an offset, so that time is computed."""
+    weight = {"w": floats("w", 2, 2, 3), "s": np.ones(2, np.float32), "b": floats("b", 2)}
+    nodes = [
+        node("Conv", "x w", "a", pads=[0, 2]),
+        node("Transpose", "a", "rows", perm=[0, 2, 1]),
+        node("LayerNormalization", "rows s b", "n"),
+        node("ReduceMax", "n", "most", axes=[2]),
+        node("Sub", "n most", "d"),
+        node("Transpose", "d", "e", perm=[0, 2, 1]),
+        node("Conv", "e w", pads=[2, 0]),
+    ]
+    proto = proved(model(nodes, {"x": floats("x", 1, 2, 9)}, weight, 17, {"x": 2}), 2, opset=opset)
+    assert proto.opset_import[0].version == opset
+    assert ("LayerNormalization" in kinds(proto)) == (opset >= 17)
+
+
+def test_other_opsets_are_refused() -> None:
+    with pytest.raises(WriteError, match="opset 12 cannot be written; choose one of 13 to"):
+        causal().to_onnx(12)
+
+
+def test_an_operator_that_the_opset_lacks() -> None:
+    """HardSwish is of opset 14."""
+    source = chain((Elementwise("hard_swish"), []))
+    with pytest.raises(WriteError, match=r"opset 13 of ONNX does not allow it.*HardSwish.*try another opset"):
+        source.pulsify(pulse=1).to_onnx(13)
+
+
+@pytest.mark.parametrize(
+    "kind", sorted(kind for kind, row in ELEMENTWISE.items() if row.arity == 1 and "not" not in kind)
+)
+def test_functions_of_one_tensor(kind: str) -> None:
+    """Each row of the table of functions has its operator or composition."""
+    params = {
+        "leaky_relu": (0.1,),
+        "thresholded_relu": (0.4,),
+        "elu": (0.8,),
+        "celu": (0.7,),
+        "swish": (1.5,),
+    }
+    params |= {"selu": (1.6, 1.05), "gelu": (1.0,), "hard_sigmoid": (0.3, 0.4)}
+    source = chain((Elementwise("softsign"), []), (Elementwise(kind, params.get(kind, ())), []))
+    with np.errstate(all="ignore"):
+        prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("onesided", [False, True])
+def test_a_transform_is_a_product(inverse: bool, onesided: bool) -> None:
+    """Its matrix is its answers to single points."""
+    source = chain((Dft(1, TDim.of(6), inverse, onesided), []))
+    prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+
+
+def test_scales_that_broadcast_and_reductions_of_nothing() -> None:
+    """A layer norm takes the whole shape; a reduction without axes is one over an axis of size 1."""
+    scale, bias = np.ones((1, 2), np.float32), floats("bias", 4, 2)
+    source = chain((LayerNorm(1), [scale, bias]), (Reduce("l2", (), True), []))
+    prove(source, source.pulsify(pulse=2), (3,), backends=("numpy",))
+
+
+def test_every_op_that_cannot_be_written_is_named() -> None:
+    source = chain((Unwritten(), []), (Elementwise("tanh"), []), (Unwritten(), []))
+    with pytest.raises(WriteError, match=r"y0 \(Unwritten\), y2 \(Unwritten\)"):
+        source.pulsify(pulse=1).to_onnx()
+
+
+def test_the_models_metadata_stays() -> None:
+    """With more entries, and never those of an older export."""
+    pulsed = causal()
+    pulsed.typed.metadata.update({"sample_rate": "16000", "author": "me", "pulse_frames": "99"})
+    entries = {entry.key: entry.value for entry in to_onnx(pulsed, metadata={"author": "you"}).metadata_props}
+    assert entries["sample_rate"] == "16000"
+    assert entries["author"] == "you"
+    assert entries["pulse_frames"] == "2"
+
+
+def test_metadata_round_trip() -> None:
+    notes = notes_of(causal().to_onnx())
+    assert Notes.parse(notes.dump()) == notes
+    assert Notes.parse({"sample_rate": "16000"}) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("pulse_format", "2", "format 2"),
+        ("pulse_frames", "many", "cannot be read"),
+        ("pulse_inputs", "{}", "is no list"),
+        ("pulse_inputs", '[{"nam": "x"}]', "cannot be read"),
+        ("pulse_outputs", "[", "cannot be read"),
+        ("pulse_states", None, "cannot be read"),
+    ],
+)
+def test_broken_metadata(key: str, text: str | None, message: str) -> None:
+    """A LoadError says what to do."""
+    entries = notes_of(causal().to_onnx()).dump()
+    if text is None:
+        del entries[key]
+    else:
+        entries[key] = text
+    with pytest.raises(LoadError, match=message):
+        Notes.parse(entries)
+
+
+@pytest.mark.parametrize("text", ["no base64", "AAAA"])
+def test_a_broken_initial_value(text: str) -> None:
+    with pytest.raises(LoadError, match="initial value of h cannot be read"):
+        StateNote("h", "h.next", text).value()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["T", "3*T-2", "(T+4)/3", "(T-7)/2+1", "min(T,5)", "max(0,T-3)", "(T>=4)*2", "T-(T/2)*2", "5-T", "7"],
+)
+def test_lengths_are_integer_arithmetic(text: str) -> None:
+    """A length and its ONNX nodes agree, below zero too, where ONNX rounds towards it."""
+    from onnx.reference import ReferenceEvaluator
+
+    scope = SymbolScope()
+    dim = scope.parse(text)
+    graph = GraphWriter(17)
+    name = DimWriter(graph, lambda symbol: "end").write(dim)
+    declared = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT64, []) for n in ("end", name)]
+    body = onnx.helper.make_graph(
+        graph.nodes, "length", declared[:1], declared[1:], list(graph.constants.values())
+    )
+    imports = [onnx.helper.make_opsetid("", 17)]
+    evaluator = ReferenceEvaluator(onnx.helper.make_model(body, opset_imports=imports, ir_version=8))
+    for end in (0, 1, 2, 3, 4, 5, 8, 9, 100):
+        (value,) = evaluator.run([name], {"end": np.array(end)})
+        assert value == dim.eval({scope.symbol("T"): end}), (text, end)
+
+
+def test_a_length_that_overflows() -> None:
+    scope = SymbolScope()
+    with pytest.raises(WriteError, match=r"T\*T may overflow"):
+        DimWriter(GraphWriter(17), lambda symbol: "end").write(scope.parse("T*T"))
+
+
+def test_a_file_without_metadata_is_no_stream() -> None:
+    pulsed = causal()
+    proto = pulsed.to_onnx()
+    del proto.metadata_props[:]
+    with pytest.raises(WriteError, match="no metadata of a pulsed model"):
+        RuntimeProgram(pulsed, proto)
+
+
+def test_snapshots_of_another_runtime() -> None:
+    """The calls of a program: step, snapshot, restore, reset."""
+    pulsed = causal()
+    state = RuntimeProgram(pulsed, pulsed.to_onnx()).spawn()
+    first, second = floats("first", 1, 2, 2), floats("second", 1, 2, 2)
+    once = state.step(first)["y"]
+    saved = state.snapshot()
+    twice = state.step(second)["y"]
+    state.restore(saved)
+    np.testing.assert_array_equal(state.step(second)["y"], twice)
+    state.reset()
+    np.testing.assert_array_equal(state.step(first)["y"], once)
+
+
+def test_save(tmp_path: object) -> None:
+    """A file, or an error that names the folder."""
+    from pathlib import Path
+
+    assert isinstance(tmp_path, Path)
+    pulsed = causal()
+    pulsed.save(tmp_path / "out.onnx")
+    assert onnx.load(tmp_path / "out.onnx") == pulsed.to_onnx()
+    with pytest.raises(WriteError, match="cannot be written"):
+        pulsed.save(tmp_path / "none" / "out.onnx")

@@ -1,0 +1,105 @@
+"""Kernels as machine code: compiled for this processor or another one, their loops, and the registers in them.
+
+The LLVM code is what the kernel's cache keeps beside the object code: no kernel is compiled for these tests.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core.registry import cpu_target
+
+from pulse.program.kernels.registry import KERNELS
+
+LABEL = re.compile(r"^([.\w$]+):")
+JUMP = re.compile(r"^\s+(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?:#.*|//.*)?$")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor: its triple and name as LLVM has them (empty: this one), and how its full registers look.
+
+    arithmetic, moves  instructions on full registers, as a regular expression
+    """
+
+    name: str
+    triple: str
+    processor: str
+    arithmetic: str
+    moves: str
+
+    def assembly(self, module: Any) -> str:
+        """The code of an LLVM module for this processor."""
+        if not self.triple:
+            return cpu_target.target_context.codegen()._tm.emit_assembly(module)
+        target = llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, opt=3)
+        module.triple, module.data_layout = self.triple, str(target.target_data)
+        return target.emit_assembly(module)
+
+
+def x86(name: str, processor: str, register: str, triple: str = "x86_64-unknown-linux-gnu") -> Machine:
+    """A processor whose full registers have this letter: xmm, ymm, zmm."""
+    functions = r"\bv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul|div|max|min|and|or|xor)(?:ps|pd)\b"
+    return Machine(name, triple, processor, rf"{functions}.*%{register}", rf"\bv?mov\w+\b.*%{register}")
+
+
+NEON = r"\b(?:fmla|fmls|fadd|fsub|fmul|fdiv|fmax|fmin)\w*\s+v\d+\.(?:4s|2d)", r"\b(?:ldr|str|ldp|stp|ldur|stur)\s+q\d+"
+AVX2 = x86("avx2", "haswell", "ymm")
+AVX512 = x86("avx512", "skylake-avx512", "zmm")
+ARM = Machine("neon", "aarch64-unknown-linux-gnu", "cortex-a72", *NEON)
+
+
+@cache
+def host() -> Machine:
+    """This processor, with the widest registers that it has."""
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    if not triple.startswith(("x86_64", "i686")):
+        return Machine("host", "", "", *NEON)
+    known = features.split(",")
+    register = "zmm" if "+avx512f" in known else "ymm" if "+avx" in known else "xmm"
+    return x86("host", "", register, "")
+
+
+@cache
+def llvm_code(name: str) -> bytes:
+    """The optimised LLVM code of a kernel, as bitcode."""
+    return KERNELS[name].compiled._library._get_module_for_linking().as_bitcode()
+
+
+def module(name: str) -> Any:
+    """The same as a module of its own."""
+    return llvm.parse_bitcode(llvm_code(name))
+
+
+@cache
+def assembly(name: str, machine: Machine) -> str:
+    """The machine code of a kernel."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return machine.assembly(module(name))
+
+
+def loops(text: str) -> list[list[str]]:
+    """The bodies of the innermost loops: from a label to a jump back to it, with no other such pair inside."""
+    lines = text.splitlines()
+    labels = {found[1]: number for number, line in enumerate(lines) if (found := LABEL.match(line))}
+    spans: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        jump = JUMP.match(line)
+        start = labels.get(jump[1]) if jump else None
+        if start is not None and start < number:
+            spans[start] = max(number, spans.get(start, 0))
+    inner = [
+        (start, stop)
+        for start, stop in spans.items()
+        if not any(start < other and spans[other] < stop for other in spans)
+    ]
+    return [lines[start : stop + 1] for start, stop in inner]
+
+
+def vector_loops(name: str, machine: Machine, pattern: str) -> int:
+    """How many innermost loops have an instruction of the pattern."""
+    wanted = re.compile(pattern)
+    return sum(any(wanted.search(line) for line in body) for body in loops(assembly(name, machine)))

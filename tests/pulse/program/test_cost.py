@@ -1,0 +1,96 @@
+"""What instructions cost: a rule for every kernel, and figures that can be counted by hand."""
+
+import numpy as np
+import pytest
+
+from pulse.program.cost import COSTS, Cost, cost_of
+from pulse.program.kernels import families
+from pulse.program.kernels.registry import KERNELS
+from pulse.program.lowering import Instruction
+from pulse.program.memory import Buffer, Region, Value
+from pulse.program.native import NativeProgram
+from pulse.program.profile import Profile, ProfileRow
+from pulse.pulsify.driver import pulsify
+from tests.pulse.models import Sketch
+from tests.pulse.program.aside import is_of_pulse
+
+assert families.__all__
+
+
+def rows_of(sketch: Sketch, *outputs: object, pulse: int = 4) -> list[Instruction]:
+    return list(NativeProgram(pulsify(sketch.model(*outputs), pulse=pulse)).instructions)  # type: ignore[arg-type]
+
+
+def one(rows: list[Instruction], kernel: str) -> Cost:
+    (row,) = (row for row in rows if row.kernel == kernel)
+    cost = cost_of(row)
+    assert cost is not None
+    return cost
+
+
+def test_every_kernel_has_a_rule() -> None:
+    """And every rule a kernel; forms for lanes have that of one lane."""
+    lanes = {kernel.lanes.name for kernel in KERNELS.values() if kernel.lanes is not None}
+    ours = {name for name, kernel in KERNELS.items() if is_of_pulse(kernel)}
+    assert ours - lanes == COSTS.keys()
+
+
+def test_a_convolution() -> None:
+    """Of 8 to 6 channels, 3 taps, 4 frames: the weights are padded to a panel of 16 columns."""
+    s = Sketch(x="1,8,T")
+    rows = rows_of(s, s.conv(s.pad(s["x"], (2, 0), name="pad"), 3, out=6, name="conv"))
+    cost = one(rows, "product")
+    assert cost.multiply_adds == 4 * 3 * 8 * 6
+    tables = 8 * (4 + 4 + 1)  # rows of x and of y; the three taps are one run of 24 in memory
+    assert cost.weights == 4 * (3 * 8 * 16 + 6) + tables
+    assert cost.state == 4 * 8 * (4 + 2)
+    assert cost.arena == 4 * 4 * 6
+    assert cost.bytes == cost.weights + cost.state + cost.arena
+    moved = one(rows, "move")
+    assert (moved.weights, moved.state, moved.arena) == (0, 2 * 2 * 8 * 4, 0)
+    assert one(rows, "tick") == Cost(state=2 * 16)
+
+
+def test_a_kernel_without_a_rule_has_no_cost() -> None:
+    assert cost_of(Instruction("of_a_plugin", (1, 2), "node", "Op")) is None
+
+
+def test_repeated_elements_count_once() -> None:
+    """A tensor that is stretched by a stride of zero is as large as what is stored of it."""
+    whole = Value(Buffer(Region.ARENA, 4 * 32), 0, (4, 8), (8, 1), np.dtype(np.float32))
+    stretched = Value(Buffer(Region.WEIGHTS, 32), 0, (4, 8), (0, 1), np.dtype(np.float32))
+    sizes, strides = (1,) * 4 + (4, 8), (0,) * 4
+    row = Instruction("copy", (stretched, whole, 4, *sizes, *strides, 0, 1, *strides, 8, 1), "node", "Op")
+    assert cost_of(row) == Cost(weights=32, arena=128)
+
+
+def test_rows_together() -> None:
+    """Times, shares and costs add up; an unknown cost makes the sum unknown."""
+    cost = Cost(weights=100, arena=28, multiply_adds=64)
+    rows = (
+        ProfileRow("a", "Conv", "product", 1e-6, 0.5, cost),
+        ProfileRow("b", "Conv", "product", 0.5e-6, 0.25, cost),
+        ProfileRow("b", "Own", "own", 0.5e-6, 0.25, None),
+    )
+    profile = Profile(rows, 10, 2e-6, 1e-8)
+    conv, own = profile.by("op")
+    assert (conv.instructions, conv.share, conv.cost) == (2, 0.75, Cost(200, 0, 56, 128))
+    assert conv.gigabytes_per_s == pytest.approx(256 / 1.5e-6 / 1e9)
+    assert conv.giga_multiply_adds_per_s == pytest.approx(128 / 1.5e-6 / 1e9)
+    assert (own.cost, own.gigabytes_per_s, own.giga_multiply_adds_per_s) == (None, None, None)
+    assert [row.cost for row in profile.by("node")] == [cost, None]
+    assert list(profile) == list(rows) and len(profile) == 3
+
+
+def test_reading_the_clock_is_in_no_row() -> None:
+    """The rows of a real program sum to its step, more or less; the reading is a few nanoseconds a row."""
+    s = Sketch(x="1,64,T")
+    program = NativeProgram(pulsify(s.model(s.conv(s["x"], 5, out=64, name="conv")), pulse=16))
+    profile = program.spawn().profile(steps=200)
+    assert profile.steps == 200
+    assert 0 < profile.overhead_s < 200e-9 * len(profile)
+    assert profile.step_s > 0
+    (conv,) = (row for row in profile if row.kernel == "product")
+    assert conv.cost is not None and conv.cost.multiply_adds == 16 * 5 * 64 * 64
+    rate = conv.giga_multiply_adds_per_s
+    assert rate is not None and 0.05 < rate < 1000

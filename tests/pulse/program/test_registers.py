@@ -1,0 +1,94 @@
+"""What a pulse leaves in the open: registers, the length of the stream, and outputs that wait."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import PulsedFact
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.length import FAR_END, StreamEnd
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.registers import Awaited
+from tests.pulse.chunks import models
+
+F = np.float32
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def chunk_model() -> PulsedModel:
+    """A filter in chunks of 8."""
+    import pulse
+
+    return pulse.load(models.cached()).analyse().chunked()
+
+
+def test_the_length_of_the_stream(backend: str) -> None:
+    """Far off until flush, then a number; a snapshot taken before knows nothing of it."""
+    model = chunk_model()
+    graph = model.graph
+    scalar = PulsedFact(np.dtype(np.int64), ())
+    (end,) = graph.add("end", StreamEnd(model.symbol), (), [scalar])
+    (twice,) = graph.add("twice", Elementwise("add"), [end, end], [scalar])
+    graph.set_outputs([*graph.outputs, end, twice], [*graph.output_names, "end", "twice"])
+    ports = tuple(
+        replace(model.outputs[0], name=name, axis=None, shape=(), dtype=np.dtype(np.int64))
+        for name in ("end", "twice")
+    )
+    state = compile_model(replace(model, outputs=(*model.outputs, *ports)), backend).spawn()
+    result = state.step(np.zeros((1, 8), F))
+    assert (int(result["end"]), int(result["twice"])) == (FAR_END, 2 * FAR_END)
+    before = state.snapshot()
+    (result,) = state.flush(np.zeros((1, 3), F))
+    assert (int(result["end"]), int(result["twice"])) == (11, 22)
+    state.restore(before)
+    assert int(state.step(np.zeros((1, 8), F))["end"]) == FAR_END
+
+
+def test_outputs_that_wait(backend: str) -> None:
+    """A flush runs until the last frame of a wire has come, for which an output waits."""
+    model = chunk_model()
+    frames = TDim.of(model.symbol)
+    late = replace(model, awaited=(Awaited(8, 20, frames),))
+    assert [compile_model(each, backend).steps(9) for each in (model, late)] == [2, 4]
+    assert len(compile_model(late, backend).spawn().flush(np.zeros((1, 3), F))) == 3
+
+
+def test_lanes_have_registers_of_their_own() -> None:
+    """Streams side by side: each as it is alone."""
+    program = compile_model(chunk_model(), "numba")
+    lanes = program.spawn_many(3)
+    alone = [program.spawn() for _ in range(3)]
+    for number in range(4):
+        x = models.noise(3, 1, 8, seed=number)
+        together = lanes.step(x)["y"]
+        for lane, state in enumerate(alone):
+            np.testing.assert_allclose(together[lane], state.step(x[lane])["y"], 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"initial": np.zeros((1, 5), F)}, "register cache is read as 1,4,f32 and initially 1,5,f32"),
+        ({"initial": np.zeros((1, 4))}, "initially 1,4,f64"),
+        ({"write": "x"}, "written 1,8,f32"),
+        ({"read": "x"}, "register cache: it is read from no source of its own"),
+    ],
+)
+def test_registers_that_do_not_fit(change: dict[str, object], message: str) -> None:
+    """A model with such a register is never made."""
+    model = chunk_model()
+    parts = {
+        name: model.graph.find("x") if isinstance(value, str) else value for name, value in change.items()
+    }
+    with pytest.raises(PulsifyError, match=message):
+        replace(model, registers=(replace(model.registers[0], **parts),))
+    with pytest.raises(PulsifyError, match="two registers have its source"):
+        replace(model, registers=model.registers * 2)

@@ -1,0 +1,227 @@
+"""Weights of bf16 and int8: the rounding itself, and programs that run with it."""
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays, from_dtype
+
+import pulse
+from bench.models import tcn
+from pulse.accuracy import rounding_errors
+from pulse.errors import CompileError, InputError
+from pulse.facts import Array
+from pulse.program.native import NativeProgram
+from pulse.program.program import Program
+from pulse.program.weights import SMALLEST_BYTES, Layout, from_bf16, store, to_bf16
+from pulse.program.whole import run_whole
+from pulse.proof import default_lengths, random_feeds
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.program.static import run_as_python
+
+FORMS = ("bf16", "int8")
+ANY = from_dtype(np.dtype(np.float32), allow_subnormal=True)
+USUAL = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+@given(arrays(np.float32, 16, elements=ANY))
+def test_bf16_is_the_nearest_with_halves_to_even(values: Array) -> None:
+    got = from_bf16(to_bf16(values)).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(values))
+    bits = values.view(np.uint32)
+    below = (bits & 0xFFFF0000).view(np.float32).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = ((bits & 0x7F800000) | 0).view(np.float32).astype(np.float64) * 2.0**-7
+        above = below + np.copysign(np.maximum(step, 2.0**-133), values)
+    for value, one, low, high in zip(values.astype(np.float64), got, below, above):
+        if np.isfinite(value) and abs(value) < 3e38:
+            assert abs(one - value) == min(abs(low - value), abs(high - value))
+            if abs(low - value) == abs(high - value):
+                assert to_bf16(np.float32(one)) % 2 == 0
+        elif np.isinf(value):
+            assert one == value
+
+
+@given(arrays(np.uint16, 16))
+def test_bf16_values_are_kept(bits: Array) -> None:
+    values = from_bf16(bits)
+    kept = ~np.isnan(values)
+    np.testing.assert_array_equal(to_bf16(values)[kept], bits[kept])
+
+
+@settings(max_examples=50)
+@given(arrays(np.float32, (5, 7), elements=USUAL), st.sampled_from([(0,), (1,)]))
+def test_int8_is_within_half_a_step_of_each_unit(weight: Array, summed: tuple[int, ...]) -> None:
+    stored = store(weight, "int8", Layout(weight.shape, summed))
+    assert stored.scales is not None
+    largest = np.abs(weight).max(axis=summed, keepdims=True).astype(np.float64)
+    # scales are f32: below their normal range they have fewer bits
+    slack = 1e-6 * largest + 127 * float(np.finfo(np.float32).smallest_subnormal)
+    np.testing.assert_array_less(
+        np.abs(stored.values - weight.astype(np.float64)), largest / 254 + slack + 1e-45
+    )
+    assert np.abs(stored.codes).max() <= 127
+    again = store(stored.values, "int8", Layout(weight.shape, summed))
+    if largest.min() > 1e-30:
+        np.testing.assert_array_equal(again.codes, stored.codes)
+
+
+def test_int8_refuses_what_it_cannot_hold() -> None:
+    proto = stack("conv", bad=np.inf)
+    with pytest.raises(CompileError, match=r"a \(Conv\): int8 cannot hold infinities.*'bf16'"):
+        pulse.stream(proto, weights="int8")
+    with pytest.raises(CompileError, match="no weights of 'int4'; choose f32, bf16 or int8"):
+        pulse.stream(proto, weights="int4")
+
+
+def recurrent_weights(op: str, features: int, hidden: int) -> dict[str, Array]:
+    rows = {"RNN": 1, "GRU": 3, "LSTM": 4}[op] * hidden
+    return {
+        "w": floats((op, "w"), 1, rows, features) * np.float32(features**-0.5),
+        "r": floats((op, "r"), 1, rows, hidden) * np.float32(0.5 * hidden**-0.5),
+        "b": floats((op, "b"), 1, 2 * rows) * np.float32(0.1),
+    }
+
+
+def stack(name: str, bad: float | None = None) -> onnx.ModelProto:
+    """A small model whose large matrices are above the limit, and some below it."""
+    feeds = {"x": floats("x", 1, 40, 24)}
+    consts: dict[str, Array] = {}
+    if name == "conv":  # strides, groups, depthwise, and both ways to transpose a convolution
+        consts = {
+            "k0": floats("k0", 48, 40, 3) * np.float32(0.1),
+            "k1": floats("k1", 96, 24, 4) * np.float32(0.1),
+            "k2": floats("k2", 96, 1, 3),
+            "k3": floats("k3", 96, 36, 4) * np.float32(0.1),
+            "k4": floats("k4", 36, 17, 3) * np.float32(0.1),
+            "k5": floats("k5", 34, 17, 2) * np.float32(0.1),
+            "bias": floats("bias", 48),
+        }
+        consts["k0"][0, 0, 0] = consts["k0"][0, 0, 0] if bad is None else bad
+        nodes = [
+            node("Conv", "x k0 bias", "a", pads=[2, 0]),
+            node("Conv", "a k1", "b", strides=[2], group=2, pads=[2, 0]),
+            node("Conv", "b k2", "c", group=96),
+            node("ConvTranspose", "c k3", "d", strides=[2]),
+            node("ConvTranspose", "d k4", "e", group=1),
+            node("Relu", "e", "y"),
+        ]
+        del consts["k5"]
+        return model(nodes, feeds, consts, stream={"x": 2})
+    if name == "matmul":  # the matrix on either side
+        consts = {
+            "w0": floats("w0", 50, 40) * np.float32(0.15),
+            "w1": floats("w1", 50, 70) * np.float32(0.15),
+        }
+        nodes = [
+            node("MatMul", "w0 x", "a"),
+            node("Tanh", "a", "b"),
+            node("Transpose", "b", "c", perm=[0, 2, 1]),
+            node("MatMul", "c w1", "y"),
+        ]
+        return model(nodes, feeds, consts, stream={"x": 2})
+    op, _, form = name.partition("_")
+    attributes = {"linear_before_reset": int(form != "reset")} if op == "GRU" else {}
+    consts = recurrent_weights(op, 40, 37)
+    nodes = [
+        node("Transpose", "x", "frames", perm=[2, 0, 1]),
+        node(op, "frames w r b", "y h", hidden_size=37, **attributes),
+    ]
+    return model(nodes, feeds, consts, stream={"x": 2}, outputs="y h")
+
+
+STACKS = ("conv", "matmul", "GRU", "GRU_reset", "LSTM", "RNN")
+
+
+def streamed(program: Program, length: int) -> dict[str, Array]:
+    feeds = random_feeds(program.model, length, np.random.default_rng(length))
+    return run_whole(program.spawn(), feeds, np.nan)[0]
+
+
+def rounded(proto: onnx.ModelProto, form: str) -> onnx.ModelProto:
+    """The model with its large weights rounded, by what this file knows of it."""
+    summed = {"k3": (0, 2), "k4": (0, 2), "w1": (0,), "w": (2,), "r": (2,)}
+    changed = onnx.ModelProto()
+    changed.CopyFrom(proto)
+    for tensor in changed.graph.initializer:
+        value = onnx.numpy_helper.to_array(tensor)
+        if value.nbytes >= SMALLEST_BYTES and value.ndim > 1:
+            axes = summed.get(tensor.name, tuple(range(1, value.ndim)))
+            new = store(value, form, Layout(value.shape, axes)).values
+            assert not np.array_equal(new, value)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(new, tensor.name))
+    return changed
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", STACKS)
+def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str) -> None:
+    proto = stack(name)
+    offline = pulse.load(rounded(proto, form)).analyse()
+    for frames in (2, 10):
+        for backend in ("numba", "numpy"):
+            program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
+            for length in (17, 40):
+                feeds = random_feeds(program.model, length, np.random.default_rng(length))
+                wanted = offline.run(feeds)
+                got = run_whole(program.spawn(), feeds, np.nan)[0]
+                for output, array in wanted.items():
+                    np.testing.assert_allclose(got[output], array, 1e-4, 1e-5, err_msg=f"{output} {backend}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", STACKS)
+def test_kernels_as_python_run_the_same_rows(name: str, form: str) -> None:
+    program = pulse.stream(stack(name), pulse=4, weights=form)
+    assert isinstance(program, NativeProgram)
+    used = {row.kernel for row in program.instructions}
+    assert any(kernel.endswith(form) for kernel in used)
+    feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
+    compiled = program.spawn().step(feed)
+    for output, array in run_as_python(program, feed).items():
+        np.testing.assert_allclose(compiled[output], array, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", ["conv", "GRU", "LSTM"])
+def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
+    program = pulse.stream(stack(name), pulse=2, weights=form)
+    lanes, states = program.spawn_many(6), [program.spawn() for _ in range(6)]
+    (port,) = program.inputs
+    for number in range(3):
+        x = floats(("lanes", number), 6, *port.shape)
+        got = lanes.step(x)
+        for i, state in enumerate(states):
+            for output, array in state.step(x[i]).items():
+                np.testing.assert_allclose(got[output][i], array, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
+    model = pulse.load(stack(name)).analyse().declutter().pulsify(pulse=2)
+    full = model.compile()
+    assert isinstance(full, NativeProgram) and "(f32)" in full.listing()[0]
+    snapshot = full.spawn().snapshot()
+    sizes, floors = [full.weights.size], {"bf16": 38.0, "int8": 30.0}
+    for form in FORMS:
+        program = model.compile(weights=form)
+        assert isinstance(program, NativeProgram)
+        assert f"{program.weights.size} bytes of weights ({form})" in program.listing()[0]
+        sizes.append(program.weights.size)
+        with pytest.raises(InputError, match="weights"):
+            program.spawn().restore(snapshot)
+        for error in rounding_errors(model, form):
+            assert error.output in {port.name for port in model.outputs}
+            assert floors[form] < error.snr_db < 80 and 0 < error.largest < 0.2
+    assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
+
+
+def test_f32_has_no_error_and_small_weights_stay() -> None:
+    model = pulse.load(tcn()).analyse().declutter().pulsify(pulse=8)
+    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(model, "f32"))
+    assert default_lengths(model)
+    program = model.compile(weights="int8")
+    assert isinstance(program, NativeProgram)
+    kept = [row for row in program.instructions if row.kernel == "product"]
+    assert kept

@@ -1,0 +1,219 @@
+"""Modules of PyTorch: streamed equals what PyTorch computes offline, and a length that is baked in is named."""
+
+import importlib.util
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.program.compiler import compile_model
+from pulse.program.whole import run_whole
+from pulse.typed import TypedModel
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+nn, F = torch.nn, torch.nn.functional
+needs_onnxscript = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+
+
+class Convolutions(nn.Module):
+    """Causal convolution, normalisation, dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(3, 4, 5)
+        self.norm = nn.BatchNorm1d(4)
+        self.dropout = nn.Dropout(0.5)
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(self.dropout(self.norm(self.conv(F.pad(x, (4, 0))))))
+
+
+class Recurrent(nn.Module):
+    """Features through a GRU, with a state that may be given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gru = nn.GRU(3, 4, batch_first=True)
+
+    def forward(self, x: Any, h: Any = None) -> Any:
+        return self.gru(x, h)[0]
+
+
+class Spectrum(nn.Module):
+    """Power of a short-time Fourier transform, through a layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(16))
+        self.layer = nn.Linear(9, 5)
+
+    def forward(self, sound: Any) -> Any:
+        z = torch.stft(sound, 16, 4, window=self.window, center=False, return_complex=True)
+        power = torch.view_as_real(z).pow(2).sum(-1).transpose(1, 2)
+        return torch.sigmoid(self.layer(torch.log1p(power)))
+
+
+class Attention(nn.Module):
+    """Heads that see five frames back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        place = torch.arange(x.shape[1])
+        back = place[:, None] - place[None, :]
+        return self.heads(x, x, x, attn_mask=(back < 0) | (back > 5), need_weights=False)[0]
+
+
+class Enhancer(nn.Module):
+    """A causal encoder, a GRU over time, a transposed decoder and a mask, as small speech enhancers are built."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.Conv2d(2, 4, (3, 5), stride=(1, 2), padding=(0, 2), groups=2)
+        self.norm = nn.BatchNorm2d(4)
+        self.act = nn.PReLU(4)
+        self.gru = nn.GRU(32, 16, batch_first=True)
+        self.out = nn.Linear(16, 32)
+        self.decoder = nn.ConvTranspose2d(4, 2, (3, 5), stride=(1, 2), padding=(2, 2))
+
+    def forward(self, x: Any) -> Any:
+        h = self.act(self.norm(self.encoder(F.pad(x, (0, 0, 2, 0)))))
+        batch, channels, frames, bins = h.shape
+        rows = h.permute(0, 2, 1, 3).reshape(batch, frames, channels * bins)
+        y = self.out(self.gru(rows)[0]).reshape(batch, frames, channels, bins).permute(0, 2, 1, 3)
+        return torch.tanh(self.decoder(F.pad(h + y, (0, 0, 2, 0)))) * x
+
+
+class Unrolled(nn.Module):
+    """A loop over time: the exporter can only write the frames of the example."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.stack([x[:, :, frame] for frame in range(x.shape[-1])], -1)
+
+
+class Scaled(nn.Module):
+    """A length as a Python number."""
+
+    def forward(self, x: Any) -> Any:
+        return x * int(x.shape[-1])
+
+
+class Averaged(nn.Module):
+    """Two inputs of one length; a mean over time cannot stream."""
+
+    def forward(self, left: Any, right: Any) -> Any:
+        return left - right.mean(-1, keepdim=True)
+
+
+def seeded(module: type[Any]) -> Any:
+    torch.manual_seed(0)
+    return module()
+
+
+def assert_streams(module: Any, example: Any, dynamic: Any, long: Any) -> TypedModel:
+    typed = pulse.from_torch(module, example, dynamic).analyse()
+    model = typed.declutter().pulsify()
+    wanted = module.eval()(*long).detach().numpy()
+    feeds = dict(zip(typed.inputs, (value.numpy() for value in long)))
+    for backend in ("numpy", "numba"):
+        got, _ = run_whole(compile_model(model, backend).spawn(), feeds, np.nan)
+        np.testing.assert_allclose(next(iter(got.values())), wanted, rtol=1e-4, atol=1e-5)
+    return typed
+
+
+@needs_onnxscript
+def test_convolutions() -> None:
+    """The symbol keeps its name, the module its modes, the model the module's name."""
+    module = seeded(Convolutions).train()
+    module.norm.eval()
+    typed = assert_streams(module, torch.randn(1, 3, 10), {"x": {2: "time"}}, [torch.randn(1, 3, 37)])
+    assert str(typed.inputs["x"]) == "1,3,time,f32" and typed.title == "Convolutions"
+    module = seeded(Convolutions).train()
+    module.norm.eval()
+    pulse.from_torch(module, (torch.randn(1, 3, 10),), {0: {2: "T"}})
+    assert (module.training, module.dropout.training, module.norm.training) == (True, True, False)
+
+
+@needs_onnxscript
+def test_recurrent_layer_by_name() -> None:
+    example = {"x": torch.randn(1, 10, 3)}
+    assert_streams(seeded(Recurrent), example, {"x": {1: "T"}}, [torch.randn(1, 37, 3)])
+
+
+@needs_onnxscript
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "shape", "axis", "frames"),
+    [(Spectrum, (1, 160), 1, 400), (Attention, (1, 12, 8), 1, 40), (Enhancer, (1, 2, 12, 15), 2, 40)],
+)
+def test_larger_modules(module: type[Any], shape: tuple[int, ...], axis: int, frames: int) -> None:
+    long = [size if place != axis else frames for place, size in enumerate(shape)]
+    assert_streams(seeded(module), torch.randn(shape), {0: {axis: "T"}}, [torch.randn(long)])
+
+
+@needs_onnxscript
+def test_a_length_that_is_baked_in_is_named() -> None:
+    with pytest.raises(
+        pulse.LoadError, match=r"Unrolled: .* baked .* axis 2 of x \(T\) is fixed to 10; .*a loop over"
+    ):
+        pulse.from_torch(Unrolled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
+
+
+@needs_onnxscript
+def test_a_refusal_names_the_line_of_the_module() -> None:
+    examples = (torch.randn(1, 3, 10), torch.randn(1, 3, 10))
+    model = pulse.from_torch(Averaged(), examples, {"left": {2: "T"}, "right": {2: "T"}})
+    with pytest.raises(pulse.PulsifyError, match=r"test_torch\.py line \d+"):
+        model.analyse().declutter().pulsify()
+
+
+@needs_onnxscript
+def test_what_the_exporter_says() -> None:
+    class Broken(nn.Module):
+        def forward(self, x: Any) -> Any:
+            raise RuntimeError("no such layer")
+
+    with pytest.raises(pulse.LoadError, match=re.compile("Broken: .*exporter fails: .*no such layer", re.S)):
+        pulse.from_torch(Broken(), torch.randn(1, 3, 10), {"x": {2: "T"}})
+
+
+def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without onnxscript, with a note, and with what the exporter warns of."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "onnxscript" else found(name))
+    with pytest.warns(pulse.PulseWarning, match="the older exporter was used; pip install onnxscript"):
+        assert_streams(seeded(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)])
+    with pytest.warns(pulse.PulseWarning) as told:
+        pulse.from_torch(Scaled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
+    assert any("may be baked in" in str(entry.message) for entry in told)
+
+
+@pytest.mark.parametrize(
+    ("example", "dynamic", "words"),
+    [
+        (torch.zeros(1, 3, 10), {"y": {2: "T"}}, "dynamic speaks of input 'y'; the examples are of x"),
+        (torch.zeros(1, 3, 10), {3: {2: "T"}}, "dynamic speaks of input 3"),
+        (torch.zeros(1, 3, 10), {"x": {3: "T"}}, "has 3 axes, so none is 3"),
+        (torch.zeros(1, 3, 1), {"x": {2: "T"}}, "the example has 1 frames"),
+        ((torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward"),
+        ({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h"),
+        ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is no tensor: int"),
+    ],
+)
+def test_examples_that_do_not_fit(example: Any, dynamic: Any, words: str) -> None:
+    with pytest.raises(pulse.InputError, match=words):
+        pulse.from_torch(Recurrent(), example, dynamic)
+
+
+def test_what_is_no_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pulse.InputError, match=r"takes a torch\.nn\.Module, not int"):
+        pulse.from_torch(3, torch.zeros(1))
+    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None)
+    with pytest.raises(pulse.InputError, match="needs PyTorch; pip install"):
+        pulse.from_torch(3, torch.zeros(1))

@@ -1,0 +1,117 @@
+"""The command line with models that take chunks and states."""
+
+import csv
+import json
+
+import numpy as np
+import onnx
+import pytest
+import soundfile
+from typer.testing import CliRunner
+
+from streaming.cli import app
+from tests.pulse.chunks import models
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def pulse(*arguments, code=0):
+    result = RUNNER.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def saved(name, model):
+    onnx.save(model, f"{name}.onnx")
+    return f"{name}.onnx"
+
+
+def test_sound_through_a_cached_filter():
+    """In as sound, out as sound; the report says what was found, and how."""
+    x = (models.noise(1, 4_003) / 8).astype(np.float32)
+    soundfile.write("in.wav", x[0], 16_000, "FLOAT")
+    path = saved("filter", models.cached())
+    result = pulse("run", path, "in.wav", "out.wav")
+    assert "cache -> cache_out, by name" in result.stdout and "axis 1, samples of sound" in result.stdout
+    got, rate = soundfile.read("out.wav", dtype="float32")
+    parts = [{"x": piece} for piece in models.pieces(x, 1, 8)]
+    looped = models.loop(models.cached(), parts, {"cache": ("cache_out", np.zeros((1, 4), np.float32))})
+    wanted = np.concatenate([part["y"] for part in looped], 1)[0, :4_003]
+    assert rate == 16_000
+    np.testing.assert_allclose(got, wanted, 1e-5, 1e-6)
+    report = json.loads(pulse("run", path, "in.wav", "again.wav", "--json").stdout)
+    assert report["chunks"]["states"] == [{"input": "cache", "output": "cache_out", "how": "by name"}]
+    assert (report["pulse_frames"], report["frames"]) == (8, 4_003)
+
+
+def test_every_option():
+    """Context, a fixed input, a first value from a file, an axis, a delay, a state by hand."""
+    x = (models.noise(1, 60) / 8).astype(np.float32)
+    soundfile.write("in.wav", x[0], 16_000, "FLOAT")
+    np.save("first.npy", np.full((1, 1), 2.0, np.float32))
+    path = saved("halved", models.halved())
+    pulse(
+        *("run", path, "in.wav", "y.csv", "--pulse", "8", "--context", "x=4", "--initial", "state=first.npy"),
+        *("--state", "state=state_out", "--axis", "y=1", "--delay", "y=2"),
+    )
+    with open("y.csv") as file:
+        rows = list(csv.reader(file))
+    first = {"state": ("state_out", np.full((1, 1), 2.0, np.float32))}
+    parts = [{"x": piece} for piece in models.pieces(np.pad(x, ((0, 0), (0, 8))), 1, 8, 4)]
+    wanted = np.concatenate([part["y"] for part in models.loop(models.halved(), parts, first)], 1)[0, 2:32]
+    np.testing.assert_allclose([float(value) for _, value in rows[1:]], wanted, 1e-5, 1e-6)
+    assert rows[2][0] == "0.000125"
+    np.save("x.npy", models.noise(1, 5, 4))
+    path = saved("gru", models.gru())
+    pulse("run", path, "x.npy", "y.npy", "--constant", "h=0.5", "--state", "none")
+    assert np.load("y.npy").shape == (1, 5, 3)
+    path = saved("long", models.gru("time"))
+    pulse("run", path, "x.npy", "y.npy", "--pulse", "2", "--initial", "h=[[[0.5, 0.5, 0.5]]]")
+    assert np.load("y.npy").shape == (1, 5, 3)
+
+
+@pytest.mark.parametrize("command", ["convert", "check", "bench", "dump"])
+def test_other_commands(command):
+    """They show the states that were found."""
+    path = saved("filter", models.cached())
+    more = ["--steps", 20, "--rounds", 1] if command == "bench" else []
+    result = pulse(command, path, *more)
+    assert "cache -> cache_out, by name" in result.stdout
+    if command == "convert":
+        report = json.loads(pulse(command, path, "--json").stdout)
+        assert report["chunks"]["axes"]["x"] == {"axis": 1, "how": "samples of sound"}
+        assert [entry["name"] for entry in report["buffers"]] == ["cache"]
+
+
+def test_dump_takes_constants():
+    """The input that is given is none any more."""
+    path = saved("gru", models.gru())
+    assert "input h" in pulse("dump", path, "--stage", "load").stdout
+    assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--context", "x"], "--context 'x': give a name and a number of frames, such as input=64"),
+        (["--context", "x=soon"], "--context x=soon: cannot be read; give it as in input=64"),
+        (["--context", "x=-1"], "--context x=-1: cannot be read"),
+        (["--axis", "x=1", "--axis", "x=2"], "--axis 'x=2': x is given twice"),
+        (["--state", "cache"], "--state 'cache': give a name and an output, such as h=hn, or none"),
+        (["--state", "cache=y"], "a state keeps its type and shape"),
+        (["--initial", "cache=none.npy"], "none.npy: no such file"),
+        (["--constant", "cache=loud"], "--constant cache=loud: cannot be read; give it as in sr=16000"),
+        (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
+    ],
+)
+def test_bad_use(options, message):
+    """One line, exit code 2."""
+    path = saved("filter", models.cached())
+    result = pulse("check", path, *options, code=2)
+    assert message in result.stderr and result.stderr.count("\n") == 1 and result.stdout == ""

@@ -1,0 +1,8 @@
+"""Write every table, or those that are named: ``python -m tests.tables [node_cases …]``."""
+
+import sys
+
+from tests.tables.documents import DOCUMENTS, FOLDER
+
+for name in sys.argv[1:] or DOCUMENTS:
+    (FOLDER / f"{name}.md").write_text(DOCUMENTS[name]())
