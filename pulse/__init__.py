@@ -21,6 +21,7 @@ from pulse.errors import (
     PulseError,
     PulseWarning,
     PulsifyError,
+    WriteError,
 )
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
@@ -36,6 +37,7 @@ __all__ = [
     "PulseError",
     "PulseWarning",
     "PulsifyError",
+    "WriteError",
     "__version__",
     "account",
     "from_torch",

@@ -50,6 +50,10 @@ class SymbolScope:
             self._symbols[name] = Symbol(name, self)
         return self._symbols[name]
 
+    def knows(self, name: str) -> bool:
+        """Whether there is a symbol of that name."""
+        return name in self._symbols
+
     def parse(self, text: str) -> TDim:
         """Read an expression such as `(S+23)/2-1`; unknown names become symbols."""
         return parse(text, self)

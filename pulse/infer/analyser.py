@@ -1,7 +1,7 @@
 """The analyser: every node says what it can, until nobody has more to say."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.dim import SymbolScope
 from pulse.errors import FactError, LoadError
@@ -14,7 +14,9 @@ from pulse.infer.holes import prepare_holes
 if TYPE_CHECKING:
     from pulse.model import ModelOp
 
-Facts = dict[OutletId, InferenceFact]
+Facts: TypeAlias = dict[OutletId, InferenceFact]
+Said: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
+"""What nodes say of wires, with the numbers of the nodes."""
 
 
 def inferred(
@@ -47,10 +49,10 @@ class _Analyser:
         self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
 
     def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
-        said: dict[OutletId, list[InferenceFact]] = {}
+        said: Said = {}
         for wire, fact in claims:
             if wire in self._facts:
-                said.setdefault(wire, []).append(fact)
+                said.setdefault(wire, []).append((wire.node, fact))
         self._take(said)
         fresh = self._forward()
         while fresh:
@@ -91,9 +93,9 @@ class _Analyser:
         wires = (*node.inputs, *_outlets(node))
         return Board({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
-    def _round(self, fresh: set[int]) -> dict[OutletId, list[InferenceFact]]:
+    def _round(self, fresh: set[int]) -> Said:
         """What each node says of its wires, where it is more than what is known."""
-        said: dict[OutletId, list[InferenceFact]] = {}
+        said: Said = {}
         failed: list[str] = []
         for number in fresh:
             node = self._nodes[number]
@@ -104,7 +106,7 @@ class _Analyser:
                 continue
             for wire, fact in facts.items():
                 if fact is not self._facts[wire]:
-                    said.setdefault(wire, []).append(fact)
+                    said.setdefault(wire, []).append((number, fact))
         _refuse(failed)
         return said
 
@@ -133,15 +135,17 @@ class _Analyser:
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
 
-    def _take(self, said: Mapping[OutletId, Sequence[InferenceFact]]) -> list[OutletId]:
+    def _take(self, said: Said) -> list[OutletId]:
         """Refine the facts by what was said; the wires of which more is known now."""
         grown: list[OutletId] = []
         failed: list[str] = []
-        for wire, facts in said.items():
+        for wire, words in said.items():
             try:
-                better = meet(self._facts[wire], *sorted(facts, key=str))
+                better = meet(self._facts[wire], *sorted((fact for _, fact in words), key=str))
             except FactError as error:
-                failed.append(_contradiction(self._graph.node(wire), f"{self._graph.label(wire)}: {error}"))
+                readers = [number for number, _ in words if number != wire.node] or [wire.node]
+                reason = f"{self._graph.label(wire)}: {error}"
+                failed.append(min(_contradiction(self._nodes[number], reason) for number in readers))
                 continue
             if better is not self._facts[wire]:
                 self._facts[wire] = better

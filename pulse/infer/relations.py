@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.infer.board import Axis, Board
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
-from pulse.ops.shape import single_quotient, volume
+from pulse.typed import MOST_AXES
 
 
 class Relation(Protocol):
@@ -66,8 +66,8 @@ class HasRank:
     rank: int
 
     def apply(self, board: Board) -> None:
-        if self.rank < 0:
-            raise FactError(f"a wire would have {self.rank} axes")
+        if not 0 <= self.rank <= MOST_AXES:
+            raise FactError(f"a wire would have {self.rank} axes; 0 to {MOST_AXES} are covered")
         for wire in self.wires:
             board.refine(wire, InferenceFact(shape=(None,) * self.rank))
 
@@ -163,95 +163,15 @@ class SizeSum:
     parts: Sequence[Axis]
 
     def apply(self, board: Board) -> None:
-        total, sizes = board.size(self.total), [board.size(part) for part in self.parts]
-        known = sum((size for size in sizes if size is not None), TDim.of(0))
-        if None not in sizes:
+        total = board.size(self.total)
+        holes = [part for part in self.parts if board.size(part) is None]
+        known = sum((size for part in self.parts if (size := board.size(part)) is not None), TDim.of(0))
+        if not holes:
             board.give(self.total, known)
-        elif sizes.count(None) == 1 and total is not None:
-            board.give(self.parts[sizes.index(None)], total - known)
-
-
-@dataclass(frozen=True)
-class SameCount:
-    """The product of some sizes is the product of others."""
-
-    left: Sequence[Axis]
-    right: Sequence[Axis]
-
-    def apply(self, board: Board) -> None:
-        for here, there in ((self.left, self.right), (self.right, self.left)):
-            holes = [axis for axis in here if board.size(axis) is None]
-            known = [size for axis in here if (size := board.size(axis)) is not None]
-            whole = [size for axis in there if (size := board.size(axis)) is not None]
-            if len(holes) == 1 and len(whole) == len(there):
-                found = _left_over(whole, known)
-                if found is not None:
-                    board.give(holes[0], found)
-
-
-def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
-    """What the product of ``known`` leaves of that of ``whole``, where it is the same part for every length."""
-    over, under = list(whole), list(known)
-    for size in known:
-        if size in over:
-            over.remove(size)
-            under.remove(size)
-    part = volume(under)
-    return None if part == 0 or 0 in known else single_quotient(volume(over), part)
-
-
-@dataclass(frozen=True)
-class Broadcast:
-    """``out`` is the shape that broadcasting gives to the inputs, which are lined up at their last axes.
-
-    end   how many of the last axes are left out, on every wire
-    """
-
-    out: OutletId
-    inputs: Sequence[OutletId]
-    end: int = 0
-
-    def apply(self, board: Board) -> None:
-        self._ranks(board)
-        rank = board.rank(self.out)
-        ranks = {wire: board.rank(wire) for wire in self.inputs}
-        if rank is None:
-            return
-        for place in range(-rank, -self.end):
-            there = [Axis(wire, place) for wire, axes in ranks.items() if axes is not None and -place <= axes]
-            if None in ranks.values():
-                self._whole(board, Axis(self.out, place), there)
-            else:
-                self._axis(board, Axis(self.out, place), there)
-
-    def _ranks(self, board: Board) -> None:
-        ranks = [board.rank(wire) for wire in self.inputs]
-        known = [rank for rank in ranks if rank is not None]
-        out = board.rank(self.out)
-        if len(known) == len(ranks):
-            HasRank([self.out], max(known)).apply(board)
-        elif out is not None and ranks.count(None) == 1 and all(rank < out for rank in known):
-            HasRank([self.inputs[ranks.index(None)]], out).apply(board)
-
-    def _whole(self, board: Board, out: Axis, inputs: Sequence[Axis]) -> None:
-        """Where the rank of some input is not known: a size other than 1 is that of the output."""
-        large = [size for axis in inputs if (size := board.size(axis)) is not None and size != 1]
-        for size in large:
-            board.give(out, size)
-
-    def _axis(self, board: Board, out: Axis, inputs: Sequence[Axis]) -> None:
-        self._whole(board, out, inputs)
-        sizes = [board.size(axis) for axis in inputs]
-        if all(size is not None and size == 1 for size in sizes):
-            board.give(out, TDim.of(1))
-        size = board.size(out)
-        if size is None:
-            return
-        if size == 1:
-            for axis in inputs:
-                board.give(axis, size)
-        elif sizes.count(None) == 1 and all(other is None or other == 1 for other in sizes):
-            board.give(inputs[sizes.index(None)], size)
+        elif total is not None and len(set(holes)) == 1:
+            found = quotient(total - known, len(holes))
+            if found is not None:
+                board.give(holes[0], found)
 
 
 @dataclass(frozen=True)

@@ -132,12 +132,19 @@ def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> T
 
 
 def named_dim(name: str, scope: SymbolScope) -> TDim:
-    """The dim of a name in a file: an expression where it reads as one, else a symbol of a cleaned name."""
+    """The dim of a name in a file: an expression where all names in it are known symbols, else a symbol of its own.
+
+    So ``time-axis`` is one symbol, and ``T-1`` a difference where the file has a T before it.
+    """
     try:
-        return scope.parse(name)
+        with scope.trial():
+            named = {symbol.name for symbol in scope.parse(name).symbols}
+        if all(part == name or scope.knows(part) for part in named):
+            return scope.parse(name)
     except DimError:
-        cleaned = "".join(letter if letter.isalnum() else "_" for letter in name)
-        return TDim.of(scope.symbol(cleaned if not cleaned[:1].isdigit() else f"_{cleaned}"))
+        pass
+    cleaned = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return TDim.of(scope.symbol(cleaned if not cleaned[:1].isdigit() else f"_{cleaned}"))
 
 
 class _Spec:

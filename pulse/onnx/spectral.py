@@ -94,7 +94,7 @@ def dft(node: NodeContext) -> OutletId:
 def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletId:
     x = node.fact(0)
     length = int(op.length)
-    matrix = _half_to_real(length, int(x.shape[op.axis])) if op.inverse and op.onesided else None
+    matrix = _half_to_real(length, int(x.shape[op.axis]))[:, :parts] if op.inverse and op.onesided else None
     if matrix is None:
         bins = length // 2 + 1 if op.onesided else length
         matrix = np.zeros((int(x.shape[op.axis]), parts, bins, 2))

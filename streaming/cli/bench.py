@@ -48,7 +48,7 @@ def bench(
 
       [cyan]pulse bench model.onnx --profile[/cyan]                    with every node and instruction
     """
-    from streaming.cli.model import compile_model, open_model
+    from streaming.cli.model import backend_text, compile_model, open_model
     from streaming.latency import Latency
 
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
@@ -83,8 +83,7 @@ def bench(
         }
         print_json(report)
         return
-    form = "" if program.form == "f32" else f", weights of {program.form}"
-    pairs = [("model", f"{opened.title}, {program.backend}{form}"), ("rate", opened.rate_text())]
+    pairs = [("model", f"{opened.title}, {backend_text(program)}"), ("rate", opened.rate_text())]
     pairs.append(("pulse", opened.pulse_text(program.pulse)))
     pairs += opened.chunk_pairs(program.model)
     if deadline_s is not None:

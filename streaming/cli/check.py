@@ -45,9 +45,11 @@ def check(
     """
     from pulse.accuracy import rounding_errors
     from pulse.oracle import oracle_of
+    from pulse.program.weights import checked_form
     from pulse.proof import ATOL, RTOL, prove, verify
     from streaming.cli.model import open_model
 
+    form = checked_form(weights)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     pulsed = opened.pulsed(pulse)
     if not opened.model.ready:
@@ -57,7 +59,7 @@ def check(
     else:
         report = prove(pulsed, oracle_of(pulsed), length or None, backend)
     pulsed = report.model
-    errors = [] if weights == "f32" else rounding_errors(pulsed, weights, max(report.lengths), backend)
+    errors = [] if form == "f32" else rounding_errors(pulsed, form, max(report.lengths), backend)
     outputs = [port for port in pulsed.outputs if port.streams]
     state_bytes = sum(count for _, _, count in pulsed.buffers())
     if json:
@@ -74,7 +76,7 @@ def check(
                 "error": _finite(report.error),
                 "rtol": RTOL,
                 "atol": ATOL,
-                "weights": weights,
+                "weights": form,
                 "weight_errors": {
                     error.output: {"largest": _finite(error.largest), "snr_db": _finite(error.snr_db)}
                     for error in errors
@@ -111,7 +113,7 @@ def check(
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))
         pairs.append(("error", f"{report.error:.3g} at most (allowed {ATOL:g} + {RTOL:g} of the value)"))
-        pairs += [(f"{error.output} in {weights}", str(error)) for error in errors]
+        pairs += [(f"{error.output} in {form}", str(error)) for error in errors]
         print_pairs(pairs)
     if report.divergence is not None:
         print_error(str(report.divergence))

@@ -181,6 +181,11 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32") -> Pro
         return model.compile(backend, lambda kernel, done, total: advance(done, total), weights)
 
 
+def backend_text(program: Program) -> str:
+    """The backend, and how weights are stored where that is not f32."""
+    return program.backend if program.form == "f32" else f"{program.backend}, weights of {program.form}"
+
+
 def port_row(port: Port) -> list[str]:
     """A port for a table: name, shape, type, axis, delay, rate, length."""
     form = str(port).partition(": ")[2].split(", ")[0]

@@ -23,6 +23,7 @@ def run_report(
         "input": str(source),
         "output": str(target),
         "backend": program.backend,
+        "weights": program.form,
         "rate_hz": opened.rate_hz,
         "rate_from": opened.rate_from,
         "pulse_frames": program.pulse,
@@ -57,6 +58,8 @@ def snr(target: Path) -> dict[str, float]:
 
 def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> None:
     """The same in words."""
+    from streaming.cli.model import backend_text
+
     latency = report["latency"]
     source = "the built-in sound" if "snr_before_db" in report else report["input"]
     files = f"{source} -> {report['output']}"
@@ -66,7 +69,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
         files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice})"
     pairs = [
-        ("model", f"{report['model']}, {report['backend']}"),
+        ("model", f"{report['model']}, {backend_text(program)}"),
         ("file", files),
         ("rate", opened.rate_text()),
     ]

@@ -6,7 +6,8 @@ import numpy as np
 
 from pulse.infer.clues import Clues
 from pulse.infer.registry import rule
-from pulse.infer.relations import Broadcast, HasRank, HasType, Relation, SameShape, SameType
+from pulse.infer.relations import HasRank, HasType, Relation, SameShape, SameType
+from pulse.infer.shapes import Broadcast
 from pulse.onnx.tensors import onnx_dtype
 
 BOOL = np.dtype(np.bool_)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pulse.infer.board import Axis
 from pulse.infer.clues import Clues
 from pulse.infer.registry import rule
-from pulse.infer.relations import Broadcast, HasRank, Relation, SameSize, SameType
+from pulse.infer.relations import HasRank, Relation, SameSize, SameType
+from pulse.infer.shapes import Broadcast
 
 
 @rule("MatMul")
@@ -41,7 +42,7 @@ def _ranks(clues: Clues) -> Iterator[Relation]:
                 yield HasRank([other], 1)
 
 
-@rule("Gemm", uniform=True)
+@rule("Gemm")
 def gemm(clues: Clues) -> Iterator[Relation]:
     """Of a [M, K], b [K, N], either transposed, c broadcast to y [M, N]."""
     a, b, y = clues.input(0), clues.input(1), clues.output

@@ -14,11 +14,11 @@ from pulse.infer.relations import (
     Mapped,
     RankSum,
     Relation,
-    SameCount,
     SameRank,
     SameSize,
     SameType,
 )
+from pulse.infer.shapes import SameCount
 
 ONE = TDim.of(1)
 

@@ -46,6 +46,7 @@ from pulse.program.kernels.vmath import (
 )
 
 Function = Callable[..., Any]
+MOST_BITS = 32  # that are shifted; more than any integer of the chains has
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 
@@ -216,6 +217,12 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
         lambda a, b: 1.0 if (a != 0) != (b != 0) else 0.0,
     ),
     "not": (lambda a: truth(veq(a, 0.0)), lambda a: 1.0 if a == 0 else 0.0),
+    "bitwise_and": (None, lambda a, b: float(int(a) & int(b))),
+    "bitwise_or": (None, lambda a, b: float(int(a) | int(b))),
+    "bitwise_xor": (None, lambda a, b: float(int(a) ^ int(b))),
+    "bitwise_not": (None, lambda a: float(~int(a))),
+    "shift_left": (None, lambda a, b: float(int(a) << min(int(b), MOST_BITS))),
+    "shift_right": (None, lambda a, b: float(int(a) >> min(int(b), MOST_BITS))),
     "isnan": (lambda a: truth(vne(a, a)), lambda a: 1.0 if a != a else 0.0),
     "equal": (lambda a, b: truth(veq(a, b)), lambda a, b: 1.0 if a == b else 0.0),
     "greater": (lambda a, b: truth(vgt(a, b)), lambda a, b: 1.0 if a > b else 0.0),

@@ -19,6 +19,7 @@ from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.product import pack_product
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
+from pulse.program.waves import Waves, tables, waves
 from pulse.program.weights import SUFFIXES, Stored, is_depthwise, packed_operand, stored_operand
 
 ACTIVATION_NONE = 0
@@ -84,6 +85,11 @@ def emit_product(
     scales  [N] where the codes are int8
     """
     depth = matrix.shape[0] // max(1, len(taps))
+    found = None if bias.any() or scales is not None else waves(matrix)
+    if found is not None:
+        places = (np.asarray(taps)[:, None] + np.arange(depth)).ravel()
+        _emit_fourier(cx, found, x, rows_x, places, y, rows_y)
+        return
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     cx.emit(
@@ -103,6 +109,39 @@ def emit_product(
         ACTIVATION_NONE,
         real_bits(0.0),
         *([] if scales is None else [cx.constant(np.ascontiguousarray(scales))]),
+    )
+
+
+def _emit_fourier(
+    cx: Lowering, found: Waves, x: Value, rows_x: Array, places: Array, y: Value, rows_y: Array
+) -> None:
+    """A product with a matrix of waves; ``places``: offset of each of its rows in x."""
+    first, second, w1, turns, w2 = tables(found)
+    points, bins = found.points, found.bins
+    nowhere = np.zeros(1, np.int64)
+    scratch = cx.temporary((2 * points.count + 2 * turns.size,), x.dtype)
+    cx.emit(
+        "fourier",
+        x,
+        y,
+        scratch,
+        len(rows_x),
+        cx.table(rows_x),
+        cx.table(rows_y),
+        points.count,
+        first,
+        second,
+        w1.shape[2],
+        *(cx.constant(table) for table in (w1, turns, w2)),
+        cx.table(places[points.re]),
+        cx.table(nowhere if points.im is None else places[points.im]),
+        cx.constant(points.factors.astype(np.float32)),
+        bins.count,
+        cx.table(bins.re),
+        cx.table(nowhere if bins.im is None else bins.im),
+        cx.constant(bins.factors.astype(np.float32)),
+        int(points.im is not None),
+        int(bins.im is not None),
     )
 
 

@@ -307,3 +307,15 @@ def test_numpy_arrays_of_dims(scope: SymbolScope) -> None:
     assert np.prod(dims[1:]) == 4 * S + 4
     assert (dims == S).tolist() == [True, False, False]
     assert np.array([S + 1, S]).dtype == object
+
+
+def test_a_trial_leaves_nothing_behind() -> None:
+    scope = SymbolScope()
+    S = scope.symbol("S")
+    scope.assume("S >= 3")
+    with scope.trial():
+        scope.assume("S >= 9")
+        scope.symbol("hole")
+        assert S.prove_ge(8).yes
+    assert S.prove_ge(8).unknown and S.prove_ge(3).yes
+    assert [str(assumption) for assumption in scope.assumptions] == ["(S>=3)"]

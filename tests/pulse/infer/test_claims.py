@@ -85,10 +85,7 @@ def test_known_sizes_stay_as_the_input_states_them() -> None:
 
 def test_claims_that_contradict_the_graph_are_dropped() -> None:
     made = proto(NODES, {"x": "1,?,?,f32"}, {"y": "1,98,8,f32"}, STORED, {"h": "1,9,?,f32"})
-    told = (
-        r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, node Conv_h\): h: "
-        r"(1,9,\?|\?,8,….*) and (1,9,\?|\?,8,….*) contradict each other: axis 1: 8 and 9 differ"
-    )
+    told = r"^partial: shapes that the file states contradict its graph and are ignored: h \(Conv, .*: 8 and 9 differ"
     with pytest.warns(PulseWarning, match=told) as caught:
         assert facts(load(made))["x"] == "1,4,?,f32"
     assert len(caught) == 1

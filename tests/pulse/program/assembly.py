@@ -22,6 +22,7 @@ class Machine:
     """A processor: its triple and name as LLVM has them (empty: this one), and how its full registers look.
 
     arithmetic, moves  instructions on full registers, as a regular expression
+    any_vector         moves of vectors, of any width
     """
 
     name: str
@@ -29,6 +30,7 @@ class Machine:
     processor: str
     arithmetic: str
     moves: str
+    any_vector: str = r"\bv?mov(?:[au]p[sd]|dq[au]\w*)\b.*%[xyz]mm"
 
     def assembly(self, module: Any) -> str:
         """The code of an LLVM module for this processor."""
@@ -41,11 +43,12 @@ class Machine:
 
 def x86(name: str, processor: str, register: str, triple: str = "x86_64-unknown-linux-gnu") -> Machine:
     """A processor whose full registers have this letter: xmm, ymm, zmm."""
-    functions = r"\bv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul|div|max|min|and|or|xor)(?:ps|pd)\b"
+    functions = r"\bv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul|div|max|min|and|or|xor|cmp\w*)(?:ps|pd)\b"
     return Machine(name, triple, processor, rf"{functions}.*%{register}", rf"\bv?mov\w+\b.*%{register}")
 
 
-NEON = r"\b(?:fmla|fmls|fadd|fsub|fmul|fdiv|fmax|fmin)\w*\s+v\d+\.(?:4s|2d)", r"\b(?:ldr|str|ldp|stp|ldur|stur)\s+q\d+"
+NEON_MOVES = r"\b(?:ldr|str|ldp|stp|ldur|stur)\s+q\d+"
+NEON = r"\bf(?:mla|mls|add|sub|mul|div|max|min|cm)\w*\s+v\d+\.(?:4s|2d)", NEON_MOVES, NEON_MOVES
 AVX2 = x86("avx2", "haswell", "ymm")
 AVX512 = x86("avx512", "skylake-avx512", "zmm")
 ARM = Machine("neon", "aarch64-unknown-linux-gnu", "cortex-a72", *NEON)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pulse.program import machine
 from pulse.program.kernels import simd
-from pulse.program.kernels.pointer import f32, number, operand
+from pulse.program.kernels.pointer import bf16, f32, i8, number, operand
 from pulse.program.kernels.registry import kernel
 from pulse.program.kernels.simd import (
     vabs,
@@ -119,6 +119,16 @@ def infra_part(row, bases):
     vstore_part(z, 16, n, v + 1.0)
 
 
+@kernel
+def infra_bf16(row, bases):
+    vstore(f32(row, bases, 1), 0, vload(bf16(row, bases, 0), 1))
+
+
+@kernel
+def infra_int8(row, bases):
+    vstore(f32(row, bases, 1), 0, vload(i8(row, bases, 0), 1))
+
+
 def outputs(kernel, x, size, *numbers):
     """Python's output and the compiled one; x ends where its region ends."""
     builder = TableBuilder()
@@ -210,6 +220,18 @@ def test_part_load_reads_nothing_past_the_end_of_a_page():
     tail[:] = 1, 2, 3
     for z in outputs(infra_part, tail, 32, 3):
         np.testing.assert_array_equal(z[:16], [1, 2, 3, *[0] * 13])
+
+
+def test_narrow_loads_widen_every_value():
+    for start in range(-128, 112, 16):
+        codes = np.arange(start, start + 16).astype(np.int8)
+        for z in outputs(infra_int8, np.concatenate([[0], codes, [0] * 3]).astype(np.int8).view(F), 16):
+            np.testing.assert_array_equal(z, codes)
+    values = np.array([*SPECIAL[:8], 1e-39, -3e38, 2**-126, 65280, 1.0078125, -1e-40, 3, 0.1], F)
+    halves = (values.view(np.uint32) >> 16).astype(np.uint16)
+    wanted = (halves.astype(np.uint32) << 16).view(F)
+    for z in outputs(infra_bf16, np.concatenate([[0], halves, [0]]).astype(np.uint16).view(F), 16):
+        np.testing.assert_array_equal(z, wanted)
 
 
 def test_python_lanes_refuse_mixed_kinds_and_are_values():

@@ -334,7 +334,7 @@ def test_what_is_no_snapshot_of_this_program_is_refused(program: Program) -> Non
         PROGRAMS[other].spawn().snapshot(),
     ):
         with pytest.raises(
-            InputError, match="belongs to another model or pulse, or other constants; take it"
+            InputError, match="belongs to another model or pulse, or other constants or weights; take it"
         ):
             state.restore(stranger)
     for wrong, message in (

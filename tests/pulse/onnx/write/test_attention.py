@@ -55,3 +55,18 @@ def test_frames_that_see_nothing() -> None:
     source = attention(bias, 2, empty=0.0)
     proto = prove(source, source.pulsify(pulse=3))
     assert "ReduceMax" in kinds(proto)
+
+
+@pytest.mark.parametrize("empty", [np.nan, 0.0])
+def test_a_stream_of_sequences(empty: float) -> None:
+    """Where the batch streams, every frame is a whole sequence and its mask a constant."""
+    scope = SymbolScope()
+    fact = TypedFact(np.dtype(np.float32), (TDim.of(scope.symbol("T")), TDim.of(5), TDim.of(3)))
+    graph: TypedGraph = Graph()
+    graph.inputs = graph.add("x", Source(fact), (), [fact])
+    bias = floats("batch", 1, 3)
+    bias[0, 2] = -np.inf
+    op = BandedAttention(1.0, bias, 2 if empty == 0 else 1, empty)
+    graph.set_outputs(wire(graph, "y", op, [graph.inputs[0]] * 3), ["y"])
+    source = TypedModel(graph, scope, "sequences")
+    assert notes_of(prove(source, source.pulsify(pulse=2), backends=("numpy",))).states == ()

@@ -26,6 +26,7 @@ OWN = {
     "affine": lambda x, p, q: x * p + q,
 }
 OWN_PARAMS = {"affine": 2, "square": 0, "where_finite": 0}
+BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"}
 RELATIVE = {"swish": 5e-6, "mish": 2e-6}
 ABSOLUTE = {"mish": 1e-36, "gelu": 2e-6, "sin": 2e-7, "cos": 2e-7, "affine": 1e-6, "hard_sigmoid": 1e-6}
 ABSOLUTE["hard_swish"] = 2e-6
@@ -110,7 +111,18 @@ def check_close(name, inputs, got, rtol):
     np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol + 1.2e-38)
 
 
-@pytest.mark.parametrize("name", OPCODES)
+@pytest.mark.parametrize("name", sorted(BITS))
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32])
+def test_bits_agree_with_numpy(name, dtype):
+    x = RNG.integers(0, np.iinfo(dtype).max, 300).astype(dtype)
+    z = RNG.integers(0, 8 if name.startswith("shift") else np.iinfo(dtype).max, 300).astype(dtype)
+    inputs = [x, z][: ELEMENTWISE[name].arity]
+    y = np.zeros_like(x)
+    for got in run_chain(chain64, inputs, inputs, y, y, [(name, 9, 0, len(inputs) - 1, 0, 0.0, 0.0)]):
+        np.testing.assert_array_equal(got, ELEMENTWISE[name].run(*inputs))
+
+
+@pytest.mark.parametrize("name", [name for name in OPCODES if name not in BITS])
 def test_values_agree_with_numpy(name):
     inputs = cases(name, 300)
     _, params = arity_of(name)

@@ -1,0 +1,43 @@
+"""The cases of the ONNX project with the sizes of their inputs taken away: what is found again is true."""
+
+import onnx
+import pytest
+from onnx.backend.test.loader import load_model_tests
+
+from pulse.errors import PulseError
+from pulse.infer.registry import RULES
+from pulse.model import load
+from tests.pulse.infer.test_laws import assert_agrees, known
+
+
+@pytest.mark.slow
+def test_rules_find_nothing_that_is_wrong() -> None:
+    reached = 0
+    for case in load_model_tests(kind="node"):
+        whole = case.model or onnx.load(f"{case.model_dir}/model.onnx")
+        if not any(node.op_type in RULES for node in whole.graph.node):
+            continue
+        try:
+            load(whole).analyse()
+        except PulseError:
+            continue
+        truth = known(load(whole))
+        for erase in (erase_shapes, erase_sizes):
+            assert_agrees(known(load(erase(whole))), truth)
+            reached += 1
+    assert reached > 1000
+
+
+def erase_shapes(model: onnx.ModelProto) -> onnx.ModelProto:
+    left = onnx.ModelProto.FromString(model.SerializeToString())
+    for value in left.graph.input:
+        value.type.tensor_type.ClearField("shape")
+    return left
+
+
+def erase_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
+    left = onnx.ModelProto.FromString(model.SerializeToString())
+    for value in left.graph.input:
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
+    return left

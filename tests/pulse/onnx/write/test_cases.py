@@ -1,0 +1,52 @@
+"""Operator cases without a stream: what is written gives in onnxruntime what the oracle gives."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import WriteError
+from pulse.onnx.write.model import to_onnx
+from pulse.onnx.write.runtime import runner
+from pulse.proof import close
+from tests.laws.test_fuzzed_pulsify import all_cases
+from tests.pulse.program.static import fixed, static_model
+
+
+def run(step: int) -> Counter[str]:
+    """Every ``step``-th case of every family; gives how they ended."""
+    found: Counter[str] = Counter()
+    fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
+    for name, source, feeds in fixed_cases[::step]:
+        typed = pulse.load(source, inputs=fixed(feeds)).analyse()
+        with np.errstate(all="ignore"):
+            wanted = typed.run(feeds)
+        try:
+            proto = to_onnx(static_model(typed), 18)
+        except WriteError as error:
+            assert "does not allow it" in str(error) or "cannot be written" in str(error), name
+            found["refused"] += 1
+            continue
+        runtime, call = runner(proto)
+        inputs = {value.name for value in proto.graph.input}
+        got = call({key: value for key, value in feeds.items() if key in inputs})
+        for output, expected in wanted.items():
+            assert got[output].dtype == expected.dtype, (name, runtime)
+            assert got[output].shape == expected.shape and close(got[output], expected), (name, runtime)
+        found[runtime.split()[0]] += 1
+    return found
+
+
+def test_some_cases() -> None:
+    """Each family; hardly any that ONNX cannot say."""
+    found = run(9)
+    assert found["onnxruntime"] >= 100
+    assert found["refused"] <= found["onnxruntime"] // 20, found
+
+
+@pytest.mark.slow
+def test_all_cases() -> None:
+    found = run(1)
+    print(dict(found))
+    assert found["onnxruntime"] >= 1_000

@@ -1,0 +1,124 @@
+"""The errors of the vector functions, and the table of them in docs/kernels.md: ``python -m tests.pulse.program.kernels.ulp``."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.program.kernels import vmath
+from pulse.program.kernels.pointer import Bases, Row, f32, number
+from pulse.program.kernels.registry import Kernel, named_kernel
+from pulse.program.kernels.simd import LANES, vload, vstore
+from tests.pulse.program.kernels.rows import At, run_row
+
+DOCS = Path(__file__).parents[4] / "docs" / "kernels.md"
+NORMAL = float(np.finfo(np.float32).tiny)
+ALL = (-math.inf, math.inf)
+PI = float(np.nextafter(np.float32(math.pi), np.float32(0)))
+BITS_OF_INFINITY = 0x7F800000
+STEP = 97
+"""Of the table: one float32 in so many."""
+
+Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A vector function beside the same in float64, and the arguments for which its error in ulp is stated."""
+
+    name: str
+    reference: Callable[[Doubles], Doubles]
+    domain: tuple[float, float] = ALL
+
+    def points(self, step: int) -> Floats:
+        """Every ``step``-th float32 of the domain, of both signs; a whole number of registers, no denormals."""
+        sizes = np.arange(np.float32(NORMAL).view(np.uint32), BITS_OF_INFINITY, step, dtype=np.uint32)
+        floats = sizes.view(np.float32)
+        both = np.concatenate([-floats[::-1], floats])
+        inside = both[(both >= self.domain[0]) & (both <= self.domain[1])]
+        return inside[: len(inside) // LANES * LANES]
+
+    def largest_error(self, step: int) -> tuple[float, float]:
+        """In ulp of the float32 result, and where; of results that are normal numbers."""
+        worst, where = 0.0, 0.0
+        points = self.points(step)
+        for part in np.array_split(points, max(1, len(points) // (1 << 20))):
+            x = part[: len(part) // LANES * LANES]
+            with np.errstate(all="ignore"):
+                wanted = self.reference(x.astype(np.float64))
+                size = np.abs(wanted.astype(np.float32))
+            seen = np.isfinite(size) & (size >= NORMAL)
+            got = compiled(self.name, x)[seen].astype(np.float64)
+            error = np.abs(got - wanted[seen]) / np.spacing(size[seen])
+            if error.size and error.max() > worst:
+                worst, where = float(error.max()), float(x[seen][error.argmax()])
+        return worst, where
+
+
+def sweeping(name: str) -> Kernel:
+    """A kernel that applies a vector function to an array."""
+    function = getattr(vmath, name)
+
+    @named_kernel(f"vmath_{name}")
+    def sweep(row: Row, bases: Bases) -> None:
+        x, y, n = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+        i = 0
+        while i < n:
+            vstore(y, i, function(vload(x, i)))
+            i += LANES
+
+    return sweep
+
+
+def compiled(name: str, x: Floats, python: bool = False) -> Floats:
+    """The function of an array whose size is a multiple of the lanes."""
+    return run_row(SWEEPS[name], [x, np.zeros_like(x)], At(0), At(1), len(x), python=python)[1]
+
+
+def sigmoid(x: Doubles) -> Doubles:
+    return 1 / (1 + np.exp(-x))
+
+
+def mish(x: Doubles) -> Doubles:
+    return x * np.tanh(np.logaddexp(0, x))
+
+
+FUNCTIONS = (
+    Function("vexp", np.exp),
+    Function("vexpm1", np.expm1),
+    Function("vlog", np.log),
+    Function("log1p_unit", np.log1p, (0.0, 1.0)),
+    Function("vsoftplus", lambda x: np.logaddexp(0, x)),
+    Function("vtanh", np.tanh),
+    Function("vsigmoid", sigmoid),
+    Function("vmish", mish, (-87.0, math.inf)),
+    Function("verf", np.vectorize(math.erf, otypes=[np.float64])),
+    Function("vsin", np.sin, (-PI, PI)),
+    Function("vcos", np.cos, (-1.5, 1.5)),
+)
+SWEEPS = {function.name: sweeping(function.name) for function in FUNCTIONS} | {"vsign": sweeping("vsign")}
+
+
+def stated() -> dict[str, float]:
+    """The largest errors in ulp that the table of the docs has."""
+    rows = [line.split("|") for line in DOCS.read_text().splitlines() if line.startswith("| `")]
+    return {cells[1].strip(" `"): float(cells[3]) for cells in rows if len(cells) == 6}
+
+
+def table(step: int) -> list[str]:
+    """The table, in Markdown, over every ``step``-th float32; errors are rounded up."""
+    lines = ["| function | arguments | largest error, ulp | at |", "|---|---|---|---|"]
+    for function in FUNCTIONS:
+        worst, where = function.largest_error(step)
+        low, high = function.domain
+        domain = "all" if function.domain == ALL else f"{low:.7g} … {high:.7g}".replace("inf", "∞")
+        lines.append(f"| `{function.name}` | {domain} | {math.ceil(worst * 100) / 100:.2f} | {where:.6g} |")
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(table(STEP)))

@@ -1,0 +1,179 @@
+"""Compiled kernels, looked at from inside: they call nothing, fail never, and their loops use whole registers."""
+
+import re
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import pytest
+from numba.core import types
+from numba.core.ccallback import CFunc
+
+from pulse.program import machine
+from pulse.program.kernels import families
+from pulse.program.kernels.registry import KERNELS
+from tests.pulse.program.aside import is_of_pulse
+from tests.pulse.program.assembly import ARM, AVX2, AVX512, Machine, host, loops, module, vector_loops
+
+assert families.__all__
+
+OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
+MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")
+LIBM = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "tanh"),
+    *("erf", "expm1", "log1p", "sqrt"),
+}
+"""Functions of numbers: all that a kernel may call that is neither its own nor an instruction."""
+NO_VECTORS = {
+    "tick": "it counts one register",
+    "move": "it is one memmove, which the C library has in vectors",
+    "keep_frame": "it is one memmove",
+    "table_rows": "it is a memmove for each row, or one for all",
+    "last_frames": "it is a memmove for each frame, or one for all",
+    "top_rows": "it inserts one element after another into a sorted run",
+    "cumsum": "its columns may be anywhere, and each sum waits for the one before it",
+}
+PLAIN_LOOPS = {
+    "fill": "LLVM makes the vectors",
+    "fill_ends": "LLVM makes the vectors of fills; frames are moved by memmove",
+    "positions": "LLVM makes the vectors",
+    "chain64": "LLVM makes the vectors of float64 and integers",
+}
+"""Of the width that LLVM prefers, which is half a register on some processors with AVX-512."""
+MOVES = {"copy": "moves only", "gather": "moves only"}
+
+
+def shown(names: Any) -> Any:
+    """The main kernels by default, the others in the slow run."""
+    return [pytest.param(name, marks=() if name in MAIN else pytest.mark.slow) for name in names]
+
+
+def functions(code: Any) -> dict[str, Any]:
+    """The functions that are defined, without the C wrapper around the kernel."""
+    return {
+        function.name: function
+        for function in code.functions
+        if not function.is_declaration and not function.name.startswith(("cfunc.", "cpython."))
+    }
+
+
+def check_calls(code: Any, pointers: bool = False) -> None:
+    """Own functions, instructions and functions of numbers are called, nothing else; the status is always 0.
+
+    ``pointers``: functions whose address is data may be called too.
+    """
+    own = functions(code)
+    assert own
+    for function in own.values():
+        for block in function.blocks:
+            for instruction in block.instructions:
+                if instruction.opcode == "call":
+                    *_, callee = instruction.operands
+                    if not callee.is_function:
+                        assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
+                        continue
+                    known = callee.name.startswith("llvm.") or callee.name in own or callee.name in LIBM
+                    assert known, f"{function.name} calls {callee.name}"
+                if instruction.opcode == "ret":
+                    assert str(instruction).split() in (["ret", "i32", "0"], ["ret", "void"]), str(instruction)
+
+
+@pytest.mark.parametrize("name", shown(OURS))
+def test_kernels_call_nothing_and_never_fail(name: str) -> None:
+    """No allocator, no interpreter, no exception: what is not called cannot be waited for."""
+    check_calls(module(name))
+
+
+def test_the_machine_calls_kernels_only() -> None:
+    function, result, arguments = machine.ENTRIES["run"]
+    compiled: Any = CFunc(function, ((types.int64,) * arguments, result), locals={}, options={"nopython": True})
+    compiled.compile()
+    check_calls(compiled._library._get_module_for_linking(), pointers=True)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [(lambda n: np.zeros(n).sum(), "calls"), (lambda n: 1.0 / n, "calls|ret")],
+    ids=["allocates", "fails"],
+)
+def test_the_check_finds(body: Any, why: str) -> None:
+    """A function that makes an array, and one that raises an error."""
+    compiled: Any = CFunc(body, ((types.int64,), types.float64), locals={}, options={"nopython": True})
+    compiled.compile()
+    with pytest.raises(AssertionError, match=why):
+        check_calls(compiled._library._get_module_for_linking())
+
+
+@pytest.mark.parametrize("name", shown(OURS))
+def test_loops_use_whole_registers(name: str) -> None:
+    """At least one innermost loop computes, or moves, in registers of the full width of this processor."""
+    this = host()
+    if name in NO_VECTORS:
+        assert not vector_loops(name, this, this.arithmetic), f"{name} has vectors now: take it off the table"
+    elif name in PLAIN_LOOPS:
+        assert vector_loops(name, this, this.any_vector)
+    else:
+        assert vector_loops(name, this, this.moves if name in MOVES else this.arithmetic)
+
+
+def test_the_tables_name_kernels() -> None:
+    assert {*NO_VECTORS, *PLAIN_LOOPS, *MOVES, *MAIN} <= set(OURS)
+
+
+@pytest.mark.parametrize(
+    ("name", "processor"),
+    [
+        ("depthwise", AVX2),
+        ("depthwise", AVX512),
+        ("layernorm_rows", ARM),
+        *(
+            pytest.param(name, processor, marks=pytest.mark.slow)
+            for processor in (AVX2, AVX512, ARM)
+            for name in ("product", "gru", "chain", "depthwise")
+        ),
+    ],
+    ids=lambda given: getattr(given, "name", given),
+)
+def test_other_processors_get_vectors_too(name: str, processor: Machine) -> None:
+    """The same LLVM code compiled for them."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    try:
+        llvm.Target.from_triple(processor.triple)
+    except RuntimeError as error:
+        pytest.skip(f"this LLVM does not compile for {processor.name}: {error}")
+    assert vector_loops(name, processor, processor.arithmetic)
+
+
+def test_a_loop_is_a_jump_back() -> None:
+    """Innermost ones only; jumps forward are none."""
+    text = """
+.LBB0_1:
+    movl %eax, %ebx
+.LBB0_2:
+    vaddps %zmm0, %zmm1, %zmm2
+    jne .LBB0_2
+    jmp .LBB0_3
+    jne .LBB0_1
+.LBB0_3:
+    retq
+"""
+    (body,) = loops(text)
+    assert [line.split()[0] for line in body] == [".LBB0_2:", "vaddps", "jne"]
+
+
+def test_scalar_loops_are_seen_as_such() -> None:
+    """A sum in order, which nobody may reorder, has no vector arithmetic in its loop."""
+    this = host()
+
+    def in_order(x: Any, n: int) -> float:
+        total = 0.0
+        for i in range(n):
+            total += x[i]
+        return total
+
+    compiled: Any = numba.njit(in_order)
+    compiled.compile((types.Array(types.float64, 1, "C"), types.int64))
+    (text,) = compiled.inspect_asm().values()
+    assert not any(re.search(this.arithmetic, line) for body in loops(text) for line in body)

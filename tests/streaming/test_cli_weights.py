@@ -1,0 +1,64 @@
+"""Weights of bf16 and int8 on the command line: smaller programs, and an error that is told."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from streaming.cli import app
+from tests.pulse.cases.build import floats, model, node
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Two large matrices over x [T, 48], saved as a model."""
+    constants = {name: floats(name, 48, 48) * np.float32(48**-0.5) for name in ("w0", "w1")}
+    nodes = [node("MatMul", "x w0", "a"), node("Tanh", "a", "b"), node("MatMul", "b w1", "y")]
+    found = tmp_path / "mlp.onnx"
+    found.write_bytes(model(nodes, {"x": floats("x", 9, 48)}, constants, stream={"x": 0}).SerializeToString())
+    return str(found)
+
+
+def pulse(*arguments, code=0):
+    result = CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+@pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
+def test_check_tells_the_error_and_stays_a_proof_of_f32(path, form, least_db):
+    found = json.loads(pulse("check", path, "--weights", form, "--json").stdout)
+    assert found["equal"] and found["weights"] == form
+    error = found["weight_errors"]["y"]
+    assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
+    shown = pulse("check", path, "--weights", form).stdout
+    assert f"y in {form}" in shown and "dB below the output" in shown and "equal: every frame" in shown
+    assert json.loads(pulse("check", path, "--json").stdout)["weight_errors"] == {}
+
+
+def test_bench_and_dump_say_the_form(path):
+    found = json.loads(
+        pulse("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1, "--json").stdout
+    )
+    assert found["weights"] == "int8"
+    sizes = []
+    for form in ("f32", "bf16", "int8"):
+        header = pulse("dump", path, "--stage", "program", "--weights", form).stdout.splitlines()[0]
+        assert f"bytes of weights ({form})" in header
+        sizes.append(int(header.split(" bytes of weights")[0].split()[-1]))
+    assert 1.8 < sizes[0] / sizes[1] < 2 < 3 < sizes[0] / sizes[2] < 4
+
+
+def test_run_takes_them_and_refuses_unknown_ones(path, tmp_path):
+    x = floats("sound", 20, 48)
+    np.save(tmp_path / "x.npy", x)
+    outputs = []
+    for form in ("f32", "bf16"):
+        target = tmp_path / f"{form}.npy"
+        pulse("run", path, tmp_path / "x.npy", target, "--weights", form)
+        outputs.append(np.load(target))
+    np.testing.assert_allclose(*outputs, atol=0.05)
+    assert not np.array_equal(*outputs)
+    refused = pulse("run", path, tmp_path / "x.npy", tmp_path / "y.npy", "--weights", "f16", code=2)
+    assert "no weights of 'f16'; choose f32, bf16 or int8" in refused.stderr
