@@ -1,128 +1,196 @@
 """Every runtime behind one interface.
 
-Every peer runs on one thread, keeps its state inside, and takes and gives numpy arrays, so each figure
-includes what its public Python interface costs.
+A peer runs on one thread, keeps its state inside, and takes and gives numpy arrays, so each figure includes what the
+runtime's public Python interface costs. Denormals count as zero in all of them.
 """
 
 import itertools
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import onnx
 import onnxruntime
 import tract
 from numpy.typing import NDArray
 
-import pulse as ours
-from bench.models import FEATURES, tcn, tcn_explicit_state
+from bench.models.explicit import Explicit
+from pulse.program.program import Program
 
-Array = NDArray[np.float32]
+Array: TypeAlias = NDArray[Any]
+Outputs: TypeAlias = Mapping[str, Array]
+ERRORS = 3
+"""What onnxruntime calls the severity of errors: it tells nothing less."""
 
 
 class Peer(Protocol):
     """A model that runs pulse by pulse."""
 
-    name: str
+    def step(self, pulse: Array) -> Outputs:
+        """One pulse in, one pulse of each output out, the caller's to keep; the state stays inside."""
+        ...
 
-    def step(self, pulse: Array) -> Array:
-        """One pulse in, one pulse out; the state stays inside."""
+    def delay(self, output: str) -> int | None:
+        """Leading frames of an output to drop; None where it is this project's own delay."""
         ...
 
 
+class Chunk:
+    """The input of an explicit-state model: the frames of the past that it wants, and the new ones."""
+
+    def __init__(self, explicit: Explicit, sample: Array) -> None:
+        sizes = list(sample.shape)
+        sizes[explicit.axis] += explicit.context
+        self.array = np.zeros(sizes, sample.dtype)
+        if explicit.context > sample.shape[explicit.axis]:
+            raise ValueError(f"{explicit.x}: a context of {explicit.context} frames is longer than a pulse")
+        along = np.moveaxis(self.array, explicit.axis, 0)
+        self._past, self._last = along[: explicit.context], along[len(along) - explicit.context :]
+        self._new = np.moveaxis(along[explicit.context :], 0, explicit.axis)
+
+    def push(self, pulse: Array) -> None:
+        """Take new frames in."""
+        self._past[...] = self._last
+        self._new[...] = pulse
+
+
 class OnnxRuntimePeer:
-    """onnxruntime on a model whose state is explicit: one data input and output, and pairs of states.
+    """onnxruntime on a model whose state is explicit.
 
     Two sets of state buffers trade places at each step, through two bindings made in advance; measured, this
-    beats passing the states through ``run`` by a fifth. States begin as zeros.
+    beats passing the states through ``run`` by a fifth.
     """
 
-    name = "onnxruntime"
-
-    def __init__(self, model: bytes, states: Sequence[tuple[str, str]]) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        arrays = {
-            value.name: np.zeros(value.shape, np.float32)
-            for value in [*self._session.get_inputs(), *self._session.get_outputs()]
-        }
-        state_names = {name for pair in states for name in pair}
-        (x,) = [value.name for value in self._session.get_inputs() if value.name not in state_names]
-        (y,) = [value.name for value in self._session.get_outputs() if value.name not in state_names]
-        self._x, self._y = arrays[x], arrays[y]
+    def __init__(self, explicit: Explicit, sample: Array) -> None:
+        self._session = session(explicit.model.SerializeToString())
+        self._chunk = Chunk(explicit, sample)
+        arrays = {explicit.x: self._chunk.array, **explicit.fixed}
+        arrays |= {name: np.array(value) for name, value in explicit.initial.items()}
+        names = [value.name for value in self._session.get_outputs()]
+        results = self._session.run(names, {value.name: arrays[value.name] for value in self._session.get_inputs()})
+        arrays |= {name: np.array(result, order="C") for name, result in zip(names, results)}
+        self._outputs = {ours: arrays[name] for name, ours in explicit.outputs.items()}
         # The bindings use the memory of these values without owning it.
         share = onnxruntime.OrtValue.ortvalue_from_numpy
-        self._values = {name: share(array) for name, array in arrays.items()}
-        self._bindings = itertools.cycle([self._bind(x, y, states, swap) for swap in (False, True)])
+        self._arrays, self._values = arrays, {name: share(array) for name, array in arrays.items()}
+        self._bindings = itertools.cycle([self._bind(explicit, swap) for swap in (False, True)])
 
-    def _bind(self, x: str, y: str, states: Sequence[tuple[str, str]], swap: bool) -> onnxruntime.IOBinding:
+    def _bind(self, explicit: Explicit, swap: bool) -> onnxruntime.IOBinding:
         """Read one set of states and write the other, or the reverse."""
         binding = self._session.io_binding()
-        binding.bind_ortvalue_input(x, self._values[x])
-        binding.bind_ortvalue_output(y, self._values[y])
-        for past, following in states:
+        for name in (explicit.x, *explicit.fixed):
+            binding.bind_ortvalue_input(name, self._values[name])
+        for name in explicit.outputs:
+            binding.bind_ortvalue_output(name, self._values[name])
+        for past, following in explicit.states:
             source, target = (following, past) if swap else (past, following)
             binding.bind_ortvalue_input(past, self._values[source])
             binding.bind_ortvalue_output(following, self._values[target])
         return binding
 
-    def step(self, pulse: Array) -> Array:
-        """One pulse in, one pulse out."""
-        np.copyto(self._x, pulse)
+    def step(self, pulse: Array) -> Outputs:
+        """One pulse."""
+        self._chunk.push(pulse)
         self._session.run_with_iobinding(next(self._bindings))
-        return self._y.copy()
+        return {name: array.copy() for name, array in self._outputs.items()}
+
+    def delay(self, output: str) -> int | None:
+        """That of the model."""
+        return None
+
+
+def session(model: bytes) -> onnxruntime.InferenceSession:
+    """onnxruntime with all optimisations, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = ERRORS
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+class TractExplicitPeer:
+    """tract on a model whose state is explicit; states stay its own tensors from step to step."""
+
+    def __init__(self, explicit: Explicit, sample: Array) -> None:
+        self._chunk = Chunk(explicit, sample)
+        first = {explicit.x: self._chunk.array, **explicit.fixed, **explicit.initial}
+        loaded = _loaded(explicit.model)
+        names = [loaded.input_name(number) for number in range(loaded.input_count())]
+        for number, name in enumerate(names):
+            loaded.set_input_fact(number, _fact(first[name]))
+        typed = loaded.into_model()
+        self._feeds = [tract.Tensor.from_numpy(np.array(first[name], order="C")) for name in names]
+        self._x = names.index(explicit.x)
+        # The names that the file gives: after translation tract may call outputs differently, in the same order.
+        written = [value.name for value in explicit.model.graph.output]
+        self._states = [(names.index(read), written.index(write)) for read, write in explicit.states]
+        self._outputs = [(ours, written.index(name)) for name, ours in explicit.outputs.items()]
+        self._state = typed.into_runnable().spawn_state()
+
+    def step(self, pulse: Array) -> Outputs:
+        """One pulse."""
+        self._chunk.push(pulse)
+        self._feeds[self._x] = tract.Tensor.from_numpy(self._chunk.array)
+        results = self._state.run(self._feeds)
+        for read, write in self._states:
+            self._feeds[read] = results[write]
+        return {name: results[number].to_numpy() for name, number in self._outputs}
+
+    def delay(self, output: str) -> int | None:
+        """That of the model."""
+        return None
 
 
 class TractPeer:
-    """tract on an offline model that it pulsifies itself; drop the first ``delay`` frames of its output."""
+    """tract on an offline model that it pulsifies itself."""
 
-    name = "tract"
-
-    def __init__(self, model: bytes, pulse: int, symbol: str = "T") -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.onnx"
-            path.write_bytes(model)
-            typed = tract.onnx().load(path).into_model()
+    def __init__(self, model: onnx.ModelProto, pulse: int, symbol: str, outputs: list[str]) -> None:
+        typed = _loaded(model).into_model()
         typed.transform(tract.Pulse(pulse, symbol=symbol))
-        self.delay = int(typed.property("pulse.delay").to_numpy()[0])
+        delays = typed.property("pulse.delay").to_numpy()
+        self._names = [value.name for value in model.graph.output]
+        self._delays = {name: int(delay) for name, delay in zip(self._names, delays)}
+        self._wanted = outputs
         self._state = typed.into_runnable().spawn_state()
 
-    def step(self, pulse: Array) -> Array:
-        """One pulse in, one pulse out."""
-        return self._state.run([pulse])[0].to_numpy()
+    def step(self, pulse: Array) -> Outputs:
+        """One pulse."""
+        results = dict(zip(self._names, self._state.run([pulse])))
+        return {name: results[name].to_numpy() for name in self._wanted}
+
+    def delay(self, output: str) -> int | None:
+        """What tract says."""
+        return self._delays[output]
+
+
+def _loaded(model: onnx.ModelProto) -> tract.InferenceModel:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        return tract.onnx().load(path)
+
+
+def _fact(array: Array) -> str:
+    kind = {"f": "f", "i": "i", "b": "bool"}[array.dtype.kind]
+    dtype = kind if kind == "bool" else f"{kind}{8 * array.dtype.itemsize}"
+    return ",".join([*map(str, array.shape), dtype])
 
 
 class PulsePeer:
-    """This project: the offline model, pulsed and compiled; one stream of it."""
+    """This project: one stream of a compiled program."""
 
-    name = "pulse"
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._state = program.spawn()
 
-    def __init__(self, model: bytes, pulse: int) -> None:
-        self.program = ours.stream(model, pulse=pulse)
-        self.delay = self.program.outputs[0].delay
-        self._state = self.program.spawn()
-        self._output = self.program.outputs[0].name
-
-    def step(self, pulse: Array) -> Array:
+    def step(self, pulse: Array) -> Outputs:
         """One pulse."""
-        return self._state.step(pulse)[self._output]
+        return self._state.step(pulse)
 
-
-def tcn_peers(pulse: int) -> list[Peer]:
-    """The peers on the bench network."""
-    explicit = tcn_explicit_state(pulse)
-    return [
-        OnnxRuntimePeer(explicit.model.SerializeToString(), explicit.states),
-        TractPeer(tcn().SerializeToString(), pulse),
-        PulsePeer(tcn().SerializeToString(), pulse),
-    ]
-
-
-def tcn_pulses(pulse: int, count: int = 64) -> list[Array]:
-    """Seeded random input of the bench network, ``count`` times [1, 20, pulse]."""
-    random = np.random.RandomState(pulse)
-    return list(random.standard_normal((count, 1, FEATURES, pulse)).astype(np.float32))
+    def delay(self, output: str) -> int | None:
+        """That of the model."""
+        return None

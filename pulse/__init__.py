@@ -10,7 +10,7 @@ y       = state.step(x)
 """
 
 from pulse.api import load, stream, verify
-from pulse.costs.account import account
+from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
     DimError,

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.compiler import compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole import streamed
 from pulse.proof import default_lengths, random_feeds
 from pulse.pulsify.model import PulsedModel
 
@@ -38,9 +38,8 @@ def rounding_errors(
     """
     length = max(default_lengths(model)) if frames is None else frames
     feeds = random_feeds(model, length, np.random.default_rng(seed))
-    constants = {port.name: feeds[port.name] for port in model.inputs if not port.streams}
     exact, rounded = (
-        run_whole(compile_model(model, backend, weights=form).spawn(constants), feeds)[0]
+        streamed(compile_model(model, backend, weights=form), feeds)
         for form in ("f32", weights)
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]

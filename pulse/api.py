@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.opening import open_model
-from pulse.facts import Array
 from pulse.model import Model, load
 from pulse.oracle import oracle_of
 from pulse.program.compiler import Progress
@@ -37,8 +36,9 @@ def stream(
     context: Mapping[str, int] | None = None,
     axes: Mapping[str, int] | None = None,
     delay: Mapping[str, int] | None = None,
-    initial: Mapping[str, Array] | None = None,
+    initial: Mapping[str, Any] | None = None,
     weights: str = "f32",
+    ignore_value_info: bool = False,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -54,6 +54,7 @@ def stream(
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     constants  inputs that always have one value: ``{"sr": 16000}``
     weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
+    ignore_value_info  as of ``load``
 
     Of a model of chunks:
 
@@ -61,11 +62,11 @@ def stream(
     context  input -> how many frames before the new ones each chunk begins with
     axes     input or output -> its axis of frames
     delay    output -> leading frames to drop
-    initial  state -> its value at the first chunk, zeros by default
+    initial  state -> its value at the first chunk, or one number for all of it; zeros by default
     Raises   PulseError
     """
     chunking = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-    opened = open_model(source, inputs, constants, chunking, symbol, pulse)
+    opened = open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info)
     return opened.pulsed(pulse, align, max_context).compile(backend, progress, weights)
 
 

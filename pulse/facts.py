@@ -37,6 +37,19 @@ def dtype_name(dtype: DType) -> str:
     return _DTYPE_NAMES.get(dtype, dtype.name)
 
 
+def numbers_of(given: Any, dtype: DType) -> Array | None:
+    """What a user gives as a value, in a type; None where it is no numbers or does not fit. Only floats round."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in "biuf":
+            return None
+        with np.errstate(invalid="ignore"):
+            cast = array.astype(dtype)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return cast if np.issubdtype(dtype, np.floating) or np.array_equal(cast, array) else None
+
+
 def shape_of(*dims: TDim | Symbol | int) -> Shape:
     """A shape from integers, symbols and dims."""
     return tuple(TDim.of(dim) for dim in dims)

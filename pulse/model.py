@@ -10,56 +10,17 @@ from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, inferred
-from pulse.infer.board import Board
 from pulse.infer.claims import Claim, warn_contradicted, warn_refuted
 from pulse.infer.fact import InferenceFact
-from pulse.infer.registry import DEFAULT, Rule
-from pulse.infer.relations import Relation
+from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
     ModelSource: TypeAlias = str | PathLike[str] | bytes | ModelProto
-
-
-class ModelOp:
-    """A node of a file, in the terms of its format."""
-
-    @property
-    def name(self) -> str:
-        """The operator's name in dumps and errors."""
-        return type(self).__name__
-
-    @property
-    def covered(self) -> bool:
-        """Whether it can be translated."""
-        return True
-
-    @property
-    def origin(self) -> str:
-        """Where the node comes from: its name in the file and the line of the program, as far as the file tells."""
-        return ""
-
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
-        """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
-        raise NotImplementedError
-
-    @property
-    def rule(self) -> Rule:
-        """How the facts of its inputs and outputs determine each other."""
-        return DEFAULT
-
-    def says(
-        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
-    ) -> Iterable[Relation]:
-        """The relations between its wires, from what is known of them; all of them are on the board."""
-        return ()
-
-    def detail(self) -> str:
-        """The attributes, for dumps."""
-        return ""
 
 
 @dataclass(frozen=True)
@@ -83,7 +44,7 @@ class Input(ModelOp):
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
     told = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f'input {name}{told}: the file gives no shape; give it, as in inputs={{"{name}": "1,80,T"}}'
+        return f"input {name}{told}: the file gives no shape; give it, as in {spelled('inputs', {name: '1,80,T'})}"
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
     places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
@@ -91,7 +52,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
         return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
     return (
         f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
-        f'inputs={{"{name}": "{example}"}}'
+        f"{spelled('inputs', {name: example})}"
     )
 
 
@@ -164,7 +125,7 @@ class Model:
                 outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
             except DimError as error:
                 raise LoadError(
-                    f"{node.name} ({node.op.name}): {error}; fix that dim with inputs="
+                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spelled('inputs')}"
                 ) from error
             if node.op.origin:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
@@ -249,7 +210,7 @@ def load(
              only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
-    from pulse.onnx.reader import read
+    from pulse.onnx.read.reader import read
 
     given: Any = inputs or {}
     if not isinstance(given, Mapping) or not all(

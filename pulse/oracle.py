@@ -1,14 +1,12 @@
 """What whole inputs should give: the offline side of every proof."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
-
-import numpy as np
 
 from pulse.chunks.loop import author_loop
 from pulse.facts import Array
 from pulse.program.compiler import compile_model
-from pulse.program.whole import run_whole
+from pulse.program.whole import streamed
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 
@@ -27,13 +25,8 @@ def oracle_of(model: PulsedModel, typed: TypedModel | None = None) -> Oracle:
     if model.chunks is not None:
         return lambda feeds: author_loop(model, feeds)
     if model.registers:
-        return lambda feeds: _streamed(model, feeds)
+        return lambda feeds: streamed(compile_model(model, "numpy"), feeds)
     return lambda feeds: _offline(model, typed or model.typed, feeds)
-
-
-def _streamed(model: PulsedModel, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    sides = {port.name: feeds[port.name] for port in model.inputs if not port.streams}
-    return run_whole(compile_model(model, "numpy").spawn(sides), feeds, np.nan)[0]
 
 
 def _offline(model: PulsedModel, typed: TypedModel, feeds: dict[str, Array]) -> dict[str, Array]:

@@ -11,7 +11,7 @@ from pulse.facts import Array, PulsedFact
 from pulse.ops.stateful import frames_at
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
-from pulse.program.whole import run_whole
+from pulse.program.whole import begun, run_whole, streamed
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.lengths import reaching
 from pulse.pulsify.model import Placed, PulsedModel
@@ -161,17 +161,13 @@ def random_feeds(model: PulsedModel, length: int, rng: np.random.Generator) -> d
     return feeds
 
 
-def _constants(program: Program, feeds: dict[str, Array]) -> dict[str, Array]:
-    return {port.name: feeds[port.name] for port in program.inputs if not port.streams}
-
-
 def _compare_outputs(
     program: Program, feeds: dict[str, Array], offline: dict[str, Array]
 ) -> tuple[float, bool]:
-    streamed, _ = run_whole(program.spawn(_constants(program, feeds)), feeds, np.nan)
+    results = streamed(program, feeds)
     worst, agrees = 0.0, True
     for name, expected in offline.items():
-        got = streamed[name]
+        got = results[name]
         agrees &= got.shape == expected.shape and close(got, expected)
         if got.shape == expected.shape and got.size:
             worst = max(worst, float(_difference(got, expected).max()))
@@ -198,7 +194,7 @@ def _first_divergence(
     model = program.model
     placed = [(outlet, where) for outlet, where in model.wires.items()]
     traced = compile_model(model, program.backend, [where.outlet for _, where in placed])
-    _, pulses = run_whole(traced.spawn(_constants(traced, feeds)), feeds, np.nan)
+    _, pulses = run_whole(begun(traced, feeds), feeds, np.nan)
     expected = model.typed.run(feeds, [outlet for outlet, _ in placed])
     for slot, (outlet, where) in enumerate(placed):
         name = model.typed.graph.label(outlet)
@@ -206,8 +202,9 @@ def _first_divergence(
         if not close(got, wanted):
             op = model.typed.graph.node(outlet).op.name
             return _divergence(name, op, length, program.backend, where.fact, got, wanted, first)
+    results = streamed(program, feeds)
     for name, wanted in offline.items():
-        got = run_whole(program.spawn(_constants(program, feeds)), feeds, np.nan)[0][name]
+        got = results[name]
         if got.shape != wanted.shape:
             return Divergence(
                 f"{name} (shape {got.shape}, offline {wanted.shape})",

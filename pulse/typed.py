@@ -12,6 +12,7 @@ from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Env, Op, symbolic_eval
 from pulse.ops.source import Const, Source
+from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from pulse.pulsify.model import PulsedModel
@@ -105,7 +106,7 @@ class TypedModel:
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
         """
         from pulse.chunks.exported import reopened
-        from pulse.onnx.write.metadata import is_exported
+        from pulse.onnx.metadata import is_exported
         from pulse.pulsify.driver import pulsify
 
         if is_exported(self.metadata):
@@ -244,11 +245,12 @@ class TypedModel:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    'such as inputs={"x": "1,80,T,f32"}; if each call takes the next chunk, states={} says so'
+                    f"such as {spelled('inputs', {'x': '1,80,T,f32'})}; if each call takes the next chunk, "
+                    f"{spelled('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with symbol=, "
-                "and give the others sizes with inputs="
+                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spelled('symbol')}, "
+                f"and give the others sizes with {spelled('inputs')}"
             )
         for found in symbols:
             if symbol in (found, found.name):

@@ -34,7 +34,7 @@ def output_axis(
         return equal[0], "the one with as many frames as the input"
     found = time_axis(shape, dtype)
     if found is not None:
-        return found
+        return found[0], "one frame a chunk" if shape[found[0]] == 1 else found[1]
     if len(shape) == rank:
         return axis, "as of the input"
     return next(((other, "one frame a chunk") for other, size in enumerate(shape) if size == 1), None)

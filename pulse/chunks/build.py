@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from pulse.chunks.plan import planned
 from pulse.chunks.states import Pair
 from pulse.dim import SymbolScope, TDim, ge
 from pulse.errors import PulsifyError
-from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, dtype_name, shape_text
+from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, dtype_name, numbers_of, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.ops.ends import FillEnds
 from pulse.ops.op import Op
@@ -128,15 +129,18 @@ def _registers(
     )
 
 
-def _initial(name: str, fact: TypedFact, array: Array | None) -> Array:
-    """The value of a state at the first chunk; floating values in the type of the state."""
+def _initial(name: str, fact: TypedFact, given: Any) -> Array:
+    """The value of a state at the first chunk, zeros where it is None; one number stands for all of its elements."""
     shape = tuple(int(dim) for dim in fact.shape)
-    if array is None:
-        return np.zeros(shape, fact.dtype)
-    given = np.asarray(array)
-    floating = np.issubdtype(given.dtype, np.floating) and np.issubdtype(fact.dtype, np.floating)
-    if given.shape != shape or not (floating or given.dtype == fact.dtype):
+    value = numbers_of(0 if given is None else given, fact.dtype)
+    if value is None:
         raise PulsifyError(
-            f"state {name}: is {fact}, and its initial value {shape_text(given.shape)},{dtype_name(given.dtype)}"
+            f"initial value of {name}: {given!r:.60} is not of type {dtype_name(fact.dtype)}; give a number, a list "
+            "or an array"
         )
-    return given.astype(fact.dtype)
+    if value.shape not in ((), shape):
+        raise PulsifyError(
+            f"initial value of {name}: its shape is {shape_text(value.shape)}, the state's {shape_text(shape)}; give "
+            "that, or one number for all of it"
+        )
+    return np.full(shape, value)

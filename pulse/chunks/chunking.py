@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pulse.chunks.states import Pair
-from pulse.facts import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +15,7 @@ class Chunking:
     context  input name -> how many frames before the new ones each chunk begins with
     axes     input or output name -> its axis of frames
     delay    output name -> leading frames to drop
-    initial  state name -> its value at the first chunk; zeros by default
+    initial  state name -> its value at the first chunk, or one number for all of it; zeros by default
     outputs  the outputs to keep; all but the states' next values by default
     told     input name -> its axis of frames, which a symbol of the file had
     sizes    symbols of the file -> what they were made
@@ -26,7 +25,7 @@ class Chunking:
     context: Mapping[str, int] = field(default_factory=dict[str, int])
     axes: Mapping[str, int] = field(default_factory=dict[str, int])
     delay: Mapping[str, int] = field(default_factory=dict[str, int])
-    initial: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    initial: Mapping[str, Any] = field(default_factory=dict[str, Any])
     outputs: Sequence[str] | None = None
     told: Mapping[str, int] = field(default_factory=dict[str, int])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])

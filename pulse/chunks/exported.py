@@ -9,7 +9,7 @@ from pulse.dim import Symbol, SymbolScope
 from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact
 from pulse.graph import Graph, OutletId
-from pulse.onnx.write.metadata import Notes, PortNote, StateNote
+from pulse.onnx.metadata import Notes, PortNote, StateNote
 from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
@@ -21,7 +21,7 @@ from pulse.typed import TypedModel
 
 
 def reopened(typed: TypedModel, pulse: int | None = None, symbol: str | Symbol | None = None) -> PulsedModel:
-    """The stream that a file's metadata speaks of; see ``pulse.onnx.write.metadata``.
+    """The stream that a file's metadata speaks of; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
     Raises  LoadError: what the file says does not fit its graph; PulsifyError: it has another pulse or symbol

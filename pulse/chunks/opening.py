@@ -11,11 +11,12 @@ from pulse.chunks.chunking import Chunking
 from pulse.chunks.plan import candidates
 from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
-from pulse.errors import PulsifyError
+from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.model import Model, load
-from pulse.onnx.write.metadata import is_exported
+from pulse.onnx.metadata import is_exported
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
+from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from pulse.model import ModelSource
@@ -58,6 +59,7 @@ def open_model(
     chunking: Chunking | None = None,
     symbol: str | None = None,
     pulse: int | None = None,
+    ignore_value_info: bool = False,
 ) -> Opened:
     """Load and declutter; find out whether the model is one of chunks.
 
@@ -67,7 +69,7 @@ def open_model(
     Raises PulseError
     """
     given = chunking or Chunking()
-    model = load(source, inputs, constants)
+    model = load(source, inputs, constants, ignore_value_info)
     if is_exported(model.metadata):
         return _exported(model, given, symbol)
     if not _symbols(model):
@@ -78,11 +80,23 @@ def open_model(
     sized = _sized(model, given, symbol, pulse)
     if sized is not None:
         shapes = {**(inputs or {}), **sized.shapes}
-        typed = load(source, shapes, constants).analyse()
+        typed = _called(load(source, shapes, constants, ignore_value_info), sized)
         if given.asked or candidates(typed).pairs():
             known = replace(given, told=sized.axes, sizes=sized.sizes)
             return Opened(_keeping(typed, given.outputs).declutter(), known, sized.symbol)
     return _offline(model.analyse(), given.outputs, symbol)
+
+
+def _called(model: Model, sized: "_Sized") -> TypedModel:
+    """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
+    try:
+        return model.analyse()
+    except (LoadError, FactError) as error:
+        sizes = ", ".join(f"{name}={size}" for name, size in sized.sizes.items())
+        raise type(error)(
+            f"{model.title}: does not take chunks of {sizes}: {error}; use its author's {spelled('pulse')} and "
+            f"{spelled('context')}, or {spelled('inputs')}"
+        ) from error
 
 
 def _exported(model: Model, given: Chunking, symbol: str | None) -> Opened:
@@ -151,7 +165,7 @@ def _sized(model: Model, given: Chunking, symbol: str | None, pulse: int | None)
     for other in _symbols(model):
         if other not in ones and other != time:
             raise PulsifyError(
-                f"{model.title}: the dim {other.name} has no size; give it with inputs= or --input"
+                f"{model.title}: the dim {other.name} has no size; give it with {spelled('inputs')}"
             )
     sizes = dict.fromkeys(_symbols(model), 1)
     axes = {
@@ -166,11 +180,11 @@ def _sized(model: Model, given: Chunking, symbol: str | None, pulse: int | None)
             found = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
                 f"{model.title}: takes chunks of any length and states ({found}): say how many new frames of {main} a "
-                "chunk has, with pulse= or --pulse; where there are no states, states={} or --state none"
+                f"chunk has, with {spelled('pulse')}; where there are no states, {spelled('states', {})}"
             )
         if (model.inputs[main].shape or ())[axis] != TDim.of(time):
             raise PulsifyError(
-                f"{main}: its chunk is not {time.name} frames long; give its shape with inputs= or --input"
+                f"{main}: its chunk is not {time.name} frames long; give its shape with {spelled('inputs')}"
             )
         sizes[time] = pulse + given.context.get(main, 0)
     shapes = {
@@ -218,7 +232,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(
-            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with symbol= "
-            "or --symbol, and give the others sizes with inputs= or --input"
+            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with "
+            f"{spelled('symbol')}, and give the others sizes with {spelled('inputs')}"
         )
     return frames[0] if frames else None

@@ -1,13 +1,17 @@
 """What each input and output of a chunk model is: a stream, a state, or neither."""
 
+import warnings
 from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
-from pulse.errors import PulsifyError
+from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
 from pulse.typed import TypedModel
+from pulse.wording import spelled
 
 
 def candidates(typed: TypedModel) -> Candidates:
@@ -36,13 +40,13 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
     if main is None or main.axis is None:
         raise PulsifyError(
             f"no input streams: {_inventory(typed, states)}; say which axis of an input holds the frames of a chunk, "
-            "as in --axis x=1, in Python axes={…}, or which inputs are the states"
+            f"as in {spelled('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
     kept = [name for name in typed.outputs if name not in nexts] if given.outputs is None else given.outputs
     if not kept:
         raise PulsifyError(
-            "every output is the next value of a state; name the outputs to keep with outputs="
+            f"every output is the next value of a state; name the outputs to keep with {spelled('outputs')}"
         )
     outputs = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
     streaming = [port.name for port in inputs if port.axis is not None]
@@ -52,7 +56,30 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
     _require(
         given.delay, [port.name for port in outputs if port.axis is not None], "a delay", "streaming output"
     )
+    if main.name not in given.context:
+        _warn_of_context(typed, main, outputs)
     return Chunks(pairs, tuple(inputs), tuple(outputs), dict(given.context), dict(given.sizes))
+
+
+def _warn_of_context(typed: TypedModel, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
+    """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
+    if not _is_sound(typed.inputs[main.name]):
+        return
+    for port in outputs:
+        if 1 < port.frames < main.frames and _is_sound(typed.graph.fact(typed.graph.find(port.name))):
+            past = main.frames - port.frames
+            warnings.warn(
+                f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
+                f"{port.name}; if a chunk begins with frames of the one before, say so, as in "
+                f"{spelled('context', {main.name: past})}; {spelled('context', {main.name: 0})} if not",
+                PulseWarning,
+                stacklevel=2,
+            )
+
+
+def _is_sound(fact: TypedFact) -> bool:
+    """Whether a chunk has floating values along one axis at most."""
+    return np.issubdtype(fact.dtype, np.floating) and sum(dim != 1 for dim in fact.shape) <= 1
 
 
 def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
@@ -60,7 +87,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
         example = ",".join(str(dim) if dim.is_const else "1" for dim in fact.shape)
         raise PulsifyError(
             f"{name}: {fact} is not the shape of one chunk; give every dim a number where the model is loaded, as in "
-            f'inputs={{"{name}": "{example}"}}'
+            f"{spelled('inputs', {name: example})}"
         )
     return tuple(int(dim) for dim in fact.shape)
 

@@ -1,27 +1,13 @@
 """The account of a model: shapes, parameters, multiply-adds and memory, for each node and in all."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pulse.costs.work import WORK, Work, graph_work, op_work
+from pulse.costs.work import Work
 from pulse.dim import Symbol, TDim
-from pulse.errors import DimError, InputError
-from pulse.facts import Array, is_symbolic
-from pulse.model import Model, load
-from pulse.ops.delay import Delay
-from pulse.ops.loop import Loop
-from pulse.ops.op import Op
-from pulse.ops.scan import Scan, ScanStream
-from pulse.ops.source import Const, Source
-from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedGraph, TypedModel
-
-if TYPE_CHECKING:
-    from pulse.model import ModelSource
+from pulse.errors import DimError
 
 
 @dataclass(frozen=True)
@@ -217,106 +203,3 @@ def _short(amount: float) -> str:
         if amount >= unit:
             return f"{amount / min(unit, 10.0 ** (3 * (int(np.log10(amount)) // 3))):.3g} {name}"
     return f"{amount:.4g}"
-
-
-def account(
-    model: "Program | PulsedModel | TypedModel | Model | ModelSource", rate_hz: float | None = None
-) -> Account:
-    """What a model costs: the decluttered model of a file; of a pulsed model also its pulses, of a program its memory.
-
-    rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata where none is given
-    Raises   PulseError: the model cannot be read
-    """
-    if isinstance(model, Program):
-        return replace(account(model.model, rate_hz), compiled=_compiled(model))
-    if isinstance(model, PulsedModel):
-        return replace(account(model.typed, rate_hz), symbol=model.symbol, streamed=_streamed(model))
-    if isinstance(model, TypedModel):
-        return _account(model, rate_hz)
-    return _account((model if isinstance(model, Model) else load(model)).analyse().declutter(), rate_hz)
-
-
-def _account(model: TypedModel, rate_hz: float | None) -> Account:
-    seen: set[int] = set()
-    rows: list[Row] = []
-    total, parameters = Work(), 0
-    uncounted: dict[str, None] = {}
-    for number in model.graph.order():
-        node = model.graph.nodes[number]
-        if isinstance(node.op, Source | Const):
-            continue
-        work = None
-        if type(node.op) in WORK:
-            facts = [outlet.fact for outlet in node.outputs]
-            work = op_work(node.op, model.graph.input_facts(node), facts)
-            total += work
-        else:
-            uncounted.setdefault(node.op.name)
-        own = sum(value.size for value in _new(_read(model.graph, number), seen) if value.dtype.kind == "f")
-        shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
-        rows.append(Row(node.name, node.op.name, shapes, own, work))
-        parameters += own
-    stored = list(_new(_stored(model.graph), set()))
-    return Account(
-        model.title,
-        model.symbols[0] if len(model.symbols) == 1 else None,
-        _rate(model) if rate_hz is None else rate_hz,
-        tuple(rows),
-        parameters,
-        sum(value.nbytes for value in stored),
-        total,
-        tuple(uncounted),
-    )
-
-
-def _rate(model: TypedModel) -> float | None:
-    text = model.metadata.get("sample_rate", "")
-    return float(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
-
-
-def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
-    """The constants that a node reads, and those in its body."""
-    node = graph.nodes[number]
-    for outlet in node.inputs:
-        op = graph.node(outlet).op
-        if isinstance(op, Const) and not is_symbolic(op.value):
-            yield op.value
-    for body in _bodies(node.op):
-        yield from _stored(body)
-
-
-def _stored(graph: TypedGraph) -> Iterator[Array]:
-    """The constants that the outputs of a graph need, bodies included."""
-    for number in graph.order():
-        op = graph.nodes[number].op
-        if isinstance(op, Const) and not is_symbolic(op.value):
-            yield op.value
-        for body in _bodies(op):
-            yield from _stored(body)
-
-
-def _bodies(op: Op) -> Sequence[TypedGraph]:
-    if isinstance(op, ScanStream):
-        return _bodies(op.op)
-    return [op.body.graph] if isinstance(op, Scan | Loop) else []
-
-
-def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
-    for value in values:
-        if id(value) not in seen:
-            seen.add(id(value))
-            yield value
-
-
-def _streamed(model: PulsedModel) -> Streamed:
-    buffers = model.buffers()
-    delays = sum(size for _, op, size in buffers if isinstance(op, Delay))
-    return Streamed(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
-
-
-def _compiled(program: Program) -> Compiled:
-    from pulse.program.native import NativeProgram
-
-    if not isinstance(program, NativeProgram):
-        raise InputError(f"the {program.backend} backend has no instructions to count; use numba")
-    return Compiled(len(program.instructions), program.weights.size, program.state_bytes, program.arena_bytes)

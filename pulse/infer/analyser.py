@@ -1,7 +1,7 @@
 """The analyser: every node says what it can, until nobody has more to say."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pulse.dim import SymbolScope
 from pulse.errors import FactError, LoadError
@@ -10,9 +10,8 @@ from pulse.infer.board import Board
 from pulse.infer.fact import InferenceFact, meet
 from pulse.infer.forward import Outcome, conclude, translated
 from pulse.infer.holes import prepare_holes
-
-if TYPE_CHECKING:
-    from pulse.model import ModelOp
+from pulse.infer.op import ModelOp
+from pulse.wording import spelled
 
 Facts: TypeAlias = dict[OutletId, InferenceFact]
 Said: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
@@ -20,9 +19,9 @@ Said: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
 
 
 def inferred(
-    graph: "Graph[InferenceFact, ModelOp]",
+    graph: Graph[InferenceFact, ModelOp],
     scope: SymbolScope,
-    nodes: "Sequence[Node[InferenceFact, ModelOp]]",
+    nodes: Sequence[Node[InferenceFact, ModelOp]],
     claims: Iterable[tuple[OutletId, InferenceFact]] = (),
 ) -> Facts:
     """All that can be known of the wires of some nodes, from the facts of the graph and from claims about wires.
@@ -39,9 +38,9 @@ def inferred(
 class _Analyser:
     def __init__(
         self,
-        graph: "Graph[InferenceFact, ModelOp]",
+        graph: Graph[InferenceFact, ModelOp],
         scope: SymbolScope,
-        nodes: "Sequence[Node[InferenceFact, ModelOp]]",
+        nodes: Sequence[Node[InferenceFact, ModelOp]],
     ) -> None:
         self._graph, self._scope = graph, scope
         self._nodes = {node.id: node for node in nodes}
@@ -77,7 +76,7 @@ class _Analyser:
         _refuse(failed)
         return fresh
 
-    def _settle(self, node: "Node[InferenceFact, ModelOp]") -> bool:
+    def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Take in what a node's translator says, if its inputs are known; whether that is all there is to know."""
         outputs, board = _outlets(node), self._board(node)
         if any(board.fact(wire).typed() is None for wire in node.inputs):
@@ -89,7 +88,7 @@ class _Analyser:
         self._facts.update((wire, board.fact(wire)) for wire in outputs)
         return all(board.fact(wire).typed() is not None for wire in outputs)
 
-    def _board(self, node: "Node[InferenceFact, ModelOp]") -> Board:
+    def _board(self, node: Node[InferenceFact, ModelOp]) -> Board:
         wires = (*node.inputs, *_outlets(node))
         return Board({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
@@ -110,7 +109,7 @@ class _Analyser:
         _refuse(failed)
         return said
 
-    def _speak(self, node: "Node[InferenceFact, ModelOp]") -> Facts:
+    def _speak(self, node: Node[InferenceFact, ModelOp]) -> Facts:
         """What is known around a node after it has said all that it can. Raises FactError."""
         outputs, board = _outlets(node), self._board(node)
         with self._scope.trial():
@@ -124,7 +123,7 @@ class _Analyser:
                 if not board.changed:
                     return board.facts
 
-    def _outcome(self, node: "Node[InferenceFact, ModelOp]", board: Board) -> Outcome | None:
+    def _outcome(self, node: Node[InferenceFact, ModelOp], board: Board) -> Outcome | None:
         """What its translator says; asked again only if the inputs have changed."""
         facts = [board.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
@@ -162,13 +161,13 @@ class _Analyser:
         return found & self._nodes.keys()
 
 
-def _outlets(node: "Node[InferenceFact, ModelOp]") -> list[OutletId]:
+def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:
     return [OutletId(node.id, slot) for slot in range(len(node.outputs))]
 
 
-def _contradiction(node: "Node[InferenceFact, ModelOp]", reason: object) -> str:
+def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
     where = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
-    return f"{where}: {reason}; give other shapes with inputs=, or export the model again"
+    return f"{where}: {reason}; give other shapes with {spelled('inputs')}, or export the model again"
 
 
 def _refuse(failed: Sequence[str]) -> None:

@@ -13,12 +13,12 @@ from pulse.errors import PulseError, PulseWarning
 from pulse.facts import DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
+from pulse.wording import spelled
 
 Claim: TypeAlias = tuple[OutletId, InferenceFact]
 
 SHOWN = 3
 """How many wrong claims a warning lists."""
-SILENCE = "load with ignore_value_info=True to ignore all of them in silence"
 
 
 def warn_refuted(
@@ -32,18 +32,17 @@ def warn_refuted(
     )
     if wrong:
         listed = list(wrong)[:SHOWN] + ([f"and {len(wrong) - SHOWN} more"] if len(wrong) > SHOWN else [])
-        _warn(
-            f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(listed)}; {SILENCE}"
-        )
+        _warn(f"{title}: shapes that the file states do not hold and are ignored: {'; '.join(listed)}")
 
 
 def warn_contradicted(title: str, error: PulseError) -> None:
     """Warn that the claims contradict the graph, so that none of them counts."""
-    _warn(f"{title}: shapes that the file states contradict its graph and are ignored: {error}; {SILENCE}")
+    _warn(f"{title}: shapes that the file states contradict its graph and are ignored: {error}")
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, PulseWarning, stacklevel=4)
+    silence = f"{spelled('ignore_value_info', True)} ignores all of them in silence"
+    warnings.warn(f"{message}; {silence}", PulseWarning, stacklevel=4)
 
 
 def _refuted(claim: InferenceFact, fact: TypedFact) -> bool:

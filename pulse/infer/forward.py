@@ -8,7 +8,7 @@ are assumptions; both are equations, and those with one unknown are solved.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError, LoadError
@@ -18,11 +18,9 @@ from pulse.infer.board import Board
 from pulse.infer.equation import solve
 from pulse.infer.fact import Dim, InferenceFact, value_of
 from pulse.infer.holes import Holes, Places
+from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, constant
-
-if TYPE_CHECKING:
-    from pulse.model import ModelOp
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Outcome:
 
 
 def translated(
-    op: "ModelOp", name: str, inputs: Sequence[OutletId], board: Board, scope: SymbolScope
+    op: ModelOp, name: str, inputs: Sequence[OutletId], board: Board, scope: SymbolScope
 ) -> Outcome | None:
     """The outcome of a translation; None where too little is known for it.
 
@@ -48,14 +46,13 @@ def translated(
     Raises FactError where known inputs do not fit each other.
     """
     facts = [board.fact(wire) for wire in inputs]
-    rule = op.rule
-    if not rule.uniform and any(fact.typed() is None for fact in facts):
+    if not op.uniform and any(fact.typed() is None for fact in facts):
         return None
     holes = Holes(scope)
     target = TypedModel(TypedGraph(), scope, name)
     made: dict[tuple[OutletId, bool], OutletId] = {}
     for place, (wire, fact) in enumerate(zip(inputs, facts)):
-        listed = place in rule.parts
+        listed = place in op.parts
         if (wire, listed) not in made:
             typed = holes.filled(wire, fact, listed)
             if typed is None:
@@ -64,7 +61,7 @@ def translated(
     before = len(scope.premises)
     try:
         outlets = op.translate(
-            target, name, [made[wire, place in rule.parts] for place, wire in enumerate(inputs)]
+            target, name, [made[wire, place in op.parts] for place, wire in enumerate(inputs)]
         )
     except FactError:
         if holes.places:

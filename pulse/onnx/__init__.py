@@ -1,1 +1,1 @@
-"""The ONNX reader: one function for each operator, by family."""
+"""ONNX: ``read`` files into models, ``operators`` by family, ``write`` pulsed models; here, what these share."""

@@ -73,7 +73,7 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 def _taken(name: str, translator: Translator) -> bool:
     if name in _GIVEN:
         return _place(_GIVEN[name]) != _place(translator)
-    import_module("pulse.onnx.families")
+    import_module("pulse.onnx.operators")
     return name in TRANSLATORS
 
 

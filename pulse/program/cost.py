@@ -87,14 +87,16 @@ def cost_of(row: Instruction) -> Cost | None:
     return None if rule is None else rule.cost(row.arguments)
 
 
+def _numbers(arguments: Arguments, *places: int) -> list[int]:
+    found = [arguments[place] for place in places]
+    numbers = [number for number in found if isinstance(number, int)]
+    assert len(numbers) == len(found), f"arguments {places} are not all numbers"
+    return numbers
+
+
 def _of(*places: int) -> Count:
     """The product of some arguments."""
-
-    def count(arguments: Arguments) -> int:
-        numbers = [arguments[place] for place in places]
-        return prod(number for number in numbers if isinstance(number, int))
-
-    return count
+    return lambda arguments: prod(_numbers(arguments, *places))
 
 
 def _times(factor: int, count: Count) -> Count:
@@ -102,8 +104,7 @@ def _times(factor: int, count: Count) -> Count:
 
 
 def _chain(arguments: Arguments) -> Iterable[int]:
-    inputs = arguments[OPERANDS - 2]
-    assert isinstance(inputs, int)
+    (inputs,) = _numbers(arguments, OPERANDS - 2)
     return range(OPERANDS, OPERANDS + OPERAND_WORDS * (inputs + 1), OPERAND_WORDS)
 
 
@@ -116,15 +117,21 @@ def _fill_ends(arguments: Arguments) -> Iterable[int]:
 
 
 def _frames_of_ends(arguments: Arguments) -> int:
-    pulse, keep = arguments[4], arguments[18]
-    assert isinstance(pulse, int) and isinstance(keep, int)
-    return (pulse + keep) * _of(9, 10)(arguments)
+    pulse, run, size, keep = _numbers(arguments, 4, 9, 10, 18)
+    return (pulse + keep) * run * size
 
 
 def _attended(arguments: Arguments) -> int:
-    depth, width = arguments[19], arguments[20]
-    assert isinstance(depth, int) and isinstance(width, int)
-    return (depth + width) * _of(8, 14, 21)(arguments)
+    batches, pulse, depth, width, band = _numbers(arguments, 8, 14, 19, 20, 21)
+    return batches * pulse * band * (depth + width)
+
+
+def _transformed(arguments: Arguments) -> int:
+    """Both rounds, and the complex turns between them, for each of P columns."""
+    rows, points, n1, n2, columns = _numbers(arguments, 3, 6, 7, 8, 9)
+    bins, has_im, wants_im = _numbers(arguments, 16, 20, 21)
+    first, second = 2 * points * (1 + has_im), 2 * n2 * -(-bins // n1) * (1 + wants_im)
+    return rows * columns * (first + 4 * n2 + second)
 
 
 def _recurrent(gates: int, *further: int) -> Rule:
@@ -153,6 +160,7 @@ COSTS: dict[str, Rule] = {
     **{f"{name}_bf16": rule for name, rule in PACKED.items()},
     **{f"{name}_int8": _scaled(name, rule) for name, rule in PACKED.items()},
     "depthwise": Rule((0, 1, 2, 3, 5, 6, 8), _of(4, 7, 9)),
+    "fourier": Rule((0, 1, 2, 2, 4, 5, *range(10, 16), 17, 18, 19), _transformed),
     "matmul": Rule((0, 1, 2, 4, 5, 6), _of(3, 7, 8, 9)),
     "band_attention": Rule((0, 1, 2, 3, 4, 5, 5, 6, 7, 9, 10, 11, 12, 13), _attended),
     "chain": Rule(_chain),
@@ -168,6 +176,7 @@ COSTS: dict[str, Rule] = {
     "fill": Rule((0,), parts={0: _of(1, 2)}),
     "move": Rule((0, 1), parts={0: _of(2), 1: _of(2)}),
     "gather": Rule((0, 1, 2), parts={0: _of(3, 5, 6, 7), 2: _of(3, 5, 6, 7)}),
+    "scatter_rows": Rule((0, 1, 2), parts={0: _of(3, 4), 2: _of(3, 4)}),
     "fill_ends": Rule(_fill_ends, parts={0: _frames_of_ends, 1: _frames_of_ends}),
     "positions": Rule((0, 1)),
     "table_rows": Rule((0, 1, 2), parts={0: _of(3, 8, 9), 1: _of(3, 8, 9)}),

@@ -19,6 +19,7 @@ from pulse.plugins import load_plugins
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.model import PulsedGraph
 from pulse.pulsify.registers import Register
+from pulse.wording import spelled
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 Operand: TypeAlias = Value | int
@@ -128,7 +129,7 @@ class Lowering:
             load_plugins(GROUP)
         missing = [f"{node.name} ({node.op.name})" for node in nodes if not _lowered(node)]
         if missing:
-            raise CompileError(f"no kernel for {', '.join(missing)}; use backend='numpy'")
+            raise CompileError(f"no kernel for {', '.join(missing)}; use {spelled('backend', 'numpy')}")
 
     def _keep(self) -> None:
         """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
@@ -311,7 +312,8 @@ class Lowering:
         """The value, if it is of f32. Raises CompileError."""
         if value.dtype != np.float32:
             raise CompileError(
-                f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; use backend='numpy'"
+                f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; "
+                f"use {spelled('backend', 'numpy')}"
             )
         return value
 

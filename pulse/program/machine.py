@@ -8,6 +8,7 @@ numbers as zero while they run. ``run_python`` takes an unlinked table and numpy
 import functools
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 import numpy as np
@@ -193,7 +194,7 @@ def _ticks_of_readings(count):
     return last - first
 
 
-ENTRIES = {
+ENTRIES: dict[str, tuple[Callable[..., Any], Any, int]] = {
     "run": (_run, types.none, 3),
     "run_lanes": (_run_lanes, types.none, 4),
     "run_profiled": (_run_profiled, types.none, 4),

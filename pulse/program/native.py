@@ -11,8 +11,9 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.program import lower, machine
-from pulse.program.kernels import families
+from pulse.program import lower as lower
+from pulse.program import machine
+from pulse.program.kernels import families as families
 from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import KERNELS, compile_kernels
 from pulse.program.lowering import Instruction, Lowering
@@ -24,8 +25,6 @@ from pulse.pulsify.model import PulsedModel
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
-
-assert families.__all__ and lower.__all__, "importing the families fills the registries"
 
 
 @dataclass(frozen=True)

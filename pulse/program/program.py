@@ -17,6 +17,7 @@ from pulse.program.ending import stream_end
 from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
+from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
@@ -266,7 +267,9 @@ class State(ABC):
         wanted = {port.name: port for port in self.program.inputs if not port.streams}
         if constants.keys() != wanted.keys():
             missing = "; ".join(_form(port) for port in wanted.values()) or "none"
-            raise InputError(f"inputs that do not stream are given once, with spawn(constants=…): {missing}")
+            raise InputError(
+                f"inputs that do not stream are given once, with {spelled('constants')}: {missing}"
+            )
         checked = {name: np.array(array) for name, array in constants.items()}
         for name, array in checked.items():
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:

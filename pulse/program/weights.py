@@ -3,8 +3,10 @@
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
 and biases. Of depthwise convolutions, and of weights below ``SMALLEST_BYTES``, nothing is gained: they stay f32 too.
+So do Fourier transforms, which no product with a matrix is as fast as.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +18,8 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.program.waves import waves
+from pulse.wording import spelled
 
 FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096
@@ -108,12 +112,21 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
     if weight is None or weight.dtype != np.float32:
         return None
     layout = layout_of(op, inputs, slot)
-    if layout is None or weight.nbytes < SMALLEST_BYTES:
+    if layout is None or form == "f32" or weight.nbytes < SMALLEST_BYTES or _is_transform(weight, layout):
         return Stored(weight, None, layout)
     try:
         return store(weight, form, layout)
     except ValueError as error:
-        raise CompileError(f"{name} ({op.name}): {error}: use weights='bf16' or 'f32'") from error
+        raise CompileError(
+            f"{name} ({op.name}): {error}; use {spelled('weights', 'bf16')} or 'f32'"
+        ) from error
+
+
+def _is_transform(weight: Array, layout: Layout) -> bool:
+    """Whether the weights are the waves of a Fourier transform."""
+    summed = layout.summed
+    rows = np.moveaxis(weight.reshape(layout.shape), summed, range(len(summed)))
+    return waves(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
 
 
 def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:

@@ -7,8 +7,18 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
-from pulse.program.program import State
+from pulse.program.program import Program, State
 from pulse.pulsify.model import Port
+
+
+def streamed(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:
+    """All valid frames of a new stream of whole inputs, flush included; ``fill`` pads the last pulse."""
+    return run_whole(begun(program, feeds), feeds, fill)[0]
+
+
+def begun(program: Program, feeds: Mapping[str, Array]) -> State:
+    """A new stream, for ``run_whole``; inputs that are given once are taken from ``feeds``."""
+    return program.spawn({port.name: feeds[port.name] for port in program.inputs if not port.streams})
 
 
 def run_whole(

@@ -13,6 +13,7 @@ from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring
 from pulse.typed import TypedModel
+from pulse.wording import spelled
 
 
 def pulsify(
@@ -33,7 +34,7 @@ def pulsify(
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
-        raise PulsifyError(f"max_context {max_context} is not a positive number of frames")
+        raise PulsifyError(f"{spelled('max_context', max_context)} is not a positive number of frames")
     found = attended(prepared(model, stream), stream, max_context)
     typed = found.model
     if found.limited:

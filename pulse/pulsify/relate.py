@@ -26,6 +26,7 @@ from pulse.ops.relation import (
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows
 from pulse.typed import TypedGraph, TypedModel
+from pulse.wording import spelled
 
 TypedNode = Node[TypedFact, Op]
 
@@ -132,9 +133,11 @@ def relate(model: TypedModel, symbol: Symbol, refused: Mapping[str, Refusal | No
         raise PulsifyError(f"no input streams over {symbol.name}")
     if not any(_tells_length(fact.shape[flow.along], flow.rate, symbol) for fact, flow in sources):
         fact, flow = sources[0]
+        name = graph.label(graph.inputs[0])
+        own = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
         raise PulsifyError(
-            f"{graph.label(graph.inputs[0])}: {fact.shape[flow.along]} frames of it do not prove that there are "
-            f"{symbol.name} frames; name its own length: inputs={{...: '…,U'}}"
+            f"{name}: {fact.shape[flow.along]} frames of it do not prove that there are "
+            f"{symbol.name} frames; name its own length, as in {spelled('inputs', {name: own})}"
         )
     return Related(symbol, order, flows, relations)
 
@@ -165,7 +168,7 @@ def _relate_node(
             None,
             "source",
             f"its shape {node.op.fact} has other symbols beside {symbol.name}: {', '.join(others)}",
-            f"give them sizes, such as inputs={{'{node.name}': '{_fixed(node.op.fact, symbol)}'}}",
+            f"give them sizes, such as {spelled('inputs', {node.name: _fixed(node.op.fact, symbol)})}",
         )
     if isinstance(node.op, Source):
         return _relate_source(node, symbol) if bearing else None

@@ -95,7 +95,8 @@ def bench(
     _print_histogram(latency)
     if profile is None:
         stdout().print(
-            f"\nno profile: the {program.backend} backend has no instructions; use --backend numba", style="dim"
+            f"\nno profile: the {program.backend} backend has no instructions; use --backend numba",
+            style="dim",
         )
         return
     print_profile(profile, every)

@@ -39,6 +39,7 @@ def chunking(options: ChunkOptions) -> Chunking:
         _read("--axis", options.axis, "an axis", "x=1", _number),
         _read("--delay", options.delay, "a number of frames", "y=256", _number),
         _read("--initial", options.initial, "a value", "h=h0.npy", _value),
+        options.keep,
     )
 
 

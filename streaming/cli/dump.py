@@ -85,7 +85,7 @@ def _account(
     """What the model costs, with its pulses and its program where it has them."""
     from json import dumps
 
-    from pulse.costs.account import account
+    from pulse.costs.counting import account
     from pulse.errors import CompileError, InputError, PulsifyError
     from streaming.cli.model import compile_model
 
@@ -102,7 +102,7 @@ def _account(
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
-    from pulse.costs.account import account
+    from pulse.costs.counting import account
 
     return "".join(f"{line}\n" for line in account(model, rate_hz).header())
 
@@ -129,7 +129,9 @@ def _text(
 
     show = dumps.dot if dot else dumps.text
     if stage in (Stage.LOAD, Stage.TYPED):
-        loaded = pulse_package.load(model or model_path(), parse_inputs(inputs), constants(chunks))
+        loaded = pulse_package.load(
+            model or model_path(), parse_inputs(inputs), constants(chunks), chunks.ignore_value_info
+        )
         if stage is Stage.TYPED:
             typed = loaded.analyse()
             shown = show(typed.graph, f"{typed.title}, typed")

@@ -129,7 +129,15 @@ def open_model(
     """Load, analyse and declutter; ``pulse`` where the model may take chunks of any length. Raises PulseError."""
     given = chunks or ChunkOptions()
     shapes = parse_inputs(inputs)
-    model = open_source(path or model_path(), shapes, constants(given), chunking(given), symbol, pulse)
+    model = open_source(
+        path or model_path(),
+        shapes,
+        constants(given),
+        chunking(given),
+        symbol,
+        pulse,
+        given.ignore_value_info,
+    )
     if not model.ready:
         model = replace(model, symbol=model.typed.find_symbol(symbol).name)
     known = path is None and rate_hz is None

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from streaming.cli.spelling import as_options
+
 ModelPath = Annotated[
     Path | None,
     typer.Argument(
@@ -66,7 +68,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON."
 
 @dataclass(frozen=True)
 class ChunkOptions:
-    """What is said of a model that takes chunks and states, as it is written."""
+    """What is said of a model as it is opened, most of all of one that takes chunks and states; as it is written."""
 
     constant: Annotated[
         list[str] | None,
@@ -92,7 +94,7 @@ class ChunkOptions:
         typer.Option(
             "--initial",
             metavar="IN=VALUE",
-            help="The first value of a state: a .npy file, a list; zeros by default.",
+            help="The first value of a state: a number, a list or a .npy file; zeros by default.",
             show_default=False,
         ),
     ] = None
@@ -123,18 +125,39 @@ class ChunkOptions:
             show_default=False,
         ),
     ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="OUT",
+            help="An output to keep, the others are left out; all by default. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
+    ignore_value_info: Annotated[
+        bool,
+        typer.Option(
+            "--ignore-value-info", help="Do not look at the shapes that the file states of inner wires."
+        ),
+    ] = False
 
 
 NO_CHUNKS = ChunkOptions()
 
 
 def takes_chunks(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of models that take chunks; it has them as one argument, ``chunks``."""
+    """Give a command the options of ``ChunkOptions``; it has them as one argument, ``chunks``.
+
+    While it runs, messages name options instead of the parameters of Python.
+    """
 
     @wraps(command)
     def wrapper(**given: Any) -> None:
         chunks = ChunkOptions(**{field.name: given.pop(field.name) for field in fields(ChunkOptions)})
-        command(**given, chunks=chunks)
+        from pulse.wording import speaking
+
+        with speaking(as_options):
+            command(**given, chunks=chunks)
 
     own = [parameter for name, parameter in signature(command).parameters.items() if name != "chunks"]
     more = [*signature(ChunkOptions).parameters.values()]

@@ -118,7 +118,11 @@ def _run_sound(
     port = audio_input(program)
     if port is None or opened.rate_hz is None:
         forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
-        raise InputError(f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz")
+        once = " ".join(f"--constant {found.name}=VALUE" for found in program.inputs if not found.streams)
+        raise InputError(
+            f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz"
+            + (f", or what does not stream with {once}" if once else "")
+        )
     chosen = _output(program, output, lambda candidate: audio_output(candidate, port))
     sound = audio_output(chosen, port)
     target = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")

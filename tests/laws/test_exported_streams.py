@@ -6,34 +6,16 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-import pulse
-from pulse.errors import CompileError, FactError, InputError, LoadError, PulseError
-from pulse.facts import Array, dtype_name
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
-from pulse.proof import close
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
+from pulse.pulsify.model import PulsedModel
 from tests.laws.graphs import feeds, random_model, shortest
-from tests.laws.test_fuzzed_pulsify import Case, all_cases, lengthened, with_symbol
-from tests.pulse.onnx.write.streams import notes_of, reopened, streamed
-
-
-def compare(typed: TypedModel, programs: list[Program], values: dict[str, Array], what: object) -> bool:
-    """Whether the offline model takes these inputs; then every program must give what it gives."""
-    try:
-        with np.errstate(all="ignore"):
-            offline = typed.run(values)
-    except InputError:
-        return False
-    for program in programs:
-        got = streamed(program, values)
-        for name, expected in offline.items():
-            assert got[name].shape == expected.shape, (what, name, program.backend)
-            assert close(got[name], expected), (what, name, program.backend)
-    return True
+from tests.laws.operator_cases import compared, fuzz
+from tests.laws.test_fuzzed_pulsify import backends
+from tests.pulse.onnx.write.streams import notes_of, reopened
 
 
 def note(reached: Counter[str], proto: ModelProto) -> None:
@@ -64,53 +46,16 @@ def hold(seeds: range, depth: int, read_back: int) -> Counter[str]:
         note(reached, proto)
         least = shortest(typed)
         for length in (least, least + int(rng.integers(1, 40))):
-            reached["streams"] += compare(typed, programs, feeds(typed, length, rng), (seed, length))
+            reached["streams"] += compared(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["files"] += 1
     return reached
 
 
-def attempt(case: Case, rng: np.random.Generator) -> str:
-    """What became of one operator case with any of its axes made the stream."""
-    name, proto, values = case
-    candidates = {key: array for key, array in values.items() if array.ndim}
-    if not candidates:
-        return "no axes"
-    specs, length = with_symbol(candidates, rng)
-    scalars = {key: dtype_name(array.dtype) for key, array in values.items() if not array.ndim}
-    try:
-        typed = pulse.load(proto, inputs={**specs, **scalars}).analyse()
-    except (LoadError, FactError):
-        return "not loaded"
-    try:
-        model = pulsify(typed.declutter() if rng.random() < 0.5 else typed)
-        model = pulsify(typed, pulse=model.pulse * int(rng.integers(1, 4)))
-    except PulseError:
-        return "refused"
-    exported = to_onnx(model)
-    programs: list[Program] = [RuntimeProgram(model, exported)]
-    if rng.random() < 0.2:
-        back = reopened(exported)
-        for backend in BACKENDS:
-            try:
-                programs.append(back.compile(backend))
-            except CompileError:
-                continue
-    ran = False
-    for size in (length, length + int(rng.integers(1, 12))):
-        ran |= compare(
-            typed, programs, {**values, **lengthened(candidates, specs, size, rng)}, (name, specs, size)
-        )
-    return "equal" if ran else "no length"
-
-
-def fuzz(seeds: range) -> Counter[str]:
-    """Random cases; gives how they ended."""
-    found: Counter[str] = Counter()
-    cases = all_cases()
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        found[attempt(cases[int(rng.integers(len(cases)))], rng)] += 1
-    return found
+def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
+    """The file in onnxruntime; of one in five also what is read back."""
+    proto = to_onnx(model)
+    programs: list[Program] = [RuntimeProgram(model, proto)]
+    return [*programs, *backends(reopened(proto), rng)] if rng.random() < 0.2 else programs
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -129,7 +74,7 @@ def test_random_graphs() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_operator_cases() -> None:
     """Some; every ending is reached."""
-    found = fuzz(range(250))
+    found = fuzz(range(250), files)
     assert found["equal"] >= 100, found
     assert found["refused"] >= 20, found
 
@@ -147,6 +92,6 @@ def test_many_random_graphs() -> None:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_many_operator_cases() -> None:
     """Ten thousand."""
-    found = fuzz(range(100_000, 110_000))
+    found = fuzz(range(100_000, 110_000), files)
     print(dict(found))
     assert sum(found.values()) == 10_000

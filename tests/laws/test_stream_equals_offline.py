@@ -9,7 +9,7 @@ from pulse.errors import InputError, PulsifyError
 from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import run_whole
+from pulse.program.whole import streamed
 from pulse.proof import close
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
@@ -29,12 +29,6 @@ REACHED = (
     "several lengths",
     "side input",
 )
-
-
-def streamed(program: Program, values: dict[str, Array]) -> dict[str, Array]:
-    """All valid frames, the padding of the last pulse NaN."""
-    sides = {port.name: values[port.name] for port in program.inputs if not port.streams}
-    return run_whole(program.spawn(sides), values, np.nan)[0]
 
 
 def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:

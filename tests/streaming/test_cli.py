@@ -475,7 +475,9 @@ def test_a_rate_below_one_pulse_of_10_ms():
 def test_dump_of_the_account():
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     told = pulse("dump", "--stage", "account").stdout
-    assert told.startswith("denoise: ") and all(word in told for word in ("parameters", "a second", "of arena"))
+    assert told.startswith("denoise: ") and all(
+        word in told for word in ("parameters", "a second", "of arena")
+    )
     data = json.loads(pulse("dump", "--stage", "account", "--json").stdout)
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
     assert "--json goes with --stage account" in refused("dump", "--stage", "pulsed", "--json")

@@ -75,7 +75,9 @@ def test_another_process_finds_what_was_compiled(folder):
         "kernel = KERNELS['tick']; kernel.compiled; print(kernel.cached)"
     )
     told = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
         for _ in range(2)
     ]
     assert told == [["False"], ["True"]]

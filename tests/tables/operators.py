@@ -16,7 +16,7 @@ from onnx import defs
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
 from pulse.model import load
-from pulse.onnx.opsets import OPSETS
+from pulse.onnx.read.opsets import OPSETS
 from pulse.onnx.registry import TRANSLATORS
 from pulse.ops.relation import Pointwise, relation_name
 from pulse.program.compiler import compile_model
@@ -24,7 +24,7 @@ from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
 from tests.conformance.node_outcomes import outcomes
 from tests.conformance.node_skips import nodes
-from tests.laws.test_fuzzed_pulsify import all_cases
+from tests.pulse.cases.families import all_cases
 from tests.tables.markdown import table
 
 CASES_FOR_EACH = 6

@@ -10,7 +10,7 @@ from pulse.errors import DivergenceError, InputError, WriteError
 from pulse.facts import Array
 from pulse.onnx.write.runtime import Run, RuntimeProgram
 from pulse.oracle import oracle_of
-from pulse.program.whole import run_whole
+from pulse.program.whole import streamed
 from pulse.proof import ATOL, RTOL, default_lengths, random_feeds
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
@@ -60,8 +60,7 @@ def check(
             skipped.append(length)
             continue
         ran.append(length)
-        sides = {port.name: feeds[port.name] for port in model.inputs if not port.streams}
-        got, _ = run_whole(program.spawn(sides), feeds, np.nan)
+        got = streamed(program, feeds)
         for name, wanted in expected.items():
             worst = max(worst, _compared(name, got[name], wanted, length, program.backend))
     if not ran:

@@ -8,6 +8,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import WriteError
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
+from pulse.wording import spelled
 
 PULSES, END = "pulses", "end"
 """The names of the two registers, i64 scalars."""
@@ -97,7 +98,9 @@ class ClockWriter:
 
     def _symbol(self, symbol: Symbol) -> str:
         if symbol != self._stream:
-            raise WriteError(f"a length depends on {symbol.name}, which does not stream; fix it with inputs=")
+            raise WriteError(
+                f"a length depends on {symbol.name}, which does not stream; fix it with {spelled('inputs')}"
+            )
         return self.stream_end()
 
     def _base(self, step: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.onnx.elementwise import PLAIN, WITH_PARAMS
+from pulse.onnx.operators.elementwise import PLAIN, WITH_PARAMS
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise

@@ -12,10 +12,10 @@ from onnx import ModelProto, ValueInfoProto, checker, helper, shape_inference
 
 from pulse.errors import WriteError
 from pulse.graph import OutletId
+from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote, is_exported
 from pulse.onnx.write import families as families
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
-from pulse.onnx.write.metadata import AwaitedNote, Notes, PortNote, StateNote, is_exported
 from pulse.onnx.write.walk import check_writers, write_nodes
 from pulse.ops.source import Const
 from pulse.pulsify.model import Port, PulsedModel
@@ -32,7 +32,7 @@ def to_onnx(model: PulsedModel, opset: int = 17, metadata: Mapping[str, str] | N
     metadata  more entries for the file; those of the model that was read are kept
     Raises    WriteError: ops that ONNX of this opset cannot express
 
-    The file's metadata says which output feeds which input; see ``pulse.onnx.write.metadata``.
+    The file's metadata says which output feeds which input; see ``pulse.onnx.metadata``.
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")

@@ -9,8 +9,8 @@ from onnx import ModelProto
 
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
+from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
-from pulse.onnx.write.metadata import Notes
 from pulse.ops.length import FAR_END
 from pulse.program.program import Feed, Program, State
 from pulse.pulsify.model import PulsedModel
@@ -97,7 +97,7 @@ class RuntimeState(State):
 
     def _run(self, feed: Feed) -> dict[str, Array]:
         notes = self._program.notes
-        feeds = {**self.constants, **feed, **self._memory}
+        feeds = {**self.constants, **feed}
         renamed = {note.name: feeds[port.name] for note, port in zip(notes.inputs, self._program.inputs)}
         renamed |= self._memory
         if notes.end is not None:

@@ -19,7 +19,7 @@ import tempfile
 import types
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -142,8 +142,11 @@ def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
     elif isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
         _update(digest, array.dtype, array.shape, array.tobytes())
-    elif isinstance(value, tuple):
-        for part in cast("tuple[Any, ...]", value):
+    elif isinstance(value, tuple | list):
+        for part in cast("Sequence[Any]", value):
+            _absorb(digest, part, seen)
+    elif isinstance(value, dict):
+        for part in cast("dict[Any, Any]", value).items():
             _absorb(digest, part, seen)
     else:
         _update(digest, type(value).__qualname__, re.sub(" at 0x[0-9a-fA-F]+", "", repr(value)))

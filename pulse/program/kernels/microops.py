@@ -38,6 +38,7 @@ from pulse.program.kernels.vmath import (
     vexpm1,
     vlog,
     vmish,
+    vpow,
     vsigmoid,
     vsign,
     vsin,
@@ -111,6 +112,18 @@ def power(x: float, exponent: float) -> float:
 
 
 @device
+def vpowc(x: Lanes, exponent: float) -> Lanes:
+    """x**exponent; the common exponents by products."""
+    if exponent == 2:
+        return x * x
+    if exponent == 1:
+        return x
+    if exponent == 3:
+        return x * x * x
+    return vpow(x, vsplat(exponent))
+
+
+@device
 def floor_mod(x: float, y: float) -> float:
     """The remainder with the sign of y."""
     rest = np.fmod(x, y)
@@ -152,7 +165,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "sub": (lambda a, b: a - b, lambda a, b: a - b),
     "mul": (lambda a, b: a * b, lambda a, b: a * b),
     "div": (lambda a, b: a / b, lambda a, b: a / b),
-    "pow": (None, lambda a, b: power(a, b)),
+    "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),
     "fmod": (None, lambda a, b: np.fmod(a, b)),
     "min": (lambda a, b: vmin(a, b), lambda a, b: smaller(a, b)),
@@ -240,7 +253,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "rsubc": (lambda a, p: p - a, lambda a, p: p - a),
     "maxc": (lambda a, p: vmax(a, p), lambda a, p: larger(a, p)),
     "minc": (lambda a, p: vmin(a, p), lambda a, p: smaller(a, p)),
-    "powc": (None, lambda a, p: power(a, p)),
+    "powc": (lambda a, p: vpowc(a, p), lambda a, p: power(a, p)),
     "affine": (lambda a, p, q: vfma(a, p, q), lambda a, p, q: a * p + q),
 }
 

@@ -21,6 +21,7 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.waves import Waves, tables, waves
 from pulse.program.weights import SUFFIXES, Stored, is_depthwise, packed_operand, stored_operand
+from pulse.wording import spelled
 
 ACTIVATION_NONE = 0
 
@@ -29,10 +30,12 @@ def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
     """A constant f32 operand that is not empty. Raises CompileError."""
     value = cx.known(node.inputs[slot])
     if value is not None and not value.size:
-        raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use backend='numpy'")
+        raise CompileError(
+            f"{node.name} ({node.op.name}): {what} is empty; use {spelled('backend', 'numpy')}"
+        )
     if value is None or value.dtype != np.float32:
         raise CompileError(
-            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use backend='numpy'"
+            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use {spelled('backend', 'numpy')}"
         )
     return value
 

@@ -12,6 +12,7 @@ from pulse.program.kernels.elementwise import OPCODES
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.lowering import Lowering, Operand, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
+from pulse.wording import spelled
 
 DTYPE_CODES = {
     np.dtype(np.float32): 0,
@@ -93,7 +94,9 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
 def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
     if dtype not in DTYPE_CODES:
-        raise CompileError(f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use backend='numpy'")
+        raise CompileError(
+            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spelled('backend', 'numpy')}"
+        )
     return DTYPE_CODES[dtype]
 
 
@@ -125,7 +128,8 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
         known = cx.known(read)
         if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
             raise CompileError(
-                f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; use backend='numpy'"
+                f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
+                f"use {spelled('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
     if cx.chained[outlet] < MOST_CHAINED and _mergeable(cx, outlet):

@@ -20,6 +20,7 @@ from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import SUFFIXES, Stored
+from pulse.wording import spelled
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _lower(
     cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: Times
 ) -> list[Value]:
     if op.lengths is not None:
-        raise CompileError(f"{node.name}: no kernel for sequence_lens; use backend='numpy'")
+        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spelled('backend', 'numpy')}")
     outlet = OutletId(node.id)
     w = stored_of(cx, node, 1, "its input weights")
     r = stored_of(cx, node, 2, "its recurrent weights")
@@ -152,7 +153,9 @@ def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[
 
 def _activation(node: PulsedNode, function: Activation) -> tuple[int, int, int]:
     if function.name not in ACTIVATIONS:
-        raise CompileError(f"{node.name}: no kernel for the activation {function}; use backend='numpy'")
+        raise CompileError(
+            f"{node.name}: no kernel for the activation {function}; use {spelled('backend', 'numpy')}"
+        )
     return ACTIVATIONS[function.name], real_bits(function.alpha), real_bits(function.beta)
 
 
@@ -181,7 +184,9 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
     """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
     x = cx.value(node.inputs[0])
     if x.dtype not in SUM_CODES:
-        raise CompileError(f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use backend='numpy'")
+        raise CompileError(
+            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spelled('backend', 'numpy')}"
+        )
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(

@@ -9,6 +9,7 @@ from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transferred
 from pulse.pulsify.model import PulsedGraph
+from pulse.wording import spelled
 
 MOST_INSTRUCTIONS = 4096
 """A scan that becomes more of them is refused: each frame adds the whole body to the table."""
@@ -89,7 +90,7 @@ class _Frames:
         if len(cx.instructions) - self._emitted > MOST_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MOST_INSTRUCTIONS} "
-                "instructions; take fewer frames, or use backend='numpy'"
+                f"instructions; take fewer frames, or use {spelled('backend', 'numpy')}"
             )
         return results[: len(states)]
 
@@ -113,6 +114,8 @@ def _pulsed(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId
     try:
         mapping = transferred(source, graph, prefix=f"{node.name}/")
     except PulsifyError as error:
-        raise CompileError(f"{node.name}: in its body {error}, or use backend='numpy'") from error
+        raise CompileError(
+            f"{node.name}: in its body {error}, or use {spelled('backend', 'numpy')}"
+        ) from error
     graph.set_outputs([mapping[outlet] for outlet in source.outputs], source.output_names)
     return graph, {name: mapping[source.find(name)] for name in (*op.states, *op.frames, *op.captured)}

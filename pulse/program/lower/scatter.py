@@ -13,6 +13,7 @@ from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value, dense_strides
+from pulse.wording import spelled
 
 
 @lowers(GatherElements)
@@ -95,7 +96,9 @@ def _write(
     cx: Lowering, node: PulsedNode, x: Value, places: Value, updates: Value, run: int, reduction: str
 ) -> Value:
     if reduction != "none":
-        raise CompileError(f"{node.name}: no kernel for the reduction {reduction}; use backend='numpy'")
+        raise CompileError(
+            f"{node.name}: no kernel for the reduction {reduction}; use {spelled('backend', 'numpy')}"
+        )
     y = cx.new(OutletId(node.id), range(len(x.shape)))
     if not y.dense(range(len(x.shape))):
         y = cx.temporary(x.shape, x.dtype)

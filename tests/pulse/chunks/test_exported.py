@@ -9,7 +9,7 @@ import pulse
 from pulse.chunks.exported import reopened
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
-from pulse.onnx.write.metadata import Notes
+from pulse.onnx.metadata import Notes
 from pulse.program.compiler import BACKENDS
 from pulse.pulsify.model import PulsedModel
 from streaming import Session

@@ -5,8 +5,8 @@ import pytest
 from onnx.backend.test.loader import load_model_tests
 
 from pulse.errors import PulseError
-from pulse.infer.registry import RULES
 from pulse.model import load
+from pulse.onnx.rules.registry import RULES
 from tests.pulse.infer.test_laws import assert_agrees, known
 
 

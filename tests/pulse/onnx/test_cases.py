@@ -1,71 +1,13 @@
 """Every case runs offline as onnxruntime runs it."""
 
-from collections.abc import Iterator
-from itertools import chain
-
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import ModelProto
-from onnx.reference import ReferenceEvaluator
 
 from pulse.model import load
-from tests.pulse.cases import (
-    attention,
-    control,
-    conv,
-    einsum,
-    elementwise,
-    matrix,
-    newer,
-    quantize,
-    recurrent,
-    resize,
-    scan,
-    scatter,
-    search,
-    sequence,
-    shape,
-    spectral,
-)
-from tests.pulse.cases.build import Case, Feeds
-
-GENERATORS = [
-    *elementwise.ALL,
-    *conv.ALL,
-    *shape.ALL,
-    *matrix.ALL,
-    *spectral.ALL,
-    *resize.ALL,
-    *search.ALL,
-    *recurrent.ALL,
-    *scan.ALL,
-    *attention.ALL,
-    *scatter.ALL,
-    *einsum.ALL,
-    *quantize.ALL,
-    *control.ALL,
-    *sequence.ALL,
-    *newer.ALL,
-]
-NEWEST = 26
-"""The last opset that onnxruntime runs; of later ones onnx has a reference of its own."""
-
-
-def all_cases() -> Iterator[Case]:
-    return chain.from_iterable(generator() for generator in GENERATORS)
-
-
-def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:
-    if model.opset_import[0].version > NEWEST:
-        return ReferenceEvaluator(model).run(None, feeds)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return session.run(None, feeds)
+from tests.pulse.cases.build import Feeds
+from tests.pulse.cases.families import all_cases
+from tests.pulse.onnx.reference import reference
 
 
 @pytest.mark.parametrize(

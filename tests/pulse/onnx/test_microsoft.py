@@ -8,7 +8,7 @@ from onnx import ModelProto, helper
 
 from pulse.model import load
 from tests.pulse.cases.build import Feeds, floats, model
-from tests.pulse.onnx.test_cases import reference
+from tests.pulse.onnx.reference import reference
 
 X, CHANNELS, SQUARE = floats("x", 2, 5, 4), floats("channels", 4), floats("square", 2, 5, 4)
 WEIGHTS = floats("weights", 3, 5, 2)

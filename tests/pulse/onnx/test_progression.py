@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.ops.gather import Gather
 from tests.pulse.cases.build import floats, model, node
-from tests.pulse.onnx.test_cases import reference
+from tests.pulse.onnx.reference import reference
 from tests.pulse.ops.test_recurrent import prove
 
 

@@ -82,15 +82,17 @@ def refused(made: Any, constants: dict[str, Any], opset: int = 18) -> str:
 
 def test_what_is_not_covered_says_so() -> None:
     scales = {"s": np.array([1, 1, 2, 1], np.float32), "r": np.zeros(0, np.float32)}
-    assert "'cubic' is not covered; nearest and linear" in refused(
-        node("Resize", "x r s", mode="cubic"), scales
+    assert "'spline' is not covered; nearest, linear and cubic" in refused(
+        node("Resize", "x r s", mode="spline"), scales
     )
-    assert "'tf_crop_and_resize' is not covered" in refused(
+    assert "region of interest must be 8 numbers" in refused(
         node("Resize", "x r s", coordinate_transformation_mode="tf_crop_and_resize"), scales
     )
-    assert "antialias" in refused(node("Resize", "x r s", antialias=1, mode="linear"), scales)
-    assert "keep_aspect_ratio_policy" in refused(
-        node("Resize", "x _ _ z", keep_aspect_ratio_policy="not_larger"), {"z": np.array([1, 4, 9, 9])}
+    assert "'wrong' is not covered; asymmetric" in refused(
+        node("Resize", "x r s", coordinate_transformation_mode="wrong"), scales
+    )
+    assert "is not stretch, not_larger or not_smaller" in refused(
+        node("Resize", "x _ _ z", keep_aspect_ratio_policy="wrong"), {"z": np.array([1, 4, 9, 9])}
     )
     assert "give one of the two" in refused(node("Resize", "x"), {})
     assert "do not divide by" in refused(node("DepthToSpace", "x", blocksize=3), {})

@@ -15,15 +15,9 @@ from pulse.program.whole import run_whole
 from pulse.typed import TypedModel
 from tests.pulse.cases import recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
-from tests.pulse.onnx.test_cases import reference
+from tests.pulse.onnx.reference import reference
 
 LENGTHS = (1, 2, 3, 7, 16)
-
-
-def streamed(program: Program, feeds: Feeds) -> Feeds:
-    """All valid frames, the padding of the last pulse NaN."""
-    sides = {port.name: feeds[port.name] for port in program.inputs if not port.streams}
-    return run_whole(program.spawn(sides), feeds, np.nan)[0]
 
 
 def prove(proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None = None) -> TypedModel:

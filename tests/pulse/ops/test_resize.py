@@ -111,7 +111,9 @@ def test_a_window_reads_no_frame_of_weight_zero() -> None:
     ],
 )
 def test_refused(model: TypedModel, reason: str) -> None:
-    with pytest.raises(PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate|without)"):
+    with pytest.raises(
+        PulsifyError, match=rf"y \(Interpolate\).*{reason}.*; .*(factor|use one|coordinate|without)"
+    ):
         model.pulsify()
 
 

@@ -11,7 +11,8 @@ from pulse.program.lower.scan import MOST_INSTRUCTIONS
 from pulse.program.native import NativeProgram
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed
-from tests.pulse.ops.test_recurrent import prove, streamed
+from pulse.program.whole import streamed
+from tests.pulse.ops.test_recurrent import prove
 
 
 def test_every_forward_case_streams() -> None:
@@ -107,7 +108,7 @@ def test_too_many_frames_are_refused() -> None:
     feeds = {"x": floats("x", MOST_INSTRUCTIONS, 2, 3)}
     proto = model([made], feeds, {"s": floats("s", 2, 4), "w": floats("w", 3, 4)}, 16, {"x": 0}, "y")
     pulsed = pulse.load(proto).analyse().pulsify(pulse=MOST_INSTRUCTIONS)
-    with pytest.raises(CompileError, match="take fewer frames, or use backend='numpy'"):
+    with pytest.raises(CompileError, match="take fewer frames, or use backend=\"numpy\""):
         pulsed.compile()
 
 

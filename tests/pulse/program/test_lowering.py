@@ -53,7 +53,7 @@ def test_every_op_without_a_kernel_is_named_at_once() -> None:
         model.compile()
     message = str(caught.value)
     assert all(text in message for text in ("first (Odd)", "second (Stranger)", "third (Odd)"))
-    assert "relu" not in message and "backend='numpy'" in message
+    assert "relu" not in message and 'backend="numpy"' in message
     assert model.compile("numpy").spawn().step(np.zeros((1, 2, 4), np.float32))["third"].min() == 3
 
 

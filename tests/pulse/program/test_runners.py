@@ -3,10 +3,7 @@
 The oracle itself is compared with onnxruntime in ``tests/pulse/onnx/test_cases.py``.
 """
 
-import importlib
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,32 +12,8 @@ import pulse
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.program.native import NativeProgram
+from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
-
-FAMILIES = (
-    "elementwise",
-    "conv",
-    "shape",
-    "matrix",
-    "recurrent",
-    "scan",
-    "spectral",
-    "resize",
-    "search",
-    "attention",
-    "scatter",
-    "einsum",
-    "quantize",
-    "control",
-    "sequence",
-    "newer",
-)
-
-
-def cases(family: str) -> Iterator[tuple[str, Any, dict[str, Array]]]:
-    """The cases of a family of operators."""
-    for generator in importlib.import_module(f"tests.pulse.cases.{family}").ALL:
-        yield from generator()
 
 
 def check(name: str, got: dict[str, Array], wanted: dict[str, Array]) -> None:
@@ -60,7 +33,7 @@ def test_three_runners_agree(family: str) -> None:
         try:
             program = NativeProgram(static_model(typed))
         except CompileError as error:
-            assert "use backend='numpy'" in str(error), name
+            assert 'use backend="numpy"' in str(error), name
             reached["refused"] += 1
             continue
         check(name, run_native(program, feeds), wanted)

@@ -51,13 +51,21 @@ def test_other_matrices_are_not() -> None:
     scaled = transform.copy()
     scaled[5] *= 1.001
     assert waves(transform) is not None and waves(scaled) is not None  # a window
-    for other in (bent, floats("w", 128, 130), np.zeros((128, 130), np.float32), np.ones((128, 128), np.float32)):
+    for other in (
+        bent,
+        floats("w", 128, 130),
+        np.zeros((128, 130), np.float32),
+        np.ones((128, 128), np.float32),
+    ):
         assert waves(other) is None
-    assert waves(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None  # a prime: nothing gained
+    assert (
+        waves(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
+    )  # a prime: nothing gained
 
 
 @pytest.mark.parametrize(
-    ("length", "parts", "one_sided"), [(64, 1, True), (96, 2, False), (100, 1, True), (48, 2, False), (400, 1, True)]
+    ("length", "parts", "one_sided"),
+    [(64, 1, True), (96, 2, False), (100, 1, True), (48, 2, False), (400, 1, True)],
 )
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
@@ -90,7 +98,9 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
 def test_a_convolution_of_windowed_waves_streams_as_a_transform(order: str) -> None:
-    matrix = arranged(dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order)
+    matrix = arranged(
+        dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order
+    )
     kernel = np.ascontiguousarray(matrix.T[:, None, :])
     conv = node("Conv", "x k", strides=[128], pads=[128, 128])
     proto = model([conv], {"x": floats("x", 1, 1, 2000)}, {"k": kernel}, stream={"x": 2})

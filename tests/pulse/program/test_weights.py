@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays, from_dtype
 
 import pulse
-from bench.models import tcn
 from pulse.accuracy import rounding_errors
 from pulse.errors import CompileError, InputError
 from pulse.facts import Array
@@ -16,7 +15,7 @@ from pulse.program.native import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import SMALLEST_BYTES, Layout, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
-from pulse.proof import default_lengths, random_feeds
+from pulse.proof import random_feeds
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static import run_as_python
 
@@ -182,7 +181,9 @@ def test_kernels_as_python_run_the_same_rows(name: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", ["conv", "GRU", "LSTM"])
+@pytest.mark.parametrize(
+    "name", ["conv", *(pytest.param(name, marks=pytest.mark.slow) for name in ("GRU", "LSTM"))]
+)
 def test_lanes_equal_streams_of_their_own(name: str, form: str) -> None:
     program = pulse.stream(stack(name), pulse=2, weights=form)
     lanes, states = program.spawn_many(6), [program.spawn() for _ in range(6)]
@@ -215,11 +216,28 @@ def test_memory_shrinks_and_the_error_is_small_and_told(name: str) -> None:
     assert sizes == sorted(sizes, reverse=True) and len(set(sizes)) == 3
 
 
-def test_f32_has_no_error_and_small_weights_stay() -> None:
-    model = pulse.load(tcn()).analyse().declutter().pulsify(pulse=8)
-    assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(model, "f32"))
-    assert default_lengths(model)
-    program = model.compile(weights="int8")
+def test_transforms_stay_f32() -> None:
+    angles = 2 * np.pi / 256 * np.outer(np.arange(256), np.arange(129))
+    basis = np.concatenate([np.cos(angles), -np.sin(angles)], 1).astype(np.float32)
+    nodes = [node("MatMul", "x basis", "a"), node("MatMul", "a mix", "y")]
+    constants = {"basis": basis, "mix": floats("mix", 258, 20)}
+    proto = model(nodes, {"x": floats("x", 9, 256)}, constants, stream={"x": 0})
+    program = pulse.stream(proto, pulse=1, weights="int8")
     assert isinstance(program, NativeProgram)
-    kept = [row for row in program.instructions if row.kernel == "product"]
-    assert kept
+    kernels = [row.kernel for row in program.instructions]
+    assert "fourier" in kernels and "product_int8" in kernels and "product" not in kernels
+    reference = pulse.stream(proto, pulse=1, weights="int8", backend="numpy")
+    for output, array in streamed(reference, 5).items():
+        np.testing.assert_allclose(streamed(program, 5)[output], array, 1e-4, 1e-3)
+
+
+def test_f32_has_no_error_and_small_weights_stay() -> None:
+    proto = model(
+        [node("Conv", "x k")], {"x": floats("x", 1, 16, 9)}, {"k": floats("k", 16, 16, 3)}, stream={"x": 2}
+    )
+    pulsed = pulse.load(proto).analyse().declutter().pulsify(pulse=8)
+    for form in ("f32", *FORMS):
+        assert all(error.largest == 0 and error.snr_db == np.inf for error in rounding_errors(pulsed, form))
+        program = pulsed.compile(weights=form)
+        assert isinstance(program, NativeProgram)
+        assert [row.kernel for row in program.instructions if row.kernel.startswith("product")] == ["product"]

@@ -34,7 +34,7 @@ from tests.pulse.cases.attention import (
     window,
 )
 from tests.pulse.cases.build import Feeds, floats
-from tests.pulse.onnx.test_cases import reference
+from tests.pulse.onnx.reference import reference
 
 LENGTHS = (1, 2, 5, 13, 31)
 

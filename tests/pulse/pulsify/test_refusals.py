@@ -143,7 +143,7 @@ def test_symbols() -> None:
         pulsify(model)
     with pytest.raises(PulseError, match="no input has a symbol Z; there is T, U"):
         pulsify(model, symbol="Z")
-    with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{'x': '1,T,1'\}"):
+    with pytest.raises(PulsifyError, match=r"other symbols beside T: U; .*inputs=\{\"x\": \"1,T,1\"\}"):
         pulsify(model, symbol="T")
     both = Sketch(x="1,T,T")
     assert refused(both, both.each("relu", both["x"]))["x"].reason == "T is on several of its axes: [1, 2]"

@@ -8,21 +8,14 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.onnx.write.metadata import Notes
+from pulse.onnx.metadata import Notes
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
-from pulse.program.program import Program
-from pulse.program.whole import run_whole
 from pulse.proof import close, random_feeds
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
-
-
-def streamed(program: Program, feeds: Mapping[str, Array]) -> dict[str, Array]:
-    """All valid frames, the padding of the last pulse NaN."""
-    sides = {port.name: feeds[port.name] for port in program.inputs if not port.streams}
-    return run_whole(program.spawn(sides), feeds, np.nan)[0]
+from pulse.program.whole import streamed
 
 
 def notes_of(proto: ModelProto) -> Notes:

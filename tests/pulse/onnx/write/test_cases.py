@@ -10,7 +10,7 @@ from pulse.errors import WriteError
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import runner
 from pulse.proof import close
-from tests.laws.test_fuzzed_pulsify import all_cases
+from tests.pulse.cases.families import all_cases
 from tests.pulse.program.static import fixed, static_model
 
 

@@ -9,9 +9,9 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph
+from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
-from pulse.onnx.write.metadata import Notes, StateNote
 from pulse.onnx.write.model import OPSETS, to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.dft import Dft

@@ -24,17 +24,17 @@ def magnitudes(low, high):
 
 
 FUNCTIONS = {
-    "vexp": (2, np.exp, [linear(-87, 88.7), magnitudes(1e-9, 80)]),
-    "vexpm1": (2, np.expm1, [linear(-40, 88.7), magnitudes(1e-30, 80)]),
-    "vlog": (2, np.log, [linear(0.5, 2), linear(1e-5, 100), np.abs(magnitudes(2e-38, 3e38))]),
-    "log1p_unit": (4, np.log1p, [linear(0, 1), np.abs(magnitudes(1e-30, 1))]),
-    "vsoftplus": (4, lambda x: np.logaddexp(0, x), [linear(-85, 100)]),
-    "vtanh": (4, np.tanh, [linear(-12, 12), magnitudes(1e-30, 30)]),
-    "vsigmoid": (3, lambda x: 1 / (1 + np.exp(-x)), [linear(-85, 40)]),
-    "vmish": (5, lambda x: x * np.tanh(np.logaddexp(0, x)), [linear(-80, 40), magnitudes(1e-20, 9)]),
-    "verf": (5, erf, [linear(-6, 6), magnitudes(1e-30, 4)]),
-    "vsin": (2, np.sin, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
-    "vcos": (2, np.cos, [linear(-1.5, 1.5), linear(1.6, 3.2)]),
+    "vexp": (1.1, np.exp, [linear(-87, 88.7), magnitudes(1e-9, 80)]),
+    "vexpm1": (1.6, np.expm1, [linear(-40, 88.7), magnitudes(1e-30, 80)]),
+    "vlog": (1.2, np.log, [linear(0.5, 2), linear(1e-5, 100), np.abs(magnitudes(2e-38, 3e38))]),
+    "log1p_unit": (3.2, np.log1p, [linear(0, 1), np.abs(magnitudes(1e-30, 1))]),
+    "vsoftplus": (3.6, lambda x: np.logaddexp(0, x), [linear(-85, 100)]),
+    "vtanh": (2.5, np.tanh, [linear(-12, 12), magnitudes(1e-30, 30)]),
+    "vsigmoid": (2.4, lambda x: 1 / (1 + np.exp(-x)), [linear(-85, 40)]),
+    "vmish": (3.6, lambda x: x * np.tanh(np.logaddexp(0, x)), [linear(-80, 40), magnitudes(1e-20, 9)]),
+    "verf": (5.0, erf, [linear(-6, 6), magnitudes(1e-30, 4)]),
+    "vsin": (1.5, np.sin, [linear(-3.1, 3.1), magnitudes(1e-20, 1.5)]),
+    "vcos": (1.6, np.cos, [linear(-1.5, 1.5), linear(1.6, 3.2)]),
     "vsign": (0, np.sign, [linear(-2, 2)]),
 }
 
@@ -98,4 +98,4 @@ def test_no_error_is_above_the_table(function):
 def test_the_table_is_what_is_measured(function):
     """One in a hundred, as the table itself; about 60 s for all."""
     worst, _ = function.largest_error(ulp.STEP)
-    assert ulp.stated()[function.name] - 0.2 <= worst <= ulp.stated()[function.name]
+    assert ulp.stated()[function.name] - 0.2 < worst <= ulp.stated()[function.name]

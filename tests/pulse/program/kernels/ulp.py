@@ -1,4 +1,4 @@
-"""The errors of the vector functions, and the table of them in docs/kernels.md: ``python -m tests.pulse.program.kernels.ulp``."""
+"""The errors of the vector functions; run as a module, it prints the table of docs/kernels.md."""
 
 import math
 from collections.abc import Callable
@@ -116,7 +116,7 @@ def table(step: int) -> list[str]:
         worst, where = function.largest_error(step)
         low, high = function.domain
         domain = "all" if function.domain == ALL else f"{low:.7g} … {high:.7g}".replace("inf", "∞")
-        lines.append(f"| `{function.name}` | {domain} | {math.ceil(worst * 100) / 100:.2f} | {where:.6g} |")
+        lines.append(f"| `{function.name}` | {domain} | {math.ceil(worst * 10) / 10:.1f} | {where:.6g} |")
     return lines
 
 

@@ -1,0 +1,193 @@
+"""One model in every runtime: which forms load, which of them are right, and which is the fastest of a runtime."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+
+import pulse
+from bench.models import Entry, Explicit
+from bench.peers import Array, OnnxRuntimePeer, Outputs, Peer, PulsePeer, TractExplicitPeer, TractPeer, session
+from bench.timing import alternate, fed
+from pulse.program.program import Program
+
+CLOSE = 1e-4
+"""How far a right output may be off, relative to the largest value of what is wanted."""
+
+CHECKED_PULSES = 40
+PULSES = 64
+PILOT_ROUNDS, PILOT_STEPS = 5, 40
+OURS = "pulse"
+
+Streams: TypeAlias = dict[str, Array]
+
+
+class WrongResult(Exception):
+    """This project's own output is not that of the model: there is nothing to time."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to run the model in a runtime.
+
+    how     such as ``exported`` or ``pulsed by tract``
+    status  ``right``, ``wrong`` or ``fails``
+    note    the first line of the error, or how far the result is off
+    """
+
+    runtime: str
+    how: str
+    status: str
+    note: str = ""
+    peer: Peer | None = field(default=None, repr=False, compare=False)
+
+    def as_dict(self) -> dict[str, str]:
+        """The same, for JSON."""
+        return {"runtime": self.runtime, "how": self.how, "status": self.status, "note": self.note}
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """A program of this project, and the fastest right form of each other runtime."""
+
+    entry: Entry
+    program: Program
+    pulses: Sequence[Array]
+    forms: tuple[Form, ...]
+    best: dict[str, Form]
+
+    def steppers(self) -> dict[str, Callable[[], object]]:
+        """One for each runtime, this project last."""
+        peers = {name: form.peer for name, form in self.best.items()}
+        return {name: fed(peer.step, self.pulses) for name, peer in peers.items() if peer is not None}
+
+
+def contest(entry: Entry) -> Contest:
+    """Build every form, check each against the model's own result, and choose.
+
+    Raises WrongResult; PulseError where the model does not stream
+    """
+    source = entry.source()
+    proto = onnx.load(source) if isinstance(source, Path) else source
+    program = pulse.stream(source, entry.pulse, **entry.told)
+    pulses = noise(program, entry.scale)
+    twin = None if entry.twin is None else entry.twin()
+    wanted = reference(entry, proto, twin, program, pulses[:CHECKED_PULSES])
+    own = PulsePeer(program)
+    off = distance(streamed(own, program, pulses[:CHECKED_PULSES]), wanted, program)
+    if off > CLOSE:
+        raise WrongResult(f"{entry.name}: the output of this project is off by {off:.1e}")
+    forms: list[Form] = []
+    for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
+        forms.append(tried(runtime, how, make, program, pulses[:CHECKED_PULSES], wanted))
+    best = dict(fastest(forms, pulses))
+    best[OURS] = Form(OURS, program.backend, "right", "", own)
+    return Contest(entry, program, pulses, tuple(forms), best)
+
+
+def noise(program: Program, scale: float) -> list[Array]:
+    """Seeded normal noise, ``PULSES`` pulses for the input that streams."""
+    (port,) = [port for port in program.inputs if port.streams]
+    values = np.random.default_rng(0).standard_normal((PULSES, *port.shape))
+    return list((scale * values).astype(np.float32))
+
+
+def candidates(
+    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, sample: Array
+) -> Iterator[tuple[str, str, Callable[[], Peer]]]:
+    """Every form of every other runtime."""
+    forms: dict[str, Callable[[], Explicit]] = {"exported": lambda: Explicit.of(program.model)}
+    if twin is not None:
+        forms["its author's form"] = lambda: twin
+    for how, explicit in forms.items():
+        yield "onnxruntime", how, lambda explicit=explicit: OnnxRuntimePeer(explicit(), sample)
+        yield "tract", how, lambda explicit=explicit: TractExplicitPeer(explicit(), sample)
+    if entry.offline:
+        symbol = program.model.symbol.name
+        names = [port.name for port in program.outputs]
+        yield "tract", "pulsed by tract", lambda: TractPeer(proto, entry.pulse, symbol, names)
+
+
+def tried(
+    runtime: str,
+    how: str,
+    make: Callable[[], Peer],
+    program: Program,
+    pulses: Sequence[Array],
+    wanted: Streams,
+) -> Form:
+    """A form, and whether it is right."""
+    try:
+        peer = make()
+        off = distance(streamed(peer, program, pulses), wanted, program)
+    except Exception as error:  # whatever another runtime raises is its answer
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return Form(runtime, how, "fails", lines[0] if lines else type(error).__name__)
+    if not off <= CLOSE:
+        return Form(runtime, how, "wrong", f"off by {off:.1e} of the largest value")
+    return Form(runtime, how, "right", "", peer)
+
+
+def fastest(forms: Sequence[Form], pulses: Sequence[Array]) -> Iterator[tuple[str, Form]]:
+    """Of each runtime the right form with the smallest median, found in a short run."""
+    for runtime in dict.fromkeys(form.runtime for form in forms):
+        right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
+        if len(right) > 1:
+            steppers = {how: fed(form.peer.step, pulses) for how, form in right.items() if form.peer}
+            found = alternate(steppers, PILOT_ROUNDS, PILOT_STEPS, PILOT_STEPS)
+            yield runtime, right[min(right, key=lambda how: found.median(how).p50_us)]
+        elif right:
+            yield runtime, next(iter(right.values()))
+
+
+def reference(
+    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, pulses: Sequence[Array]
+) -> Streams:
+    """What the model itself gives in onnxruntime: whole, or chunk by chunk as its author runs it."""
+    names = [port.name for port in program.outputs]
+    if not entry.offline:
+        assert twin is not None, "a model of chunks is its own explicit form"
+        results = [peer_outputs for peer_outputs in _steps(OnnxRuntimePeer(twin, pulses[0]), pulses)]
+        return joined(results, program)
+    (port,) = [port for port in program.inputs if port.streams]
+    whole = np.concatenate(pulses, port.axis or 0)
+    results = session(proto.SerializeToString()).run(names, {port.name: whole})
+    return dict(zip(names, results))
+
+
+def _steps(peer: Peer, pulses: Sequence[Array]) -> Iterator[Outputs]:
+    for each in pulses:
+        yield peer.step(each)
+
+
+def streamed(peer: Peer, program: Program, pulses: Sequence[Array]) -> Streams:
+    """The frames that a peer gives, those of its delay left out."""
+    found = joined(list(_steps(peer, pulses)), program)
+    for port in program.outputs:
+        delay = peer.delay(port.name)
+        frames = np.moveaxis(found[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]
+        found[port.name] = np.moveaxis(frames, 0, port.axis or 0)
+    return found
+
+
+def joined(results: Sequence[Outputs], program: Program) -> Streams:
+    """Each output's pulses, one behind the other."""
+    return {
+        port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)
+        for port in program.outputs
+    }
+
+
+def distance(got: Streams, wanted: Streams, program: Program) -> float:
+    """The largest difference over the frames that both have, relative to the largest value; inf without frames."""
+    worst = 0.0
+    for port in program.outputs:
+        a, b = (np.moveaxis(side[port.name], port.axis or 0, 0).astype(np.float64) for side in (got, wanted))
+        frames = min(len(a), len(b))
+        if not frames or a.shape[1:] != b.shape[1:]:
+            return np.inf
+        worst = max(worst, float(np.abs(a[:frames] - b[:frames]).max() / max(np.abs(b[:frames]).max(), 1e-9)))
+    return worst

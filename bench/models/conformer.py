@@ -1,0 +1,81 @@
+"""One block of a chunked conformer: feed-forward, attention to the own and earlier chunks, convolution, feed-forward."""
+
+import math
+
+import numpy as np
+import onnx
+
+from bench.models.writer import Writer, tensor
+
+WIDTH = 144
+HEADS = 4
+CHUNK = 8
+LEFT_CHUNKS = 4
+KERNEL = 15
+
+
+class Conformer(Writer):
+    """Its modules; x [1, T, 144]."""
+
+    def swish(self, x: str) -> str:
+        """x * sigmoid(x)."""
+        return self.add("Mul", x, self.add("Sigmoid", x))
+
+    def feed_forward(self, x: str, y: str) -> str:
+        """Half of a residual step through four times the width."""
+        wide = self.linear(self.layer_norm(x, f"{y}_norm", WIDTH), f"{y}_wide", WIDTH, 4 * WIDTH)
+        narrow = self.linear(self.swish(wide), f"{y}_narrow", 4 * WIDTH, WIDTH)
+        return self.add("Add", x, self.add("Mul", narrow, "half"))
+
+    def heads(self, x: str, y: str) -> str:
+        """[1, T, 144] to [1, 4, T, 36]."""
+        rows = self.add("Reshape", self.linear(x, y, WIDTH, WIDTH), self.integers(0, 0, HEADS, WIDTH // HEADS))
+        return self.add("Transpose", rows, perm=[0, 2, 1, 3])
+
+    def seen(self) -> str:
+        """[T, T]: whether row i sees column j, which is in its chunk or in one of the four before."""
+        frames = self.add("Gather", self.add("Shape", "x"), self.constant("one", np.array(1)))
+        steps = self.add("Range", self.constant("zero", np.array(0)), frames, "one")
+        chunk = self.add("Div", steps, self.constant("chunk", np.array(CHUNK)))
+        rows = self.add("Unsqueeze", chunk, self.integers(1))
+        behind = self.add("Sub", rows, self.add("Unsqueeze", chunk, self.integers(0)))
+        most = self.constant("most", np.array(LEFT_CHUNKS))
+        return self.add(
+            "And", self.add("GreaterOrEqual", behind, "zero"), self.add("LessOrEqual", behind, most)
+        )
+
+    def attention(self, x: str) -> str:
+        """Four heads."""
+        normal = self.layer_norm(x, "attention_norm", WIDTH)
+        q, k, v = (self.heads(normal, name) for name in ("q", "k", "v"))
+        scores = self.add("MatMul", q, self.add("Transpose", k, perm=[0, 1, 3, 2]))
+        scores = self.add("Div", scores, self.constant("root", math.sqrt(WIDTH / HEADS)))
+        scores = self.add("Where", self.seen(), scores, self.constant("hidden", -math.inf))
+        mixed = self.add("MatMul", self.add("Softmax", scores, axis=-1), v)
+        rows = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.integers(0, 0, WIDTH))
+        return self.add("Add", x, self.linear(rows, "attention_out", WIDTH, WIDTH))
+
+    def convolution(self, x: str) -> str:
+        """A gated linear unit, a causal depthwise convolution, a batch norm, swish, back."""
+        frames = self.add("Transpose", self.layer_norm(x, "conv_norm", WIDTH), perm=[0, 2, 1])
+        both = self.conv(frames, "conv_both", WIDTH, 2 * WIDTH)
+        self.node("Split", [both], ["conv_linear", "conv_gate"], axis=1)
+        gated = self.add("Mul", "conv_linear", self.add("Sigmoid", "conv_gate"))
+        weight, bias = self.weight("conv_depth_w", WIDTH, 1, KERNEL), self.bias("conv_depth_b", WIDTH)
+        attributes = {"group": WIDTH, "kernel_shape": [KERNEL], "pads": [KERNEL - 1, 0]}
+        self.node("Conv", [gated, weight, bias], ["conv_depth"], **attributes)
+        gain = self.constant("batch_gain", 1 + 0.1 * self.random.standard_normal(WIDTH))
+        shift, mean = self.bias("batch_shift", WIDTH), self.bias("batch_mean", WIDTH)
+        variance = self.constant("batch_variance", self.random.uniform(0.5, 1.5, WIDTH))
+        normal = self.add("BatchNormalization", "conv_depth", gain, shift, mean, variance)
+        out = self.conv(self.swish(normal), "conv_out", WIDTH, WIDTH)
+        return self.add("Add", x, self.add("Transpose", out, perm=[0, 2, 1]))
+
+
+def conformer() -> onnx.ModelProto:
+    """``x`` [1, T, 144] to ``y`` [1, T, 144]; chunks of 8 frames."""
+    network = Conformer(144)
+    network.constant("half", 0.5)
+    h = network.convolution(network.attention(network.feed_forward("x", "before")))
+    network.layer_norm(network.feed_forward(h, "after"), "y", WIDTH)
+    return network.model("conformer", [tensor("x", 1, "T", WIDTH)], [tensor("y", 1, "T", WIDTH)])

@@ -1,0 +1,51 @@
+"""One row of the bench: a model, its pulse, and what is known of it elsewhere."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import onnx
+
+from bench.models.explicit import Explicit
+
+Source: TypeAlias = onnx.ModelProto | Path
+
+
+@dataclass(frozen=True)
+class Target:
+    """How many times slower the fastest form of a peer should be, by p50; None where nothing is asked."""
+
+    onnxruntime: float | None = None
+    tract: float | None = None
+    roofline: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One model at one pulse.
+
+    key     what the command line calls it
+    source  what this project is given: an offline model, or one that its author made streaming
+    offline  whether ``source`` is an offline model, which other runtimes may pulsify
+    twin    the author's explicit-state form of the same pulse; None where there is none
+    told    further arguments of ``pulse.stream``
+    scale   of the normal noise that it is fed with
+    rate_hz  frames of its input each second
+    """
+
+    key: str
+    title: str
+    pulse: int
+    source: Callable[[], Source]
+    offline: bool = True
+    twin: Callable[[], Explicit] | None = None
+    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    scale: float = 1.0
+    rate_hz: float = 100.0
+    target: Target = Target()
+
+    @property
+    def name(self) -> str:
+        """The title with the pulse."""
+        return f"{self.title}, {self.pulse}"

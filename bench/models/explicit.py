@@ -1,0 +1,87 @@
+"""A model for one pulse with all that it remembers as inputs and outputs: what a stateless runtime is given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper
+
+from pulse.chunks.chunking import Chunking
+from pulse.chunks.opening import open_model
+from pulse.onnx.metadata import Notes
+from pulse.ops.length import FAR_END
+from pulse.pulsify.model import PulsedModel
+
+Array = NDArray[np.generic]
+
+
+@dataclass(frozen=True, eq=False)
+class Explicit:
+    """One pulse of a model.
+
+    x        the input that streams
+    outputs  in the file, and what the model calls them
+    states   (input, output) of each state: the output is fed to the input of the next step
+    initial  state input -> its value in the first step
+    fixed    inputs that are fed with one value in every step
+    context  leading frames of ``x`` along ``axis`` that are those of the step before; zeros in the first
+    """
+
+    model: onnx.ModelProto = field(repr=False)
+    x: str
+    outputs: Mapping[str, str]
+    states: tuple[tuple[str, str], ...]
+    initial: Mapping[str, Array] = field(repr=False)
+    fixed: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
+    context: int = 0
+    axis: int = 0
+
+    @classmethod
+    def written(
+        cls,
+        source: onnx.ModelProto | Path,
+        pulse: int,
+        context: Mapping[str, int] | None = None,
+        constants: Mapping[str, int] | None = None,
+    ) -> "Explicit":
+        """A model that its author wrote in this form; which output feeds which state is found as for any user.
+
+        context, constants  as ``pulse.stream`` takes them
+        Raises PulseError
+        """
+        proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
+        pulsed = open_model(proto, constants=constants, chunking=Chunking(context=context or {}), pulse=pulse).pulsed(pulse)
+        assert pulsed.chunks is not None, "a model of chunks"
+        states = tuple((pair.input, pair.output) for pair in pulsed.chunks.pairs)
+        (x,) = [port for port in pulsed.inputs if port.streams]
+        names = {value.name: value.name for value in proto.graph.output}
+        for _, write in states:
+            del names[write]
+        initial = {register.name: register.initial for register in pulsed.registers}
+        fixed = {name: np.array(value) for name, value in (constants or {}).items()}
+        return cls(proto, x.name, names, states, initial, fixed, (context or {}).get(x.name, 0), x.axis or 0)
+
+    @classmethod
+    def of(cls, pulsed: PulsedModel) -> "Explicit":
+        """What this project writes of a pulsed model that one input streams into. Raises WriteError."""
+        proto = pulsed.to_onnx()
+        notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
+        assert notes is not None, "to_onnx writes its notes"
+        (x,) = notes.inputs
+        values = {value.name: value for value in proto.graph.input}
+        initial: dict[str, Array] = {}
+        for state in notes.states:
+            told, value = values[state.input], state.value()
+            dtype = helper.tensor_dtype_to_np_dtype(told.type.tensor_type.elem_type)
+            initial[state.input] = np.zeros(_sizes(told), dtype) if value is None else value
+        fixed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
+        outputs = {note.name: note.port or note.name for note in notes.outputs}
+        states = tuple((state.input, state.output) for state in notes.states)
+        return cls(proto, x.name, outputs, states, initial, fixed)
+
+
+def _sizes(value: onnx.ValueInfoProto) -> list[int]:
+    return [dim.dim_value or 1 for dim in value.type.tensor_type.shape.dim]

@@ -1,0 +1,25 @@
+"""The front of a recurrent denoiser: features of bands through GRU layers to a gain for each band."""
+
+import onnx
+
+from bench.models.writer import Writer, tensor
+
+BANDS = 32
+
+
+def gru(hidden: int = 256, layers: int = 2) -> onnx.ModelProto:
+    """``x`` [T, 1, hidden] to gains ``y`` [T, 1, 32] in 0..1; two layers of 256 have 3.2 MB of weights."""
+    network = Writer(hidden)
+    h, axis = "x", network.integers(1)
+    for layer in range(layers):
+        weights = [network.weight(f"{name}{layer}", 1, 3 * hidden, hidden) for name in ("w", "r")]
+        network.constant(f"b{layer}", 0.1 * network.random.standard_normal((1, 6 * hidden)))
+        sequence = f"sequence{layer}"
+        network.node(
+            "GRU", [h, *weights, f"b{layer}"], [sequence], hidden_size=hidden, linear_before_reset=1
+        )
+        h = network.add("Squeeze", sequence, axis)
+    network.node("Sigmoid", [network.linear(h, "bands", hidden, BANDS)], ["y"])
+    return network.model(
+        f"gru_{layers}x{hidden}", [tensor("x", "T", 1, hidden)], [tensor("y", "T", 1, BANDS)]
+    )

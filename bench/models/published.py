@@ -1,0 +1,63 @@
+"""Published models that lie in a folder beside the project; they are not part of it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.models.entry import Entry, Target
+from bench.models.explicit import Explicit
+
+
+def published(folder: Path) -> Iterator[Entry]:
+    """Those of the models known here that the folder has."""
+    for entry in (*_offline(folder), *_streaming(folder)):
+        path = entry.source()
+        if isinstance(path, Path) and path.exists():
+            yield entry
+
+
+def _offline(folder: Path) -> Iterator[Entry]:
+    """Offline models; the authors of two wrote a streaming twin too."""
+    yield Entry(
+        "gtcrn",
+        "GTCRN",
+        1,
+        lambda: folder / "gtcrn_offline.onnx",
+        twin=lambda: Explicit.written(folder / "gtcrn_stream.onnx", 1),
+        rate_hz=62.5,
+        target=Target(6, 6),
+    )
+    yield Entry(
+        "fireredvad",
+        "FireRedVAD",
+        1,
+        lambda: folder / "fireredvad_stream.onnx",
+        twin=lambda: Explicit.written(folder / "fireredvad_stream_cached.onnx", 1),
+        told={"inputs": {"feat": "1,T,80,f32"}, "outputs": ["probs"]},
+        target=Target(6, 3),
+    )
+    yield Entry("swift_f0", "SwiftF0", 256, lambda: folder / "swift_f0.onnx", scale=0.1, rate_hz=16_000.0)
+
+
+def _streaming(folder: Path) -> Iterator[Entry]:
+    """Models that their authors made streaming, a chunk and states in, a chunk and states out."""
+    silero: dict[str, Any] = {"context": {"input": 64}}
+    sound = {"scale": 0.1, "rate_hz": 16_000.0}
+    sampled = {**silero, "constants": {"sr": 16_000}}
+    path = folder / "silero_vad_16k.onnx"
+    yield _chunks("silero", "Silero VAD", 512, path, sampled, target=Target(3), **sound)
+    path = folder / "silero_vad_16k_static.onnx"
+    yield _chunks("silero_static", "Silero VAD, static", 512, path, silero, target=Target(3, 3), **sound)
+    for number in (1, 2):
+        path = folder / f"dtln_{number}.onnx"
+        target = Target(2.5, 1.6)
+        yield _chunks(f"dtln_{number}", f"DTLN {number}", 1, path, {}, target=target, rate_hz=125.0)
+    told, path = {"context": {"wav_in": 256}}, folder / "fastenhancer_t_wav.onnx"
+    yield _chunks("fastenhancer_t", "FastEnhancer t", 256, path, told, target=Target(3, 3), **sound)
+    path = folder / "fastenhancer_b_spec.onnx"
+    yield _chunks("fastenhancer_b", "FastEnhancer b", 1, path, {}, rate_hz=62.5)
+
+
+def _chunks(key: str, title: str, pulse: int, path: Path, told: Mapping[str, Any], **more: Any) -> Entry:
+    twin = lambda: Explicit.written(path, pulse, **told)  # noqa: E731
+    return Entry(key, title, pulse, lambda: path, offline=False, twin=twin, told=told, **more)

@@ -1,0 +1,67 @@
+"""A causal separator in the manner of Conv-TasNet: a learned filterbank, dilated depthwise blocks, two masks."""
+
+import onnx
+
+from bench.models.writer import Writer, tensor
+
+FILTERS = 64
+WINDOW = 16
+HOP = WINDOW // 2
+NARROW = 32
+WIDE = 64
+KERNEL = 3
+DILATIONS = (1, 2, 4, 8, 16, 32) * 2
+SPEAKERS = 2
+
+
+class Separator(Writer):
+    """Its layers; frames are the last axis."""
+
+    def channel_norm(self, x: str, y: str, channels: int) -> str:
+        """Normalise the channels of each frame, so that it is causal."""
+        normal = self.layer_norm(self.add("Transpose", x, perm=[0, 2, 1]), f"{y}_normal", channels)
+        self.node("Transpose", [normal], [y], perm=[0, 2, 1])
+        return y
+
+    def prelu(self, x: str, y: str, channels: int) -> str:
+        """A slope for each channel."""
+        slope = self.constant(f"{y}_slope", 0.25 + 0.1 * self.random.standard_normal((channels, 1)))
+        self.node("PRelu", [x, slope], [y])
+        return y
+
+    def block(self, x: str, y: str, dilation: int) -> tuple[str, str]:
+        """Wide, over time channel by channel, narrow again: what goes on, and what the masks are made of."""
+        wide = self.prelu(self.conv(x, f"{y}_wide", NARROW, WIDE), f"{y}_active", WIDE)
+        wide = self.channel_norm(wide, f"{y}_norm", WIDE)
+        weight, bias = self.weight(f"{y}_depth_w", WIDE, 1, KERNEL), self.bias(f"{y}_depth_b", WIDE)
+        attributes = {"group": WIDE, "dilations": [dilation], "pads": [(KERNEL - 1) * dilation, 0]}
+        self.node("Conv", [wide, weight, bias], [f"{y}_depth"], kernel_shape=[KERNEL], **attributes)
+        wide = self.channel_norm(self.prelu(f"{y}_depth", f"{y}_later", WIDE), f"{y}_again", WIDE)
+        residual = self.add("Add", x, self.conv(wide, f"{y}_residual", WIDE, NARROW))
+        return residual, self.conv(wide, f"{y}_skip", WIDE, NARROW)
+
+
+def separator() -> onnx.ModelProto:
+    """Sound ``x`` [1, 1, T] to two sounds ``y`` [2, 1, T]; the pulse is a multiple of 8 samples."""
+    network = Separator(64)
+    weight = network.weight("encoder_w", FILTERS, 1, WINDOW)
+    pads = [WINDOW - HOP, 0]
+    network.node("Conv", ["x", weight], ["filtered"], kernel_shape=[WINDOW], strides=[HOP], pads=pads)
+    network.node("Relu", ["filtered"], ["mixture"])
+    h = network.conv(network.channel_norm("mixture", "normal", FILTERS), "narrow", FILTERS, NARROW)
+    skips: list[str] = []
+    for number, dilation in enumerate(DILATIONS):
+        h, skip = network.block(h, f"block{number}", dilation)
+        skips.append(skip)
+    total = skips[0]
+    for skip in skips[1:]:
+        total = network.add("Add", total, skip)
+    masks = network.conv(network.prelu(total, "total", NARROW), "masks", NARROW, SPEAKERS * FILTERS)
+    masks = network.add("Split", network.add("Sigmoid", masks), axis=1)
+    network.nodes[-1].output.append("other_mask")
+    sounds = [network.add("Mul", "mixture", mask) for mask in (masks, "other_mask")]
+    both = network.add("Concat", *sounds, axis=0)
+    weight = network.weight("decoder_w", FILTERS, 1, WINDOW, fan_in=FILTERS)
+    attributes = {"kernel_shape": [WINDOW], "strides": [HOP], "pads": [0, WINDOW - HOP]}
+    network.node("ConvTranspose", [both, weight], ["y"], **attributes)
+    return network.model("separator", [tensor("x", 1, 1, "T")], [tensor("y", SPEAKERS, 1, "U")])

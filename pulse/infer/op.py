@@ -1,0 +1,51 @@
+"""A node of a file, as the analyser sees it."""
+
+from collections.abc import Container, Iterable, Sequence
+
+from pulse.graph import OutletId
+from pulse.infer.board import Board
+from pulse.infer.relations import Relation
+from pulse.typed import TypedModel
+
+
+class ModelOp:
+    """A node of a file, in the terms of its format."""
+
+    @property
+    def name(self) -> str:
+        """The operator's name in dumps and errors."""
+        return type(self).__name__
+
+    @property
+    def covered(self) -> bool:
+        """Whether it can be translated."""
+        return True
+
+    @property
+    def origin(self) -> str:
+        """Where the node comes from: its name in the file and the line of the program, as far as the file tells."""
+        return ""
+
+    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
+        raise NotImplementedError
+
+    @property
+    def uniform(self) -> bool:
+        """Whether ``translate`` treats every size alike, so it may see symbols in place of sizes that are not known."""
+        return False
+
+    @property
+    def parts(self) -> Container[int]:
+        """Inputs whose values may have entries that are not known, and are symbols to ``translate`` as well."""
+        return ()
+
+    def says(
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+    ) -> Iterable[Relation]:
+        """The relations between its wires, from what is known of them; all of them are on the board."""
+        return ()
+
+    def detail(self) -> str:
+        """The attributes, for dumps."""
+        return ""

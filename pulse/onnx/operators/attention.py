@@ -1,0 +1,226 @@
+"""Attention as one node."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.constants import scalar_dim
+from pulse.onnx.operators.search import steps
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.tensors import onnx_dtype
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import Softmax
+from pulse.ops.op import unify
+from pulse.ops.pad import Pad
+from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, exact_quotient
+
+MASK, PAST_KEY, PAST_VALUE, VALID = 3, 4, 5, 6
+"""Places of the optional inputs: mask, keys and values of the past, how many keys are not padding."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What the node may give as its fourth output, in the order of ``qk_matmul_output_mode``."""
+
+    product: OutletId
+    capped: OutletId
+    masked: OutletId
+    weights: OutletId
+
+    def chosen(self, node: NodeContext) -> OutletId:
+        """The scores that an attribute asks for. Raises LoadError."""
+        mode = node.integer("qk_matmul_output_mode", 0)
+        found = (self.product, self.capped, self.masked, self.weights)
+        if not 0 <= mode < len(found):
+            raise node.error(f"qk_matmul_output_mode {mode} is not one of 0 to 3")
+        return found[mode]
+
+
+@onnx_op("Attention")
+def attention(node: NodeContext) -> list[OutletId]:
+    """Softmax(scale * q @ transpose(k) + mask) @ v; keys and values with those of the past in front.
+
+    Half precision is for the inputs and outputs only: what stands between them is computed in f32.
+    """
+    flat = node.fact(0).rank == 3
+    heads = node.integer("q_num_heads") if flat else int(node.fact(0).shape[1])
+    kv_heads = node.integer("kv_num_heads") if flat else int(node.fact(1).shape[1])
+    if heads % kv_heads:
+        raise node.error(f"{heads} heads of queries do not share {kv_heads} heads of keys")
+    if node.has(VALID) and node.has(PAST_KEY):
+        raise node.error("lengths of padded keys and past keys exclude each other")
+    q = _heads(node, 0, heads, "q")
+    keys = _present(node, _heads(node, 1, kv_heads, "k"), PAST_KEY, "present_key")
+    values = _present(node, _heads(node, 2, kv_heads, "v"), PAST_VALUE, "present_value")
+    k, v = (_repeated(node, x, heads, name) for x, name in ((keys, "k"), (values, "v")))
+    scores = _scores(node, _wide(node, q, "q"), _wide(node, k, "k"))
+    y = _mixed(node, scores.weights, _wide(node, v, "v"), heads, flat)
+    if len(node.outputs) < 4 or not node.outputs[3]:
+        return [y, keys, values]
+    return [y, keys, values, node.named(node.outputs[3]).cast(scores.chosen(node), node.fact(0).dtype)]
+
+
+def _wide(node: NodeContext, x: OutletId, name: str) -> OutletId:
+    """A tensor of half precision as f32, others as they are."""
+    half = node.graph.fact(x).dtype.itemsize == 2
+    return node.cast(x, np.dtype(np.float32), f"{name}_wide") if half else x
+
+
+def _mixed(node: NodeContext, weights: OutletId, v: OutletId, heads: int, flat: bool) -> OutletId:
+    """Weights times values, in the type and shape of the queries."""
+    narrow = node.graph.fact(v).dtype != node.fact(0).dtype
+    y = node.wire(MatMul(), [weights, v], "heads" if flat else "mixed" if narrow else "")
+    if flat:
+        y = node.wire(Transpose((0, 2, 1, 3)), [y], "frames")
+        batch, frames, _, width = node.graph.fact(y).shape
+        y = node.wire(Reshape((batch, frames, width * heads)), [y], "mixed" if narrow else "")
+    return node.cast(y, node.fact(0).dtype)
+
+
+def _heads(node: NodeContext, slot: int, heads: int, name: str) -> OutletId:
+    """An input as [batch, heads, frames, channels]."""
+    x, shape = node.input(slot), node.fact(slot).shape
+    if len(shape) == 4:
+        return x
+    if len(shape) != 3:
+        raise node.error(f"{node.fact(slot)} must have 3 or 4 axes")
+    batch, frames, width = shape
+    inner = exact_quotient([width], [TDim.of(heads)], f"{node.wire_name} (Attention)")
+    split = node.wire(Reshape((batch, frames, TDim.of(heads), inner)), [x], f"{name}_split")
+    return node.wire(Transpose((0, 2, 1, 3)), [split], f"{name}_heads")
+
+
+def _present(node: NodeContext, x: OutletId, past: int, name: str) -> OutletId:
+    """Frames with those of the past in front."""
+    if node.has(PAST_KEY) != node.has(PAST_VALUE):
+        raise node.error("past keys and past values come together")
+    return node.wire(Concat(2), [node.input(past), x], name) if node.has(past) else x
+
+
+def _repeated(node: NodeContext, x: OutletId, heads: int, name: str) -> OutletId:
+    """Each head of keys or values as often as queries share it."""
+    batch, own, frames, width = node.graph.fact(x).shape
+    times = heads // int(own)
+    if times == 1:
+        return x
+    one, many = TDim.of(1), TDim.of(times)
+    apart = node.wire(Reshape((batch, own, one, frames, width)), [x], f"{name}_apart")
+    wide = node.wire(Expand((batch, own, many, frames, width)), [apart], f"{name}_repeated")
+    return node.wire(Reshape((batch, TDim.of(heads), frames, width)), [wide], f"{name}_shared")
+
+
+def _scores(node: NodeContext, q: OutletId, k: OutletId) -> Scores:
+    fact = node.graph.fact(q)
+    scale = node.real("scale", 1 / math.sqrt(int(fact.shape[3])))
+    turned = node.wire(Transpose((0, 1, 3, 2)), [k], "k_turned")
+    product = node.wire(MatMul(), [q, turned], "scores")
+    product = node.wire(Elementwise("mul"), [product, node.scalar_constant(scale, fact, "scale")], "scaled")
+    capped = _capped(node, product)
+    masked, empty = _masked(node, capped)
+    weights = _softmax(node, masked)
+    if empty:
+        nothing = node.wire(Elementwise("isnan"), [weights], "nothing")
+        zero = node.scalar_constant(0, fact, "zero")
+        weights = node.wire(Elementwise("where"), [nothing, zero, weights], "cleaned")
+    return Scores(product, capped, masked, weights)
+
+
+def _capped(node: NodeContext, scores: OutletId) -> OutletId:
+    """The scores as cap * tanh(scores / cap)."""
+    cap = node.real("softcap", 0.0)
+    if cap == 0:
+        return scores
+    size = node.scalar_constant(cap, node.graph.fact(scores), "softcap")
+    small = node.wire(Elementwise("tanh"), [node.wire(Elementwise("div"), [scores, size], "share")], "tanh")
+    return node.wire(Elementwise("mul"), [small, size], "capped")
+
+
+def _softmax(node: NodeContext, scores: OutletId) -> OutletId:
+    """Over the keys, in another type where one is asked for."""
+    own = node.graph.fact(scores).dtype
+    code = node.integer("softmax_precision", 0)
+    wide = onnx_dtype(code, f"{node.wire_name} (Attention)") if code else own
+    same = wide == own
+    weights = node.wire(
+        Softmax(3), [node.cast(scores, wide, "precise")], "weights" if same else "precise_weights"
+    )
+    return node.cast(weights, own, "weights")
+
+
+def _masked(node: NodeContext, scores: OutletId) -> tuple[OutletId, bool]:
+    """The scores with -inf where a query does not see a key, and whether one may see none at all."""
+    fact = node.graph.fact(scores)
+    low = node.scalar_constant(-math.inf, fact, "masked")
+    if node.has(MASK):
+        mask = _mask(node, fact)
+        if node.fact(MASK).dtype == np.bool_:
+            scores = node.wire(Elementwise("where"), [mask, scores, low], "chosen")
+        else:
+            scores = node.wire(Elementwise("add"), [scores, _wide(node, mask, "mask")], "biased")
+    left, right = (node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
+    limits = [("causal", "less_equal", 0)] if node.flag("is_causal") else []
+    limits += [("right", "less_equal", right)] if right >= 0 else []
+    limits += [("left", "greater_equal", -left)] if left >= 0 else []
+    for name, kind, distance in limits:
+        rows, columns = _places(node, fact, name)
+        if distance:
+            rows = node.wire(
+                Elementwise("add"), [rows, _number(node, distance, f"{name}_size")], f"{name}_at"
+            )
+        seen = node.wire(Elementwise(kind), [columns, rows], f"{name}_seen")
+        scores = node.wire(Elementwise("where"), [seen, scores, low], name)
+    if node.has(VALID):
+        columns = steps(node, fact.shape[-1], "places")
+        seen = node.wire(Elementwise("less"), [columns, _valid(node)], "valid_seen")
+        scores = node.wire(Elementwise("where"), [seen, scores, low], "valid")
+    return scores, node.has(MASK) or node.has(VALID) or left >= 0
+
+
+def _mask(node: NodeContext, scores: TypedFact) -> OutletId:
+    """The mask; keys that it does not reach are not seen."""
+    mask, fact = node.input(MASK), node.fact(MASK)
+    width, columns = fact.shape[-1], scores.shape[-1]
+    if not columns.prove_gt(width).yes:
+        unify(width, columns, f"{node.wire_name} (Attention): frames of keys and of the mask")
+        return mask
+    none = TDim.of(0)
+    pads = (*((none, none),) * (fact.rank - 1), (none, columns - width))
+    return node.wire(Pad(pads, fill=0.0 if fact.dtype == np.bool_ else -math.inf), [mask], "whole_mask")
+
+
+def _places(node: NodeContext, scores: TypedFact, name: str) -> tuple[OutletId, OutletId]:
+    """The place of each query among the keys, as a column, and the places of the keys.
+
+    A query comes after the keys of the past, or is one of the last keys that are not padding.
+    """
+    rows, columns = (
+        steps(node, scores.shape[axis], f"{name}_{what}") for axis, what in ((-2, "rows"), (-1, "columns"))
+    )
+    rows = node.wire(AddAxis(1), [rows], f"{name}_row_column")
+    before = None
+    if node.has(PAST_KEY):
+        before = scalar_dim(node, node.fact(PAST_KEY).shape[2], f"{name}_past")
+    elif node.has(VALID):
+        queries = scalar_dim(node, scores.shape[-2], f"{name}_queries")
+        before = node.wire(Elementwise("sub"), [_valid(node, name), queries], f"{name}_before")
+    if before is not None:
+        rows = node.wire(Elementwise("add"), [rows, before], f"{name}_places")
+    return rows, columns
+
+
+def _valid(node: NodeContext, name: str = "keys") -> OutletId:
+    """How many keys are not padding, [batch, 1, 1, 1] i64."""
+    x = node.cast(node.input(VALID), np.dtype(np.int64), f"{name}_counts")
+    one = TDim.of(1)
+    return node.wire(Reshape((*node.fact(VALID).shape, one, one, one)), [x], f"{name}_valid")
+
+
+def _number(node: NodeContext, number: int, name: str) -> OutletId:
+    return node.constant(np.array(number, np.int64), name)

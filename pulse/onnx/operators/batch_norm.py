@@ -1,0 +1,66 @@
+"""Batch normalisation."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.norm import moments
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import Reshape
+
+
+@onnx_op("BatchNormalization")
+def batch_norm(node: NodeContext) -> list[OutletId]:
+    """With given statistics it is a multiplication and an addition: x * k + (bias - mean * k).
+
+    In training mode the statistics are those of the batch, and come out mixed with the given ones.
+    """
+    if node.opset < 9 and not node.flag("spatial", True):
+        raise node.error("only statistics for each channel are covered")
+    if not node.flag("training_mode"):
+        return [_normalised(node, node.input(3), node.input(4))]
+    mean, variance = _of_the_batch(node)
+    y = _normalised(node, mean, variance)
+    if not any(node.outputs[1:]):
+        return [y]
+    return [y, _running(node, 3, mean, "mean"), _running(node, 4, variance, "variance")]
+
+
+def _of_the_batch(node: NodeContext) -> tuple[OutletId, OutletId]:
+    """Mean and variance of each channel, [C], in the type of the given ones."""
+    found = moments(node, node.input(0), [axis for axis in range(node.fact(0).rank) if axis != 1])
+    rows: list[OutletId] = []
+    for x, slot, name in ((found.mean, 3, "mean"), (found.variance, 4, "variance")):
+        row = node.wire(Reshape(node.fact(slot).shape), [x], f"{name}_row")
+        rows.append(node.cast(row, node.fact(slot).dtype, f"{name}_cast"))
+    return rows[0], rows[1]
+
+
+def _running(node: NodeContext, slot: int, now: OutletId, name: str) -> OutletId:
+    """A given statistic mixed with the one of the batch: given * momentum + now * (1 - momentum)."""
+    momentum = node.real("momentum", 0.9)
+    parts = [
+        node.wire(
+            Elementwise("mul"),
+            [x, node.scalar_constant(share, node.fact(slot), f"{name}_{what}_share")],
+            f"{name}_{what}",
+        )
+        for x, share, what in ((node.input(slot), momentum, "before"), (now, 1 - momentum, "now"))
+    ]
+    return node.wire(Elementwise("add"), parts, f"running_{name}")
+
+
+def _normalised(node: NodeContext, mean: OutletId, variance: OutletId) -> OutletId:
+    like = node.graph.fact(variance)
+    epsilon = node.constant(np.array(node.real("epsilon", 1e-5), dtype=like.dtype), "epsilon")
+    spread = node.wire(Elementwise("add"), [variance, epsilon], "spread")
+    deviation = node.wire(Elementwise("sqrt"), [spread], "deviation")
+    k = node.wire(Elementwise("div"), [node.input(1), deviation], "scale")
+    moved = node.wire(Elementwise("mul"), [mean, k], "moved")
+    shift = node.wire(Elementwise("sub"), [node.input(2), moved], "shift")
+    column = (*node.fact(1).shape, *(TDim.of(1),) * max(0, node.fact(0).rank - 2))
+    k = node.wire(Reshape(column), [k], "scale_column")
+    shift = node.wire(Reshape(column), [shift], "shift_column")
+    return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])

@@ -1,0 +1,131 @@
+"""Convolutions, and the padding rules that pools share."""
+
+from collections.abc import Sequence
+
+from pulse.dim import TDim, ceil_div, dim_max
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
+
+AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+
+
+def auto_pad(node: NodeContext) -> str:
+    """The padding rule. Raises LoadError where it is unknown."""
+    rule = node.text("auto_pad", "NOTSET") or "NOTSET"
+    if rule not in AUTO_PADS:
+        raise node.error(f"auto_pad {rule!r} is not covered")
+    return rule
+
+
+def split_total(total: TDim, upper: bool) -> tuple[TDim, TDim]:
+    """Padding before and after; the odd frame goes behind (upper) or in front."""
+    small = total // 2
+    return (small, total - small) if upper else (total - small, small)
+
+
+def same_pads(size: TDim, span: int, stride: int, upper: bool) -> tuple[TDim, TDim]:
+    """The padding that gives one output frame for every ``stride`` input frames."""
+    total = dim_max(0, (ceil_div(size, stride) - 1) * stride + span - size)
+    return split_total(total, upper)
+
+
+def spatial_list(node: NodeContext, name: str, rank: int, least: int) -> tuple[int, ...]:
+    """An attribute with one integer for each spatial axis, ``least`` by default. Raises LoadError."""
+    values = node.integer_list(name, (least,) * rank)
+    if len(values) != rank:
+        raise node.error(f"attribute {name} has {len(values)} entries for {rank} spatial axes")
+    if any(value < least for value in values):
+        raise node.error(
+            f"attribute {name} {list(values)} has an entry below {least}; export the model again"
+        )
+    return values
+
+
+def attribute_pads(node: NodeContext, rank: int) -> Pads:
+    """The attribute ``pads``: all befores, then all afters. Raises LoadError."""
+    values = node.integer_list("pads", (0,) * (2 * rank))
+    if len(values) != 2 * rank:
+        raise node.error(f"attribute pads has {len(values)} entries for {rank} spatial axes")
+    if any(value < 0 for value in values):
+        raise node.error(f"negative pads {list(values)} are not covered; slice before")
+    return tuple((TDim.of(values[axis]), TDim.of(values[axis + rank])) for axis in range(rank))
+
+
+def window_pads(
+    node: NodeContext, sizes: Sequence[TDim], spans: Sequence[int], strides: Sequence[int]
+) -> Pads:
+    """The padding of a convolution or pool over spatial axes of these sizes."""
+    rule = auto_pad(node)
+    if rule == "NOTSET":
+        return attribute_pads(node, len(sizes))
+    if rule == "VALID":
+        return no_pads(len(sizes))
+    upper = rule == "SAME_UPPER"
+    return tuple(same_pads(size, span, stride, upper) for size, span, stride in zip(sizes, spans, strides))
+
+
+def _kernel(node: NodeContext) -> tuple[int, ...]:
+    x, w = node.fact(0), node.fact(1)
+    if w.rank < 3 or x.rank != w.rank:
+        raise node.error(f"x ({x}) and the kernel ({w}) need the same rank, of at least 3")
+    if not all(dim.is_const for dim in w.shape):
+        raise node.error(f"the kernel's shape {w} must be constant")
+    kernel = tuple(int(dim) for dim in w.shape[2:])
+    if 0 in kernel or int(w.shape[0]) == 0:
+        raise node.error(f"the kernel {w} is empty; export the model again")
+    if "kernel_shape" in node.attributes and node.integer_list("kernel_shape") != kernel:
+        raise node.error(f"kernel_shape {node.attributes['kernel_shape']} differs from the kernel {w}")
+    return kernel
+
+
+def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
+    return [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations)]
+
+
+def _group(node: NodeContext) -> int:
+    group = node.integer("group", 1)
+    if group < 1:
+        raise node.error(f"attribute group {group} must be positive")
+    return group
+
+
+@onnx_op("Conv")
+def conv(node: NodeContext) -> OutletId:
+    """A convolution."""
+    kernel = _kernel(node)
+    rank = len(kernel)
+    strides = spatial_list(node, "strides", rank, 1)
+    dilations = spatial_list(node, "dilations", rank, 1)
+    pads = window_pads(node, node.fact(0).shape[2:], _spans(kernel, dilations), strides)
+    return node.wire(Conv(strides, dilations, pads, _group(node)), node.given())
+
+
+@onnx_op("ConvTranspose")
+def conv_transpose(node: NodeContext) -> OutletId:
+    """A transposed convolution; its padding may be stated by the output's size (output_shape, SAME rules)."""
+    kernel = _kernel(node)
+    rank = len(kernel)
+    strides = spatial_list(node, "strides", rank, 1)
+    dilations = spatial_list(node, "dilations", rank, 1)
+    extra = spatial_list(node, "output_padding", rank, 0)
+    sizes = node.fact(0).shape[2:]
+    rule = auto_pad(node)
+    same = rule.startswith("SAME")
+    if "output_shape" in node.attributes:
+        wanted = [TDim.of(size) for size in spatial_list(node, "output_shape", rank, 0)]
+    elif same:
+        wanted = [size * stride for size, stride in zip(sizes, strides)]
+    else:
+        pads = no_pads(rank) if rule == "VALID" else attribute_pads(node, rank)
+        return node.wire(ConvTranspose(strides, dilations, pads, extra, _group(node)), node.given())
+    totals = [
+        (size - 1) * stride + more + span - goal
+        for size, stride, more, span, goal in zip(sizes, strides, extra, _spans(kernel, dilations), wanted)
+    ]
+    if any(not total.is_const for total in totals):
+        raise node.error(f"output_shape {[str(goal) for goal in wanted]} does not follow the input's length")
+    pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
+    longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
+    return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given())

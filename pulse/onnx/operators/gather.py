@@ -1,0 +1,112 @@
+"""Entries read at many places at once; constant places become slices and lookups of one axis."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.constants import scalar_dim
+from pulse.onnx.operators.slicing import look_up
+from pulse.onnx.operators.steady import steady
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.lookup import GatherBatches, GatherElements
+from pulse.ops.scatter import index_depth, wrapped
+from pulse.ops.shape import RemoveAxis, Reshape, volume
+from pulse.ops.slice import Slice
+from pulse.typed import known
+from pulse.wording import spelled
+
+
+@onnx_op("GatherElements")
+def gather_elements(node: NodeContext) -> OutletId:
+    """An index for each element; constant ones that only follow the axis are one lookup."""
+    x, fact = node.fact(0), node.fact(1)
+    axis = node.axis(node.integer("axis", 0), x.rank)
+    op = GatherElements(axis)
+    op.facts([x, fact])
+    indices = steady(node.graph, node.input(1))
+    others = [other for other in range(x.rank) if other != axis]
+    if indices is None or not x.shape[axis].is_const or not fact.shape[axis].is_const:
+        return node.wire(op, [node.input(0), node.input(1)])
+    indices = _from_front(node, indices, int(x.shape[axis]))
+    if all(indices.shape[other] == 1 for other in others):
+        data = node.input(0)
+        for other in others:
+            if x.shape[other] != fact.shape[other]:
+                data = node.wire(Slice(other, TDim.of(0), fact.shape[other]), [data], f"first{other}")
+        row = np.broadcast_to(indices.ravel(), int(fact.shape[axis]))
+        return node.finished(look_up(node, data, axis, node.constant(row, "row")))
+    if not all(dim.is_const for dim in (*x.shape, *fact.shape)):
+        return node.wire(op, [node.input(0), node.input(1)])
+    grid = np.indices([int(dim) for dim in fact.shape])
+    grid[axis] = indices
+    flat: Array = np.asarray(np.ravel_multi_index(tuple(grid), tuple(int(dim) for dim in x.shape)))
+    data = node.wire(Reshape((volume(x.shape),)), [node.input(0)], "flat")
+    return node.wire(Gather(0), [data, node.constant(flat, "places")])
+
+
+def _from_front(node: NodeContext, index: Array, size: int) -> Array:
+    try:
+        return wrapped(index.astype(np.int64), size)
+    except IndexError as error:
+        raise node.error(str(error)) from None
+
+
+@onnx_op("GatherND")
+def gather_nd(node: NodeContext) -> OutletId:
+    """Slices by index: the indexed axes become one, on which there is one lookup; batches have an op."""
+    batch = node.integer("batch_dims", 0)
+    op = GatherBatches(batch)
+    op.facts([node.fact(0), node.fact(1)])
+    if batch == 0:
+        return node.finished(_looked_up(node, node.input(1)))
+    value, sizes = known(node.graph, node.input(1)), node.fact(0).shape[:batch]
+    if value is None or not all(size.is_const for size in sizes):
+        return node.wire(op, [node.input(0), node.input(1)])
+    grid = np.indices(value.shape[:-1])[:batch]
+    places = np.concatenate([np.moveaxis(grid, 0, -1), value], -1)
+    return node.finished(_looked_up(node, node.constant(places, "places")))
+
+
+def _looked_up(node: NodeContext, indices: OutletId) -> OutletId:
+    x = node.fact(0)
+    depth = index_depth(x, node.graph.fact(indices))
+    sizes, rest = x.shape[:depth], x.shape[depth:]
+    if not all(size.is_const for size in sizes[1:]):
+        raise node.error(f"it looks up along axes of symbolic size in {x}; fix them with {spelled('inputs')}")
+    data = node.input(0)
+    if depth > 1:
+        data = node.wire(Reshape((volume(sizes), *rest)), [data], "flat")
+    return look_up(node, data, 0, _flat_index(node, indices, sizes))
+
+
+def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -> OutletId:
+    value = known(node.graph, indices)
+    if value is not None and all(size.is_const for size in sizes):
+        numbers = tuple(int(size) for size in sizes)
+        parts = [_from_front(node, value[..., axis], size) for axis, size in enumerate(numbers)]
+        flat: Array = np.asarray(np.ravel_multi_index(tuple(parts), numbers))
+        return node.constant(flat, "index")
+    last = node.graph.fact(indices).rank - 1
+    if node.graph.fact(indices).dtype != np.int64:
+        indices = node.wire(Cast(np.dtype(np.int64)), [indices], "indices")
+    if len(sizes) == 1:
+        return node.wire(RemoveAxis(last), [indices], "index")
+    zero = node.constant(np.array(0, np.int64), "zero")
+    total: OutletId | None = None
+    for axis, size in enumerate(sizes):
+        step = volume(sizes[axis + 1 :])
+        cut = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
+        own = node.wire(RemoveAxis(last), [cut], f"index{axis}")
+        below = node.wire(Elementwise("less"), [own, zero], f"below{axis}")
+        around = node.wire(Elementwise("add"), [own, scalar_dim(node, size, f"size{axis}")], f"around{axis}")
+        front = node.wire(Elementwise("where"), [below, around, own], f"front{axis}")
+        scaled = node.wire(
+            Elementwise("mul"), [front, scalar_dim(node, step, f"step{axis}")], f"scaled{axis}"
+        )
+        total = scaled if total is None else node.wire(Elementwise("add"), [total, scaled], f"total{axis}")
+    assert total is not None
+    return total

@@ -1,0 +1,222 @@
+"""Resizing."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.matmul import MatMul
+from pulse.ops.resize import Interpolate
+from pulse.ops.sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
+from pulse.ops.shape import Expand, Transpose, with_dim
+from pulse.typed import FOLD_LIMIT
+from pulse.wording import spelled
+
+COORDINATES: dict[str, Coordinates] = {
+    "asymmetric": "asymmetric",
+    "half_pixel": "half_pixel",
+    "pytorch_half_pixel": "pytorch_half_pixel",
+    "half_pixel_symmetric": "half_pixel_symmetric",
+    "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
+    "align_corners": "align_corners",
+    "tf_crop_and_resize": "tf_crop_and_resize",
+}
+ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
+
+SMALLEST_SCALE = 2.0**-20
+MOST_LOOKUPS = 4
+
+Plan = dict[int, tuple[TDim, Fraction | None]]
+"""For each axis that changes its new length, and the factor where that is constant."""
+
+
+@onnx_op("Resize", "Upsample")
+def resize(node: NodeContext) -> OutletId:
+    """One axis after another; lookups where the length is constant."""
+    plan = _plan(node)
+    x = node.input(0)
+    for axis, (length, ratio) in plan.items():
+        name = node if axis == list(plan)[-1] else node.named(f"{node.wire_name}.axis{axis}")
+        x = _resized(name, x, axis, length, ratio, _sampling(node, axis, ratio))
+    return x
+
+
+def _plan(node: NodeContext) -> Plan:
+    shape = node.fact(0).shape
+    axes = _axes(node)
+    scales = _scales(node)
+    sizes: Sequence[TDim] = node.dims(3, "sizes") if not scales and node.has(3) else ()
+    if len(scales or sizes) != len(axes):
+        raise node.error(
+            f"{len(scales)} scales and {len(sizes)} sizes for {len(axes)} axes; give one of the two"
+        )
+    policy = node.text("keep_aspect_ratio_policy", "stretch")
+    if sizes and policy != "stretch":
+        return _kept_aspect(node, policy, axes, sizes)
+    cropped = [axis for axis in axes if _crop(node, axis) != WHOLE]
+    plan: Plan = {}
+    for place, axis in enumerate(axes):
+        if scales:
+            if not SMALLEST_SCALE <= scales[place] <= 1 / SMALLEST_SCALE:
+                raise node.error(
+                    f"scale {scales[place]} is not between {SMALLEST_SCALE:g} and {1 / SMALLEST_SCALE:g}"
+                )
+            ratio = _ratio(scales[place])
+            if ratio != 1 or axis in cropped:
+                plan[axis] = shape[axis] * ratio.numerator // ratio.denominator, ratio
+        elif sizes[place] != shape[axis] or axis in cropped:
+            plan[axis] = sizes[place], _quotient(sizes[place], shape[axis])
+    return plan
+
+
+def _axes(node: NodeContext) -> list[int]:
+    rank = node.fact(0).rank
+    return [node.axis(axis, rank) for axis in node.integer_list("axes", range(rank))]
+
+
+def _scales(node: NodeContext) -> list[float]:
+    if node.op_type == "Upsample" and node.opset < 9:
+        return list(node.real_list("scales"))
+    slot = 1 if node.opset < 11 else 2
+    given = node.has(slot) and node.fact(slot).shape != (TDim.of(0),)
+    return [float(scale) for scale in node.numbers(slot, "scales").ravel()] if given else []
+
+
+def _kept_aspect(node: NodeContext, policy: str, axes: Sequence[int], sizes: Sequence[TDim]) -> Plan:
+    """One factor for all axes: the smallest that is asked for, or the largest."""
+    choices = {"not_larger": min, "not_smaller": max}
+    if policy not in choices:
+        raise node.error(f"keep_aspect_ratio_policy {policy!r} is not stretch, not_larger or not_smaller")
+    frames = [node.fact(0).shape[axis] for axis in axes]
+    if not all(dim.is_const and int(dim) > 0 for dim in (*frames, *sizes)):
+        raise node.error(f"keep_aspect_ratio_policy {policy!r} needs constant sizes; give scales")
+    ratio = choices[policy](Fraction(int(size), int(own)) for size, own in zip(sizes, frames))
+    return {
+        axis: (TDim.of(int(own * ratio + Fraction(1, 2))), ratio) for axis, own in zip(axes, map(int, frames))
+    }
+
+
+def _ratio(scale: float) -> Fraction:
+    """The simplest fraction that is this float32."""
+    simple = Fraction(scale).limit_denominator(1000)
+    return simple if np.float32(float(simple)) == np.float32(scale) else Fraction(scale)
+
+
+def _quotient(length: TDim, frames: TDim) -> Fraction | None:
+    """``length / frames`` where that is one number for every value of the symbols."""
+    if length.is_const and frames.is_const:
+        return Fraction(int(length), int(frames)) if int(frames) and int(length) else None
+    shared = length.symbols & frames.symbols
+    if len(shared) != 1:
+        return None
+    (symbol,) = shared
+    slope = frames.slope(symbol)
+    ratio = length.slope(symbol) / slope if slope else Fraction(0)
+    same = ratio > 0 and length * ratio.denominator == frames * ratio.numerator
+    return ratio if same else None
+
+
+def _sampling(node: NodeContext, axis: int, ratio: Fraction | None) -> Sampling:
+    mode = node.text("mode", "nearest")
+    if mode not in ("nearest", "linear", "cubic"):
+        raise node.error(f"mode {mode!r} is not covered; nearest, linear and cubic are")
+    old = node.opset < 11
+    coordinates = node.text("coordinate_transformation_mode", "asymmetric" if old else "half_pixel")
+    if coordinates not in COORDINATES:
+        raise node.error(
+            f"coordinate_transformation_mode {coordinates!r} is not covered; {', '.join(COORDINATES)} are"
+        )
+    rounding = node.text("nearest_mode", "round_prefer_floor")
+    if old:
+        rounding = "ceil" if ratio is not None and ratio < 1 else "floor"
+    if rounding not in ROUNDINGS:
+        raise node.error(f"nearest_mode {rounding!r} is not covered; {', '.join(ROUNDINGS)} are")
+    return Sampling(
+        COORDINATES[coordinates],
+        ROUNDINGS[rounding] if mode == "nearest" else None,
+        node.real("cubic_coeff_a", -0.75) if mode == "cubic" else None,
+        node.flag("antialias"),
+        node.flag("exclude_outside"),
+        _crop(node, axis),
+    )
+
+
+def _crop(node: NodeContext, axis: int) -> Crop:
+    """Where the region of interest begins and ends on an axis, from 0 to 1."""
+    if node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
+        return WHOLE
+    axes, region = _axes(node), node.numbers(1, "region of interest").ravel()
+    if region.size != 2 * len(axes) or not np.isfinite(region).all():
+        raise node.error(f"its region of interest must be {2 * len(axes)} numbers, two for each axis")
+    start, end = (_ratio(float(region[axes.index(axis) + offset])) for offset in (0, len(axes)))
+    return start, end
+
+
+def _resized(
+    node: NodeContext, x: OutletId, axis: int, length: TDim, ratio: Fraction | None, sampling: Sampling
+) -> OutletId:
+    fact = node.graph.fact(x)
+    frames = fact.shape[axis]
+    cropped = sampling.coordinates == "tf_crop_and_resize"
+    if sampling.rounding is None and not np.issubdtype(fact.dtype, np.floating):
+        raise node.error(f"linear and cubic resizing of {fact} is covered for floats only")
+    if frames == 1 and not cropped:
+        return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
+    if not frames.is_const or not length.is_const or max(int(frames), int(length)) > FOLD_LIMIT:
+        if cropped:
+            raise node.error(
+                f"cropping {frames} to {length} frames: give both as numbers with {spelled('inputs')}"
+            )
+        return node.wire(Interpolate(axis, length, ratio, sampling), [x])
+    factor = ratio or Fraction(1)
+    outside = sampling.outside(factor, int(frames), int(length)) if cropped else np.zeros(0, np.bool_)
+    y = _looked_up(
+        node, x, axis, *sampling.table(factor, int(frames), int(length)), "inside" if outside.any() else ""
+    )
+    if not outside.any():
+        return y
+    column = node.constant(outside.reshape(-1, *(1,) * (fact.rank - 1 - axis)), "outside")
+    fill = node.scalar_constant(node.real("extrapolation_value", 0.0), fact, "fill")
+    return node.wire(Elementwise("where"), [column, fill, y])
+
+
+def _looked_up(
+    node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array | None, suffix: str
+) -> OutletId:
+    """The sum over k of ``x[frames[:, k]] * weights[:, k]`` along an axis; a product with a matrix where k are many."""
+    if weights is None:
+        return node.wire(Gather(axis), [x, node.constant(frames[:, 0], "frames")], suffix)
+    if frames.shape[1] > MOST_LOOKUPS:
+        return _product(node, x, axis, frames, weights, suffix)
+    fact = node.graph.fact(x)
+    columns = weights.T.reshape(*weights.T.shape, *(1,) * (fact.rank - 1 - axis)).astype(fact.dtype)
+    parts: list[OutletId] = []
+    for k, column in enumerate(columns):
+        found = node.wire(Gather(axis), [x, node.constant(frames[:, k], f"frames{k}")], f"frame{k}")
+        share = node.constant(column, f"weights{k}")
+        parts.append(node.wire(Elementwise("mul"), [found, share], f"share{k}"))
+    return node.wire(Elementwise("sum"), parts, suffix)
+
+
+def _product(
+    node: NodeContext, x: OutletId, axis: int, frames: Array, weights: Array, suffix: str
+) -> OutletId:
+    fact = node.graph.fact(x)
+    node.count(int(fact.shape[axis]) * len(frames), "table of weights")
+    matrix = np.zeros((int(fact.shape[axis]), len(frames)))
+    np.add.at(matrix, (frames, np.arange(len(frames))[:, None]), weights)
+    stored = node.constant(matrix.astype(fact.dtype), "weights")
+    if axis == fact.rank - 1:
+        return node.wire(MatMul(), [x, stored], suffix)
+    perm = list(range(fact.rank))
+    perm[axis], perm[-1] = perm[-1], perm[axis]
+    swap = Transpose(tuple(perm))
+    y = node.wire(MatMul(), [node.wire(swap, [x], "behind"), stored], "product")
+    return node.wire(swap, [y], suffix)

@@ -1,0 +1,218 @@
+"""Entries written and read at many places at once.
+
+Constant indices become slices, joins and one lookup, which stream on every axis that they leave alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.steady import steady
+from pulse.onnx.registry import onnx_op
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.scatter import COMBINE, ScatterElements, ScatterND, index_depth
+from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.slice import Slice
+
+MOST_ROUNDS = 64
+"""Updates of one place that are combined one after the other by ops of their own."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Neighbouring places of the first axes: where they begin, and how many there are on each."""
+
+    starts: tuple[TDim, ...]
+    sizes: tuple[TDim, ...]
+
+
+@onnx_op("ScatterND")
+def scatter_nd(node: NodeContext) -> OutletId:
+    """Slices updated by index."""
+    reduction = _reduction(node)
+    x, indices = node.fact(0), node.fact(1)
+    op = ScatterND(reduction)
+    op.facts([x, indices, node.fact(2)])
+    value = node.value(1)
+    if value is None or is_symbolic(value):
+        return node.wire(op, [node.input(0), node.input(1), node.input(2)])
+    places = value.reshape(-1, index_depth(x, indices)).astype(np.int64)
+    made = _placed(node, node.input(0), node.input(2), places, reduction)
+    return made if made is not None else node.wire(op, [node.input(0), node.input(1), node.input(2)])
+
+
+@onnx_op("ScatterElements", "Scatter")
+def scatter_elements(node: NodeContext) -> OutletId:
+    """Elements updated by index."""
+    reduction = _reduction(node)
+    x = node.fact(0)
+    axis = node.axis(node.integer("axis", 0), x.rank)
+    op = ScatterElements(axis, reduction)
+    op.facts([x, node.fact(1), node.fact(2)])
+    inputs = [node.input(0), node.input(1), node.input(2)]
+    made = _along(node, axis, reduction)
+    return made if made is not None else node.wire(op, inputs)
+
+
+def _reduction(node: NodeContext) -> str:
+    reduction = node.text("reduction", "none")
+    if reduction != "none" and reduction not in COMBINE:
+        raise node.error(f"reduction {reduction!r} is not covered")
+    return reduction
+
+
+def _along(node: NodeContext, axis: int, reduction: str) -> OutletId | None:
+    """Updates at constant indices of one axis: the same on all other axes, or a place for each element."""
+    indices = steady(node.graph, node.input(1))
+    if indices is None:
+        return None
+    x, shape = node.fact(0), node.fact(1).shape
+    others = [other for other in range(x.rank) if other != axis]
+    if all(indices.shape[other] == 1 and shape[other] == x.shape[other] for other in others):
+        order = (axis, *others)
+        turned = [
+            node.wire(Transpose(order), [node.input(slot)], name) for slot, name in ((0, "x"), (2, "rows"))
+        ]
+        count = indices.size * (1 if indices.shape[axis] != 1 else int(shape[axis]))
+        places = np.broadcast_to(indices.ravel(), count).reshape(-1, 1)
+        made = _placed(node, turned[0], turned[1], places, reduction, "placed")
+        back = tuple(order.index(a) for a in range(x.rank))
+        return None if made is None else node.wire(Transpose(back), [made])
+    if not all(dim.is_const for dim in shape):
+        return None
+    grid = np.indices([int(dim) for dim in shape])
+    grid[axis] = indices
+    places = np.moveaxis(grid, 0, -1).reshape(-1, x.rank)
+    return _placed(node, node.input(0), node.input(2), places, reduction)
+
+
+def _placed(
+    node: NodeContext, x: OutletId, updates: OutletId, places: Array, reduction: str, suffix: str = ""
+) -> OutletId | None:
+    """The tensor with its slices at ``places [N, K]`` updated; None where they cannot be counted."""
+    fact = node.graph.fact(x)
+    if not len(places):
+        return x
+    depth = places.shape[1]
+    rest = fact.shape[depth:]
+    box = _box(node, fact.shape, places)
+    if box is not None:
+        part = _shaped(node, updates, (*box.sizes, *rest), "updates")
+        if reduction != "none":
+            part = node.wire(Elementwise(reduction), [_inside(node, x, box), part], "combined")
+        return pasted(node, x, part, box, suffix)
+    sizes = fact.shape[:depth]
+    if not all(size.is_const for size in sizes):
+        return None
+    numbers = tuple(int(size) for size in sizes)
+    rows = np.ravel_multi_index(
+        tuple(_from_front(node, places[:, k], n) for k, n in enumerate(numbers)), numbers
+    )
+    count = int(np.prod(numbers))
+    flat = _shaped(node, x, (TDim.of(count), *rest), "flat")
+    parts = _shaped(node, updates, (TDim.of(len(places)), *rest), "updates")
+    made = (
+        _replaced(node, flat, parts, rows)
+        if reduction == "none"
+        else _combined(node, flat, parts, rows, reduction)
+    )
+    if made is None:
+        return None
+    return node.wire(Reshape(fact.shape), [made], suffix)
+
+
+def _shaped(node: NodeContext, x: OutletId, shape: tuple[TDim, ...], suffix: str) -> OutletId:
+    same = node.graph.fact(x).shape == shape
+    return x if same else node.wire(Reshape(shape), [x], suffix)
+
+
+def _from_front(node: NodeContext, index: Array, size: int) -> Array:
+    if index.min() < -size or index.max() >= size:
+        raise node.error(f"indices {index.min()}..{index.max()} are out of range for {size} entries")
+    return np.where(index < 0, index + size, index)
+
+
+def _box(node: NodeContext, shape: Sequence[TDim], places: Array) -> Box | None:
+    """The box that the places fill in row-major order."""
+    starts: list[TDim] = []
+    counted: list[Array] = []
+    sizes: list[int] = []
+    for axis in range(places.shape[1]):
+        index, size = places[:, axis], shape[axis]
+        if size.is_const:
+            index = _from_front(node, index, int(size))
+        elif index.min() < 0 <= index.max():
+            return None
+        low, high = int(index.min()), int(index.max())
+        starts.append(TDim.of(low) if low >= 0 else size + low)
+        sizes.append(high - low + 1)
+        counted.append(index - low)
+    if np.prod(sizes, dtype=np.float64) != len(places):
+        return None
+    if not np.array_equal(np.stack(counted), np.indices(sizes).reshape(len(sizes), -1)):
+        return None
+    return Box(tuple(starts), tuple(map(TDim.of, sizes)))
+
+
+def _inside(node: NodeContext, x: OutletId, box: Box) -> OutletId:
+    for axis, (start, size) in enumerate(zip(box.starts, box.sizes)):
+        if node.graph.fact(x).shape[axis] != size:
+            x = node.wire(Slice(axis, start, start + size), [x], f"inside{axis}")
+    return x
+
+
+def pasted(node: NodeContext, x: OutletId, part: OutletId, box: Box, suffix: str, axis: int = 0) -> OutletId:
+    """The tensor with a box of it replaced by ``part``: one join for each axis that the box does not fill."""
+    shape = node.graph.fact(x).shape
+    cut = [a for a in range(axis, len(box.sizes)) if shape[a] != box.sizes[a]]
+    if not cut:
+        return part
+    first = cut[0]
+    start, end = box.starts[first], box.starts[first] + box.sizes[first]
+    inner = part
+    if len(cut) > 1:
+        band = node.wire(Slice(first, start, end), [x], f"band{first}")
+        inner = pasted(node, band, part, box, f"inner{first}", first + 1)
+    pieces = [inner]
+    if start != 0:
+        pieces.insert(0, node.wire(Slice(first, TDim.of(0), start), [x], f"before{first}"))
+    if end != shape[first]:
+        pieces.append(node.wire(Slice(first, end, shape[first]), [x], f"after{first}"))
+    return node.wire(Concat(first), pieces, suffix)
+
+
+def _replaced(node: NodeContext, flat: OutletId, parts: OutletId, rows: Array) -> OutletId:
+    """Rows of ``flat`` or of ``parts``, as a map says; of several parts for one row the last one."""
+    count = int(node.graph.fact(flat).shape[0])
+    source = np.arange(count)
+    source[rows] = count + np.arange(len(rows))
+    both = node.wire(Concat(0), [flat, parts], "both")
+    return node.wire(Gather(0), [both, node.constant(source, "map")], "chosen")
+
+
+def _combined(
+    node: NodeContext, flat: OutletId, parts: OutletId, rows: Array, reduction: str
+) -> OutletId | None:
+    """Each round takes one update of every row that has any left."""
+    turn = np.zeros(len(rows), np.int64)
+    seen: dict[int, int] = {}
+    for number, row in enumerate(rows.tolist()):
+        turn[number] = seen.get(row, 0)
+        seen[row] = int(turn[number]) + 1
+    rounds = int(turn.max()) + 1
+    if rounds > MOST_ROUNDS:
+        return None
+    for number in range(rounds):
+        mine = np.flatnonzero(turn == number)
+        own = node.wire(Gather(0), [flat, node.constant(rows[mine], f"rows{number}")], f"own{number}")
+        new = node.wire(Gather(0), [parts, node.constant(mine, f"turn{number}")], f"new{number}")
+        met = node.wire(Elementwise(reduction), [own, new], f"met{number}")
+        flat = _replaced(node, flat, met, rows[mine])
+    return flat

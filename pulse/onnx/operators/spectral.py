@@ -1,0 +1,191 @@
+"""Fourier transforms, and the windows and filter banks that go with them."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.tensors import onnx_dtype
+from pulse.ops.conv import Conv, no_pads
+from pulse.ops.dft import Dft, dft_matrix
+from pulse.ops.matmul import MatMul
+from pulse.ops.shape import AddAxis, Reshape, Transpose
+
+LARGEST_MATRIX = 1 << 25
+"""Elements of a transform's matrix; longer transforms run offline and in numpy only."""
+
+
+@onnx_op("STFT")
+def stft(node: NodeContext) -> OutletId:
+    """A convolution with the windowed waves of a Fourier transform; the hop is its stride."""
+    signal = node.fact(0)
+    parts = int(signal.shape[2]) if signal.rank == 3 and signal.shape[2].is_const else 1
+    if signal.rank not in (2, 3) or parts not in (1, 2):
+        raise node.error(
+            f"the signal {signal} must be [batch, time, 1], or [batch, time, 2] if it is complex"
+        )
+    hop = node.whole(1, "frame_step")
+    if hop < 1:
+        raise node.error(f"its frame_step {hop} must be positive")
+    window = _stft_window(node)
+    length = len(window)
+    onesided = node.flag("onesided", True)
+    bins = length // 2 + 1 if onesided else length
+    if 2 * length * parts * bins > LARGEST_MATRIX:
+        raise node.error(f"frames of {length} samples are too long; their matrix is at most {LARGEST_MATRIX}")
+    waves = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
+    kernel = waves.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
+    order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
+    stored = node.constant(kernel.astype(signal.dtype), "waves")
+    rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, stored], "frames")
+    shape = node.graph.fact(rows).shape
+    turned = node.wire(Transpose((0, 2, 1)), [rows], "bins")
+    return node.wire(Reshape((shape[0], shape[2], TDim.of(bins), TDim.of(2))), [turned])
+
+
+def _stft_window(node: NodeContext) -> Array:
+    length = node.count(node.whole(3, "frame_length"), "frame_length") if node.has(3) else None
+    if not node.has(2):
+        if length is None:
+            raise node.error("neither a window nor a frame_length is given")
+        return np.ones(length)
+    window = node.numbers(2, "window").astype(np.float64)
+    if window.ndim != 1 or length not in (None, len(window)):
+        raise node.error(
+            f"a window of shape {list(window.shape)} does not fit frame_length {length}; pad the window with zeros"
+        )
+    return window
+
+
+@onnx_op("DFT")
+def dft(node: NodeContext) -> OutletId:
+    """A product with a constant matrix where the axis has a constant length; the axis is an input from opset 20 on."""
+    x = node.fact(0)
+    axis = node.integer("axis", 1) if node.opset < 20 else -2
+    if node.opset >= 20 and node.has(2):
+        axis = node.whole(2, "axis")
+    axis = node.axis(axis, x.rank)
+    inverse, onesided = node.flag("inverse"), node.flag("onesided")
+    if onesided and not inverse and x.shape[-1] != 1:
+        raise node.error("a complex signal has no one-sided spectrum; export it with onesided=0")
+    length = x.shape[axis]
+    if node.has(1):
+        lengths = node.dims(1, "dft_length")
+        if len(lengths) != 1:
+            raise node.error(f"its dft_length must be one number, got {len(lengths)}")
+        length = lengths[0]
+    elif onesided and inverse:
+        length = (length - 1) * 2
+    op = Dft(axis, length, inverse, onesided)
+    op.facts([x])
+    frames, parts = x.shape[axis], int(x.shape[-1])
+    known = frames.is_const and length.is_const
+    if not known or not 0 < 4 * int(frames) * int(length) <= LARGEST_MATRIX:
+        return node.wire(op, [node.input(0)])
+    return _dft_product(node, op, min(int(frames), int(length)), parts)
+
+
+def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletId:
+    x = node.fact(0)
+    length = int(op.length)
+    matrix = _half_to_real(length, int(x.shape[op.axis]))[:, :parts] if op.inverse and op.onesided else None
+    if matrix is None:
+        bins = length // 2 + 1 if op.onesided else length
+        matrix = np.zeros((int(x.shape[op.axis]), parts, bins, 2))
+        matrix[:frames] = dft_matrix(frames, parts, length, bins, op.inverse)
+    bins, results = matrix.shape[2:]
+    rank = x.rank
+    others = [axis for axis in range(rank - 1) if axis != op.axis]
+    outer = tuple(x.shape[axis] for axis in others)
+    moved = node.input(0)
+    if op.axis != rank - 2:
+        moved = node.wire(Transpose((*others, op.axis, rank - 1)), [moved], "behind")
+    flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [moved], "flat")
+    stored = node.constant(
+        matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "waves"
+    )
+    product = node.wire(MatMul(), [flat, stored], "product")
+    back = op.axis != rank - 2
+    y = node.wire(Reshape((*outer, TDim.of(bins), TDim.of(results))), [product], "spectrum" if back else "")
+    if not back:
+        return y
+    perm = [*range(op.axis), rank - 2, *range(op.axis, rank - 2), rank - 1]
+    return node.wire(Transpose(tuple(perm)), [y])
+
+
+def _half_to_real(length: int, frames: int) -> Array:
+    """``[frames, 2, length, 1]``: the real signal of a one-sided spectrum; bins beyond the half are not read."""
+    bins = min(frames, length // 2 + 1)
+    matrix = np.zeros((frames, 2, length, 1))
+    mirrored = np.full(bins, 2.0)
+    mirrored[0] = 1.0
+    if length % 2 == 0 and bins == length // 2 + 1:
+        mirrored[-1] = 1.0
+    matrix[:bins] = dft_matrix(bins, 2, length, length, inverse=True)[..., :1] * mirrored[:, None, None, None]
+    return matrix
+
+
+def _hann(turn: Array) -> Array:
+    return 0.5 - 0.5 * np.cos(turn)
+
+
+def _hamming(turn: Array) -> Array:
+    return 25 / 46 - 21 / 46 * np.cos(turn)
+
+
+def _blackman(turn: Array) -> Array:
+    return 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn)
+
+
+WINDOWS: dict[str, Callable[[Array], Array]] = {
+    "HannWindow": _hann,
+    "HammingWindow": _hamming,
+    "BlackmanWindow": _blackman,
+}
+
+
+@onnx_op(*WINDOWS)
+def window(node: NodeContext) -> OutletId:
+    """A sum of cosines; a periodic window is a symmetric one of one more sample without the last."""
+    size = node.count(node.whole(0, "size"), "size")
+    steps = size if node.flag("periodic", True) else size - 1
+    turn = 2 * np.pi * np.arange(size) / max(1, steps)
+    values = WINDOWS[node.op_type](turn)
+    return node.constant(values.astype(_output_type(node)))
+
+
+def _output_type(node: NodeContext) -> Any:
+    return onnx_dtype(node.integer("output_datatype", 1), f"{node.wire_name} ({node.op_type})")
+
+
+@onnx_op("MelWeightMatrix")
+def mel_weight_matrix(node: NodeContext) -> OutletId:
+    """Triangles between bins that are evenly spaced in mel, one column for each."""
+    names = ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+    bands, length, rate = (node.whole(slot, name) for slot, name in enumerate(names[:3]))
+    low, high = (float(node.scalar(slot, names[slot])) for slot in (3, 4))
+    bins = length // 2 + 1
+    node.count(bins * max(0, bands), "size")
+    if bands < 1 or bins < 1 or rate < 1 or not -700 < low < math.inf or not -700 < high < math.inf:
+        raise node.error(f"{bands} bands from {low} to {high} Hz, of {length} samples at {rate} Hz, are none")
+    mels = np.linspace(_mel(low), _mel(high), int(bands) + 3)[:-1]
+    edges = np.floor((length + 1) * 700 * (10 ** (mels / 2595) - 1) / rate).astype(np.int64)
+    if edges[0] < 0 or edges[-1] > bins:
+        raise node.error(f"its edges {low} Hz and {high} Hz are not between 0 and {rate / 2} Hz")
+    y = np.zeros((bins, int(bands)))
+    for band, (left, centre, right) in enumerate(zip(edges, edges[1:], edges[2:])):
+        at = np.arange(bins)
+        up, down = (at >= left) & (at <= centre), (at > centre) & (at < right)
+        y[up, band] = (at[up] - left) / (centre - left) if centre > left else 1.0
+        y[down, band] = (right - at[down]) / (right - centre) if right > centre else 0.0
+    return node.constant(y.astype(_output_type(node)))
+
+
+def _mel(hertz: float) -> float:
+    return 2595 * math.log10(1 + hertz / 700)

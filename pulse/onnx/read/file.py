@@ -1,0 +1,126 @@
+"""From a path, bytes or a ModelProto to a ModelProto whose form is sound."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.internal.wire_format import (
+    WIRETYPE_LENGTH_DELIMITED,
+    WIRETYPE_VARINT,
+    UnpackTag,
+)
+from google.protobuf.message import DecodeError, Message
+from onnx import ModelProto
+
+from pulse.errors import LoadError
+from pulse.onnx.read.functions import inlined
+from pulse.onnx.read.likeness import HEAD, likeness
+
+if TYPE_CHECKING:
+    from pulse.model import ModelSource
+
+LARGEST_FILE = 2**31 - 1
+"""Bytes: no reader of protobuf takes more."""
+
+
+class Source(NamedTuple):
+    """A model as it was read, and the folder of its file, where data may be beside it."""
+
+    proto: ModelProto
+    title: str
+    folder: Path | None
+
+
+def read_source(source: "ModelSource") -> Source:
+    """The model, without functions, all names in it text. Raises LoadError."""
+    if isinstance(source, ModelProto):
+        return Source(_checked(source, "the model"), source.graph.name or "model", None)
+    if isinstance(source, bytes):
+        _require_likely(source[:HEAD], "these bytes")
+        proto = _decoded(source, "these bytes")
+        return Source(proto, proto.graph.name or "model", None)
+    try:
+        path = Path(os.fspath(source))
+    except TypeError:
+        raise LoadError(
+            f"cannot load a {type(source).__name__}; give a path, the bytes of an ONNX file, or a ModelProto"
+        ) from None
+    return Source(_decoded(_contents(path), str(path)), path.stem, path.parent)
+
+
+def _contents(path: Path) -> bytes:
+    """The bytes of a file, which is not read where its size or its head says that it is no model."""
+    try:
+        if path.is_dir():
+            raise LoadError(f"{path}: is a folder; give the .onnx file in it")
+        if path.exists() and not path.is_file():
+            raise LoadError(f"{path}: is a pipe or a device; give a regular file, or its bytes")
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+            _require_likely(head, str(path))
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST_FILE:
+                raise LoadError(
+                    f"{path}: {size} bytes, and an ONNX file has less than 2 GiB; export it with its weights in a "
+                    "file beside it (external data)"
+                )
+            file.seek(0)
+            return file.read()
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except ValueError as error:
+        raise LoadError(f"{str(path)!r} is no path ({error}); check it") from error
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+
+
+def _require_likely(head: bytes, what: str) -> None:
+    """Refuse what does not begin as a ModelProto does: with the key of one of its fields. Raises LoadError."""
+    if _begins_model(head):
+        return
+    kind = likeness(head)
+    if kind is None:
+        raise LoadError(f"{what}: not an ONNX model; give a file exported to ONNX")
+    raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}")
+
+
+def _begins_model(head: bytes) -> bool:
+    number, kind = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
+    field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
+    if field is None:
+        return False
+    whole = field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_INT32)
+    return kind == (WIRETYPE_VARINT if whole else WIRETYPE_LENGTH_DELIMITED)
+
+
+def _decoded(data: bytes, what: str) -> ModelProto:
+    try:
+        return _checked(ModelProto.FromString(data), what)
+    except DecodeError:
+        kind = likeness(data)
+        if kind is not None:
+            raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}") from None
+        raise LoadError(f"{what}: not an ONNX model, or cut short; export or download it again") from None
+
+
+def _checked(proto: ModelProto, what: str) -> ModelProto:
+    if not proto.HasField("graph") or not proto.opset_import or not proto.graph.output:
+        raise LoadError(f"{what}: not an ONNX model (no graph with outputs); give a file exported to ONNX")
+    for text in _texts(proto):
+        if not isinstance(text, str):
+            raise LoadError(
+                f"{what}: a name in it is no text ({text[:40]!r}); the file is damaged, get it again"
+            )
+    return inlined(proto, what)
+
+
+def _texts(message: Message) -> Iterator[Any]:
+    """Every text of a message and of those in it; bytes where it is not valid UTF-8."""
+    for field, value in message.ListFields():
+        if field.type == FieldDescriptor.TYPE_STRING:
+            yield from value if field.is_repeated else (value,)
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            for inner in value if field.is_repeated else (value,):
+                yield from _texts(inner)

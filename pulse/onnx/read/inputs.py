@@ -1,0 +1,183 @@
+"""The inputs of an ONNX graph: what the file says of their shapes, and what the caller says instead."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
+
+from pulse.dim import SymbolScope, TDim, ge
+from pulse.errors import DimError, LoadError, PulseError
+from pulse.facts import DTYPES, Array, DType, dtype_name, numbers_of
+from pulse.infer.fact import InferenceFact
+from pulse.onnx.tensors import onnx_dtype
+
+Fixed = dict[str, TDim]
+
+
+def input_facts(
+    graph: GraphProto,
+    given: Mapping[str, str],
+    scope: SymbolScope,
+    constants: Mapping[str, Any] | None = None,
+) -> dict[str, InferenceFact]:
+    """What is known of each input; its value where ``constants`` has one.
+
+    Raises LoadError where ``given`` or ``constants`` does not fit the file.
+    """
+    stored = {tensor.name for tensor in graph.initializer}
+    values = {value.name: value for value in graph.input if value.name not in stored}
+    unknown = sorted({*given, *(constants or {})} - set(values))
+    if unknown:
+        raise LoadError(
+            f"no input is called {', '.join(unknown)}; the inputs are {', '.join(values) or 'none'}"
+        )
+    fixed: Fixed = {}
+    arrays = {name: _constant(values[name], value) for name, value in (constants or {}).items()}
+    given = {**given, **{name: ",".join(map(str, array.shape)) for name, array in arrays.items()}}
+    specs = {name: _Spec(name, text, values[name], scope) for name, text in given.items()}
+    for spec in specs.values():
+        spec.fix(fixed)
+    facts = {
+        name: specs[name].fact if name in specs else _declared(value, fixed, scope)
+        for name, value in values.items()
+    }
+    facts |= {name: replace(facts[name], value=array) for name, array in arrays.items()}
+    for fact in facts.values():
+        for dim in fact.shape or ():
+            for symbol in () if dim is None else sorted(dim.symbols, key=str):
+                scope.assume(ge(TDim.of(symbol), TDim.of(0)))
+    return facts
+
+
+def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
+    if not value.type.HasField("tensor_type"):
+        raise LoadError(f"input {value.name}: only tensors are covered, not {value.type.WhichOneof('value')}")
+    return value.type.tensor_type
+
+
+def _constant(value: ValueInfoProto, given: Any) -> Array:
+    """What an input always is: an array of its type; one number stands for all of its elements."""
+    kind = _tensor_type(value)
+    dtype = onnx_dtype(kind.elem_type, f"input {value.name}")
+    cast = numbers_of(given, dtype)
+    if cast is None:
+        raise LoadError(
+            f"constant {value.name}: {given!r} is not of type {dtype_name(dtype)}; give a number, a list or an array"
+        )
+    dims = kind.shape.dim if kind.HasField("shape") else ()
+    if cast.ndim == 0 and all(dim.dim_value > 0 for dim in dims):
+        return np.full([dim.dim_value for dim in dims], cast)
+    return cast
+
+
+def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
+    """What a file says of a wire that is no input; sizes in numbers only. None for what is no tensor of known type."""
+    if not value.type.HasField("tensor_type"):
+        return None
+    kind = value.type.tensor_type
+    try:
+        dtype = _dtype(kind, value.name)
+    except LoadError:  # a type that is not covered; the node that makes it is refused with a better reason
+        return None
+    if not kind.HasField("shape"):
+        return InferenceFact(dtype)
+    sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
+    return InferenceFact(dtype, tuple(TDim.of(size) if size >= 0 else None for size in sizes))
+
+
+def frees_lengths(graph: GraphProto, given: Mapping[str, str]) -> bool:
+    """Whether the caller gives names to sizes that the file fixes, so that other shapes in the file are stale."""
+    fixed = {value.name: value.type.tensor_type.shape.dim for value in graph.input if value.name in given}
+    return any(
+        declared.HasField("dim_value") and declared.dim_value >= 0 and not part.strip().isdigit()
+        for name, dims in fixed.items()
+        for declared, part in zip(dims, given[name].split(","))
+    )
+
+
+def _dtype(kind: TypeProto.Tensor, what: str) -> DType | None:
+    """The type, None where the file leaves it open. Raises LoadError where it is not covered."""
+    return onnx_dtype(kind.elem_type, what) if kind.elem_type != TensorProto.UNDEFINED else None
+
+
+def _declared(value: ValueInfoProto, fixed: Fixed, scope: SymbolScope) -> InferenceFact:
+    kind = _tensor_type(value)
+    dtype = _dtype(kind, f"input {value.name}")
+    if not kind.HasField("shape"):
+        return InferenceFact(dtype)
+    return InferenceFact(dtype, tuple(_dim(dim, fixed, scope) for dim in kind.shape.dim))
+
+
+def _dim(dim: TensorShapeProto.Dimension, fixed: Fixed, scope: SymbolScope) -> TDim | None:
+    if dim.HasField("dim_value"):
+        return TDim.of(dim.dim_value) if dim.dim_value >= 0 else None
+    if not dim.dim_param:
+        return None
+    return fixed.get(dim.dim_param, named_dim(dim.dim_param, scope))
+
+
+def named_dim(name: str, scope: SymbolScope) -> TDim:
+    """The dim of a name in a file: an expression where all names in it are known symbols, else a symbol of its own.
+
+    So ``time-axis`` is one symbol, and ``T-1`` a difference where the file has a T before it.
+    """
+    try:
+        with scope.trial():
+            named = {symbol.name for symbol in scope.parse(name).symbols}
+        if all(part == name or scope.knows(part) for part in named):
+            return scope.parse(name)
+    except DimError:
+        pass
+    cleaned = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return TDim.of(scope.symbol(cleaned if not cleaned[:1].isdigit() else f"_{cleaned}"))
+
+
+class _Spec:
+    """What the caller says of one input."""
+
+    def __init__(self, name: str, text: str, value: ValueInfoProto, scope: SymbolScope) -> None:
+        kind = _tensor_type(value)
+        self.name, self.text = name, text
+        self.dims: Sequence[TensorShapeProto.Dimension] = kind.shape.dim if kind.HasField("shape") else ()
+        self.fact = self._parse(_dtype(kind, f"input {name}"), scope)
+        shape = self.fact.shape or ()
+        if kind.HasField("shape") and len(self.dims) != len(shape):
+            raise LoadError(f"input {name}: {text!r} has {len(shape)} dims, the file has {len(self.dims)}")
+
+    def _parse(self, dtype: DType | None, scope: SymbolScope) -> InferenceFact:
+        parts = [part.strip() for part in self.text.split(",")] if self.text.strip() else []
+        if parts and parts[-1] in DTYPES:
+            wanted = DTYPES[parts.pop()]
+            if dtype is not None and wanted != dtype:
+                raise LoadError(
+                    f"input {self.name}: {self.text!r} asks for {dtype_name(wanted)}, "
+                    f"the file has {dtype_name(dtype)}"
+                )
+            dtype = wanted
+        try:
+            dims = tuple(scope.parse(part) for part in parts)
+        except PulseError as error:
+            raise LoadError(
+                f"input {self.name}: {self.text!r} is not a shape such as '1,80,T,f32': {error}"
+            ) from error
+        if any(dim.is_const and int(dim) < 0 for dim in dims):
+            raise LoadError(f"input {self.name}: {self.text!r} has a negative dim; give it a name such as T")
+        return InferenceFact(dtype, dims)
+
+    def fix(self, fixed: Fixed) -> None:
+        """Learn what the caller's dims make of the file's names. Raises LoadError where they contradict."""
+        for axis, (declared, dim) in enumerate(zip(self.dims, self.fact.shape or ())):
+            assert dim is not None
+            if declared.HasField("dim_value"):
+                if dim.is_const and declared.dim_value >= 0 and int(dim) != declared.dim_value:
+                    raise LoadError(
+                        f"input {self.name}: {self.text!r} gives axis {axis} as {dim}, "
+                        f"the file fixes it to {declared.dim_value}"
+                    )
+            elif declared.dim_param and fixed.setdefault(declared.dim_param, dim) != dim:
+                raise LoadError(
+                    f"inputs: {declared.dim_param} is given as {fixed[declared.dim_param]} and as {dim} "
+                    f"({self.name}: {self.text!r})"
+                )

@@ -1,0 +1,137 @@
+"""A node of an ONNX graph, as the file states it."""
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from onnx import ValueInfoProto
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.infer.board import Board
+from pulse.infer.op import ModelOp
+from pulse.infer.relations import Relation
+from pulse.onnx import rules as rules
+from pulse.onnx.context import NodeContext
+from pulse.onnx.read.stated import is_stated, stated_facts
+from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
+from pulse.onnx.rules.clues import Clues
+from pulse.onnx.rules.registry import DEFAULT, RULES, Rule
+from pulse.ops.generic import Generic
+from pulse.typed import TypedModel
+
+_TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxOp(ModelOp):
+    """An ONNX node.
+
+    type, domain   the operator
+    opset          the version of its domain
+    title          the node's name in the file, which may be empty
+    attributes     numbers, text, lists of them, arrays, Subgraphs
+    trace          the exporter's stack trace, if the file has one
+    slots          for each input place of the operator: which of the node's inputs, None where it is left out
+    outputs        the names of the outputs; empty where they are not asked for
+    captures       the names of the node's last inputs: values that its Subgraphs read
+    stated         what the file states of the outputs
+    """
+
+    type: str
+    domain: str
+    opset: int
+    title: str
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    slots: tuple[int | None, ...] = ()
+    outputs: tuple[str, ...] = ()
+    trace: str = ""
+    captures: tuple[str, ...] = ()
+    stated: tuple[ValueInfoProto | None, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace)
+        lines = [line for line in lines if "site-packages" not in line[0]] or lines
+        told = [f"node {self.title}"] if self.title else []
+        return ", ".join([*told, *(f"{file} line {number}" for file, number in lines[-1:])])
+
+    @property
+    def name(self) -> str:
+        return operator_name(self.domain, self.type)
+
+    @property
+    def covered(self) -> bool:
+        known = translator_of(self.name) is not None
+        return known or (bool(self.stated) and all(map(is_stated, self.stated)))
+
+    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        translator = translator_of(self.name)
+        if translator is None:
+            return self._kept(target, wire, inputs)
+        placed = self._placed(inputs)
+        context = NodeContext(
+            self.type,
+            self.opset,
+            wire,
+            self.attributes,
+            placed,
+            self.outputs,
+            target.graph,
+            target.scope,
+            dict(zip(self.captures, inputs[len(inputs) - len(self.captures) :])),
+        )
+        made = translator(context)
+        outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)
+        extra = [name for name in self.outputs[len(outlets) :] if name]
+        if extra:
+            raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
+        return outlets[: len(self.outputs)]
+
+    def _kept(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        """The operator as the file states it, which nobody can execute. Raises LoadError."""
+        symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
+        facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")
+        if facts is None:
+            raise LoadError(
+                f"{wire} ({self.name}): the operator is not covered, and the file does not state its outputs in terms "
+                f'of the inputs; register it with @pulse.operator("{self.name}")'
+            )
+        return target.graph.add(wire, Generic(self.name, wire, self.attributes, tuple(facts)), inputs, facts)
+
+    @property
+    def uniform(self) -> bool:
+        return self._rule.uniform
+
+    @property
+    def parts(self) -> Container[int]:
+        return self._rule.parts
+
+    @property
+    def _rule(self) -> Rule:
+        """How the facts of its wires determine each other; only what the translator says where it is not ours."""
+        plain = self.domain in DEFAULT_DOMAINS and translator_of(self.type) is TRANSLATORS.get(self.type)
+        return RULES.get(self.type, DEFAULT) if plain else DEFAULT
+
+    def says(
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+    ) -> Iterable[Relation]:
+        facts = (self.attributes, self._placed(inputs), tuple(outlets), board)
+        return self._rule.says(Clues(self.type, self.opset, wire, *facts))
+
+    def _placed(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:
+        """The operator's inputs, None for those that are left out."""
+        return tuple(None if slot is None else inputs[slot] for slot in self.slots)
+
+    def detail(self) -> str:
+        return " ".join(f"{name}={_short(value)}" for name, value in sorted(self.attributes.items()))
+
+
+def _short(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<tensor {list(cast(Array, value).shape)}>"
+    text = str(cast(object, value)) if isinstance(value, int | float | str | list) else "<graph>"
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,175 @@
+"""Read an ONNX file into a Model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto, helper
+
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.infer.claims import Claim
+from pulse.infer.fact import InferenceFact
+from pulse.model import Constant, Input, Model, ModelGraph
+from pulse.onnx import operators as operators
+from pulse.onnx.read.file import read_source
+from pulse.onnx.read.inputs import claimed_fact, frees_lengths, input_facts
+from pulse.onnx.read.node import OnnxOp
+from pulse.onnx.read.opsets import opsets
+from pulse.onnx.subgraph import Subgraph, free_names, nodes_inside
+from pulse.onnx.tensors import tensor_value
+
+if TYPE_CHECKING:
+    from pulse.model import ModelSource
+
+MOST_BODY_NODES = 20_000
+
+
+def read(
+    source: "ModelSource",
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+    ignore_value_info: bool = False,
+) -> Model:
+    """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
+    proto, title, folder = read_source(source)
+    scope = SymbolScope()
+    facts = input_facts(proto.graph, inputs, scope, constants)
+    builder = _Builder(opsets(proto, title), folder, title)
+    builder.read(proto.graph, facts)
+    metadata = {entry.key: entry.value for entry in proto.metadata_props}
+    stale = ignore_value_info or frees_lengths(proto.graph, inputs)
+    return Model(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
+
+
+@dataclass
+class _Bodies:
+    """How many nodes of bodies were read; a loop reads its body for each turn."""
+
+    nodes: int = 0
+
+    def read(self, body: GraphProto, title: str) -> None:
+        """Count one more. Raises LoadError where loops in loops have unfolded to too many."""
+        self.nodes += nodes_inside(body)
+        if self.nodes > MOST_BODY_NODES:
+            raise LoadError(
+                f"{title}: its loops and branches unfold to more than {MOST_BODY_NODES} nodes; export them as Scan, "
+                "or with fewer turns"
+            )
+
+
+class _Builder:
+    """Grows the graph of a Model from a GraphProto."""
+
+    def __init__(
+        self, opsets: Mapping[str, int], folder: Path | None, title: str, bodies: _Bodies | None = None
+    ) -> None:
+        self.graph = ModelGraph()
+        self._opsets = opsets
+        self._folder = folder
+        self._title = title
+        self._bodies = bodies or _Bodies()
+        self._values: dict[str, OutletId] = {}
+        self._stated: dict[str, ValueInfoProto] = {}
+
+    def read(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> None:
+        if proto.sparse_initializer:
+            raise LoadError(f"{self._title}: sparse initializers are not covered; export them dense")
+        self._stated = {value.name: value for value in (*proto.value_info, *proto.output)}
+        for name, fact in inputs.items():
+            if fact.value is not None:
+                self._constant(name, fact.value)
+                continue
+            (outlet,) = self.graph.add(name, Input(fact), (), [fact])
+            self.graph.inputs.append(outlet)
+            self._define(name, outlet)
+        for tensor in proto.initializer:
+            self._constant(tensor.name, tensor_value(tensor, self._folder, f"initializer {tensor.name}"))
+        for node in proto.node:
+            self._node(node)
+        outputs = [value.name for value in proto.output]
+        self.graph.set_outputs([self._value(name, "the list of outputs") for name in outputs], outputs)
+
+    def claims(self, proto: GraphProto) -> tuple[Claim, ...]:
+        """What the file says of the wires that its nodes make."""
+        made = {name: outlet for name, outlet in self._values.items() if self.graph.node(outlet).inputs}
+        said = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
+        return tuple((made[name], fact) for name, fact in said if name in made and fact is not None)
+
+    def _define(self, name: str, outlet: OutletId) -> None:
+        if name in self._values:
+            raise LoadError(
+                f"{self._title}: two nodes make the value {name!r}; the file is broken, export it again"
+            )
+        self._values[name] = outlet
+
+    def _value(self, name: str, reader: str) -> OutletId:
+        if name not in self._values:
+            raise LoadError(
+                f"{self._title}: {reader} reads {name!r}, which nothing before it makes; export it again"
+            )
+        return self._values[name]
+
+    def _constant(self, name: str, value: Array) -> None:
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
+        (outlet,) = self.graph.add(name, Constant(value), (), [fact])
+        self._define(name, outlet)
+
+    def _node(self, node: NodeProto) -> None:
+        what = node.name or (node.output[0] if node.output else node.op_type)
+        named = [name for name in node.input if name]
+        places = iter(range(len(named)))
+        attributes = {entry.name: self._attribute(entry, what) for entry in node.attribute}
+        bodies = [value for value in attributes.values() if isinstance(value, Subgraph)]
+        captures = tuple(dict.fromkeys(name for body in bodies for name in body.captures))
+        op = OnnxOp(
+            node.op_type,
+            node.domain,
+            self._opsets.get(node.domain, 1),
+            node.name,
+            attributes,
+            tuple(next(places) if name else None for name in node.input),
+            tuple(node.output),
+            _trace(node),
+            captures,
+            tuple(self._stated.get(name) for name in node.output if name),
+        )
+        reads = [self._value(name, what) for name in (*named, *captures)]
+        label = next((name for name in node.output if name), what)
+        outlets = self.graph.add(label, op, reads, [InferenceFact() for _ in node.output])
+        for name, outlet in zip(node.output, outlets):
+            if name:
+                self._define(name, outlet)
+
+    def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
+        self._bodies.read(proto, self._title)
+        builder = _Builder(self._opsets, self._folder, self._title, self._bodies)
+        builder.read(proto, inputs)
+        return builder.graph
+
+    def _attribute(self, attribute: AttributeProto, what: str) -> Any:
+        where = f"{what}, attribute {attribute.name}"
+        if attribute.type == AttributeProto.TENSOR:
+            return tensor_value(attribute.t, self._folder, where)
+        if attribute.type == AttributeProto.GRAPH:
+            return Subgraph(attribute.g, free_names(attribute.g), self._body)
+        try:
+            value: Any = helper.get_attribute_value(attribute)
+        except (ValueError, TypeError) as error:
+            raise LoadError(f"{where}: cannot be read ({error}); export the model again") from error
+        if isinstance(value, bytes):
+            return value.decode(errors="replace")
+        if attribute.type == AttributeProto.STRINGS:
+            return [text.decode(errors="replace") for text in value]
+        return list(value) if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS) else value
+
+
+def _trace(node: NodeProto) -> str:
+    """The stack trace that exporters leave: PyTorch's under a key of the metadata, older ones in the doc string."""
+    for entry in node.metadata_props:
+        if entry.key.endswith("stack_trace"):
+            return entry.value
+    return node.doc_string

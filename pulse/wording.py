@@ -1,0 +1,47 @@
+"""How messages spell the parameters of a call: as in Python, or as whoever runs the call wants them.
+
+A message that tells the way out names a parameter of ``pulse.stream``, ``pulse.load`` or ``spawn``. Where the user does
+not write Python, as on the command line, that name is of no use; so messages say ``spelled("inputs")``, and the edge
+says with ``speaking`` how that is to be written while it runs.
+"""
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeAlias, cast
+
+Spelling: TypeAlias = Callable[[str, Any], str]
+"""From a parameter and an example of its value, None where there is none, to how it is written."""
+
+
+def in_python(parameter: str, example: Any = None) -> str:
+    """``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example."""
+    return f"{parameter}={'' if example is None else _literal(example)}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return "{" + ", ".join(f"{_literal(name)}: {_literal(each)}" for name, each in items) + "}"
+    return str(value)
+
+
+_spelling: ContextVar[Spelling] = ContextVar("spelling", default=in_python)
+
+
+def spelled(parameter: str, example: Any = None) -> str:
+    """How the user writes a parameter, with the value of the example: a number, a name, True, or a mapping of these."""
+    return _spelling.get()(parameter, example)
+
+
+@contextmanager
+def speaking(spelling: Spelling) -> Generator[None]:
+    """Messages made inside spell parameters this way."""
+    token = _spelling.set(spelling)
+    try:
+        yield
+    finally:
+        _spelling.reset(token)

@@ -1,0 +1,35 @@
+"""How messages spell the parameters of ``pulse.stream`` on the command line."""
+
+from collections.abc import Mapping
+from shlex import quote
+from typing import Any
+
+OPTIONS = {
+    "pulse": "--pulse",
+    "symbol": "--symbol",
+    "inputs": "--input",
+    "outputs": "--keep",
+    "backend": "--backend",
+    "max_context": "--max-context",
+    "constants": "--constant",
+    "states": "--state",
+    "context": "--context",
+    "axes": "--axis",
+    "delay": "--delay",
+    "initial": "--initial",
+    "weights": "--weights",
+    "ignore_value_info": "--ignore-value-info",
+    "opset": "--opset",
+}
+"""Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
+
+
+def as_options(parameter: str, example: Any = None) -> str:
+    """``--input``, or ``--input x=1,80,T`` with an example."""
+    option = OPTIONS[parameter]
+    if example is None or example is True:
+        return option
+    if isinstance(example, Mapping):
+        pairs = [f"{name}={value}" for name, value in example.items()]
+        return " ".join(f"{option} {quote(pair)}" for pair in pairs or ["none"])
+    return f"{option} {quote(str(example))}"

@@ -1,0 +1,106 @@
+"""Any operator, any of its axes made the stream."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+import pulse
+from pulse.errors import FactError, InputError, LoadError, PulseError, PulsifyError
+from pulse.facts import Array, dtype_name
+from pulse.program.program import Program
+from pulse.program.whole import streamed
+from pulse.proof import close
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+from tests.pulse.cases.build import Case
+from tests.pulse.cases.families import all_cases
+
+Runners = Callable[[PulsedModel, np.random.Generator], Sequence[Program]]
+"""The programs that must give what the offline model gives."""
+
+
+def with_symbol(feeds: Mapping[str, Array], rng: np.random.Generator) -> tuple[dict[str, str], int]:
+    """Shapes with T on one axis of one input, and on axes of the same length elsewhere, now and then."""
+    name = list(feeds)[int(rng.integers(len(feeds)))]
+    shape = feeds[name].shape
+    axis = int(rng.integers(len(shape)))
+    length = shape[axis]
+    specs: dict[str, str] = {}
+    for other, array in feeds.items():
+        dims = [
+            "T"
+            if (other == name and at == axis) or (other != name and size == length and rng.random() < 0.5)
+            else str(size)
+            for at, size in enumerate(array.shape)
+        ]
+        specs[other] = ",".join([*dims, dtype_name(array.dtype)])
+    return specs, length
+
+
+def lengthened(
+    feeds: Mapping[str, Array], specs: Mapping[str, str], length: int, rng: np.random.Generator
+) -> dict[str, Array]:
+    """The inputs with another T, their values repeated in random order."""
+    result: dict[str, Array] = {}
+    for name, array in feeds.items():
+        for axis, dim in enumerate(specs[name].split(",")[:-1]):
+            if dim == "T":
+                array = np.take(array, rng.integers(0, array.shape[axis], length), axis)
+        result[name] = array
+    return result
+
+
+def compared(typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Array], what: object) -> bool:
+    """Whether the offline model takes these inputs; then every program must give what it gives."""
+    try:
+        with np.errstate(all="ignore"):
+            offline = typed.run(feeds)
+    except InputError:
+        return False
+    for program in programs:
+        got = streamed(program, feeds)
+        for name, expected in offline.items():
+            assert got[name].shape == expected.shape, (what, name, program.backend)
+            assert close(got[name], expected), (what, name, program.backend)
+    return True
+
+
+def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
+    """What became of one case: refused somewhere, or streamed and equal."""
+    name, proto, feeds = case
+    candidates = {key: array for key, array in feeds.items() if array.ndim}
+    if not candidates:
+        return "no axes"
+    specs, length = with_symbol(candidates, rng)
+    scalars = {key: dtype_name(array.dtype) for key, array in feeds.items() if not array.ndim}
+    try:
+        typed = pulse.load(proto, inputs={**specs, **scalars}).analyse()
+    except (LoadError, FactError):
+        return "not loaded"
+    try:
+        model = pulsify(typed.declutter() if rng.random() < 0.5 else typed)
+        model = pulsify(typed, pulse=model.pulse * int(rng.integers(1, 4)))
+    except PulsifyError as error:
+        assert str(error), name
+        return "refused"
+    except PulseError as error:
+        assert "symbol" in str(error), (name, str(error))
+        return "refused"
+    programs = runners(model, rng)
+    ran = False
+    for size in dict.fromkeys((length, length + int(rng.integers(1, 12)))):
+        values = {**feeds, **lengthened(candidates, specs, size, rng)}
+        ran |= compared(typed, programs, values, (name, specs, size))
+    return "equal" if ran else "no length"
+
+
+def fuzz(seeds: range, runners: Runners) -> Counter[str]:
+    """Try random cases; gives how they ended."""
+    found: Counter[str] = Counter()
+    cases = all_cases()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        found[attempt(cases[int(rng.integers(len(cases)))], runners, rng)] += 1
+    return found
