@@ -1,32 +1,92 @@
-"""``python -m bench``: this project beside onnxruntime and tract on one network, in alternating rounds."""
+"""``python -m bench``: this project beside onnxruntime and tract on many models, in alternating rounds."""
 
 import argparse
-import json
+import sys
+from pathlib import Path
 
-from bench.peers import tcn_peers, tcn_pulses
-from bench.timing import alternate, fed
+from rich.console import Console
+
+from bench import roofline
+from bench.contest import OURS, WrongResult, contest
+from bench.docs import PAGE, page
+from bench.host import Host
+from bench.lanes import lanes_entries, lanes_rows
+from bench.models import PUBLISHED, Entry, catalogue
+from bench.report import show
+from bench.results import Results, Row
+from bench.start import starts
+from bench.timing import alternate
+from pulse.errors import PulseError
+
+STARTED = ("tcn_1", "gtcrn")
+"""The models whose start is compared."""
+
+note = Console(stderr=True).print
 
 
 def main() -> None:
-    """Time a step of the 24-layer dilated network in each runtime: one thread, the same input, in turns."""
+    """Time a step of every model in each runtime: one thread, the same input, in turns."""
+    options = parsed()
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    results = Results.read(options.read) if options.read else measured(options)
+    show(results, console)
+    if options.json:
+        results.write(options.json)
+    if options.plot:
+        from bench.plot import draw
+
+        draw(results, options.plot)
+    if options.docs:
+        PAGE.write_text(page(results))
+
+
+def parsed() -> argparse.Namespace:
+    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
-    parser.add_argument("--pulse", type=int, nargs="+", default=[1, 8], help="frames per step")
+    parser.add_argument("keys", nargs="*", help="models to run, such as tcn_1 gtcrn; all by default")
+    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments = parser.parse_args()
-    found = {}
-    for pulse in arguments.pulse:
-        pulses = tcn_pulses(pulse)
-        steppers = {peer.name: fed(peer.step, pulses) for peer in tcn_peers(pulse)}
-        comparison = alternate(steppers, arguments.rounds, arguments.steps)
-        found[f"pulse {pulse}"] = comparison.as_dict()
-        if not arguments.json:
-            print(f"pulse {pulse}\n{comparison}")
-            for other in ("onnxruntime", "tract"):
-                print(f"pulse is {comparison.ratio(other, 'pulse')} times as fast as {other}")
-    if arguments.json:
-        print(json.dumps(found, indent=2))
+    parser.add_argument("--lanes", action="store_true", help="many streams of one core too")
+    parser.add_argument("--start", action="store_true", help="the time to the first result too")
+    parser.add_argument("--json", type=Path, help="write all figures")
+    parser.add_argument("--plot", type=Path, help="draw the ratios; needs matplotlib")
+    parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}; implies --lanes --start")
+    parser.add_argument("--read", type=Path, help="show what --json wrote, and measure nothing")
+    options = parser.parse_args()
+    known = [entry.key for entry in catalogue(options.models)]
+    unknown = [key for key in options.keys if key not in known]
+    if unknown:
+        parser.error(f"no model is called {', '.join(unknown)}; there are {', '.join(known)}")
+    return options
+
+
+def measured(options: argparse.Namespace) -> Results:
+    """Run everything that is asked."""
+    machine = roofline.measured()
+    chosen = [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
+    rows, begun = [], []
+    for number, entry in enumerate(chosen, 1):
+        note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
+        rows.append(row(entry, machine, options.rounds, options.steps))
+        if (options.start or options.docs) and entry.key in STARTED:
+            begun += [start.as_dict() for start in starts(contest(entry))]
+    lanes = []
+    if options.lanes or options.docs:
+        for entry in lanes_entries(options.models):
+            note(f"lanes of {entry.name}", style="dim", highlight=False)
+            lanes += [found.as_dict() for found in lanes_rows(entry)]
+    return Results(Host.here(), machine, options.rounds, options.steps, rows, lanes, begun)
+
+
+def row(entry: Entry, machine: roofline.Machine, rounds: int, steps: int) -> Row:
+    """One model; one that does not run here says why."""
+    try:
+        found = contest(entry)
+    except (PulseError, WrongResult) as error:
+        return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, asked=entry.target, error=str(error))
+    assert OURS in found.best
+    return Row.of(found, alternate(found.steppers(), rounds, steps), machine)
 
 
 if __name__ == "__main__":

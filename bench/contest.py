@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -42,7 +42,7 @@ class Form:
     how: str
     status: str
     note: str = ""
-    peer: Peer | None = field(default=None, repr=False, compare=False)
+    peer: Peer | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, str]:
         """The same, for JSON."""
@@ -65,8 +65,8 @@ class Contest:
         return {name: fed(peer.step, self.pulses) for name, peer in peers.items() if peer is not None}
 
 
-def contest(entry: Entry) -> Contest:
-    """Build every form, check each against the model's own result, and choose.
+def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILOT_STEPS) -> Contest:
+    """Build every form, check some pulses of each against the model's own result, and choose.
 
     Raises WrongResult; PulseError where the model does not stream
     """
@@ -75,15 +75,15 @@ def contest(entry: Entry) -> Contest:
     program = pulse.stream(source, entry.pulse, **entry.told)
     pulses = noise(program, entry.scale)
     twin = None if entry.twin is None else entry.twin()
-    wanted = reference(entry, proto, twin, program, pulses[:CHECKED_PULSES])
+    wanted = reference(entry, proto, twin, program, pulses[:checked])
     own = PulsePeer(program)
-    off = distance(streamed(own, program, pulses[:CHECKED_PULSES]), wanted, program)
+    off = distance(streamed(own, program, pulses[:checked]), wanted, program)
     if off > CLOSE:
         raise WrongResult(f"{entry.name}: the output of this project is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
-        forms.append(tried(runtime, how, make, program, pulses[:CHECKED_PULSES], wanted))
-    best = dict(fastest(forms, pulses))
+        forms.append(tried(runtime, how, make, program, pulses[:checked], wanted))
+    best = dict(fastest(forms, pulses, pilot_steps))
     best[OURS] = Form(OURS, program.backend, "right", "", own)
     return Contest(entry, program, pulses, tuple(forms), best)
 
@@ -104,7 +104,9 @@ def candidates(
         forms["its author's form"] = lambda: twin
     for how, explicit in forms.items():
         yield "onnxruntime", how, lambda explicit=explicit: OnnxRuntimePeer(explicit(), sample)
-        yield "tract", how, lambda explicit=explicit: TractExplicitPeer(explicit(), sample)
+        for anew in (False, True):
+            make = lambda explicit=explicit, anew=anew: TractExplicitPeer(explicit(), sample, anew)  # noqa: E731
+            yield "tract", f"{how}, new state each step" if anew else how, make
     if entry.offline:
         symbol = program.model.symbol.name
         names = [port.name for port in program.outputs]
@@ -131,13 +133,15 @@ def tried(
     return Form(runtime, how, "right", "", peer)
 
 
-def fastest(forms: Sequence[Form], pulses: Sequence[Array]) -> Iterator[tuple[str, Form]]:
+def fastest(
+    forms: Sequence[Form], pulses: Sequence[Array], steps: int = PILOT_STEPS
+) -> Iterator[tuple[str, Form]]:
     """Of each runtime the right form with the smallest median, found in a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
         right = {form.how: form for form in forms if form.runtime == runtime and form.peer is not None}
         if len(right) > 1:
             steppers = {how: fed(form.peer.step, pulses) for how, form in right.items() if form.peer}
-            found = alternate(steppers, PILOT_ROUNDS, PILOT_STEPS, PILOT_STEPS)
+            found = alternate(steppers, PILOT_ROUNDS, steps, steps)
             yield runtime, right[min(right, key=lambda how: found.median(how).p50_us)]
         elif right:
             yield runtime, next(iter(right.values()))
@@ -150,22 +154,21 @@ def reference(
     names = [port.name for port in program.outputs]
     if not entry.offline:
         assert twin is not None, "a model of chunks is its own explicit form"
-        results = [peer_outputs for peer_outputs in _steps(OnnxRuntimePeer(twin, pulses[0]), pulses)]
-        return joined(results, program)
+        return joined(stepped(OnnxRuntimePeer(twin, pulses[0]), pulses), program)
     (port,) = [port for port in program.inputs if port.streams]
     whole = np.concatenate(pulses, port.axis or 0)
     results = session(proto.SerializeToString()).run(names, {port.name: whole})
     return dict(zip(names, results))
 
 
-def _steps(peer: Peer, pulses: Sequence[Array]) -> Iterator[Outputs]:
-    for each in pulses:
-        yield peer.step(each)
+def stepped(peer: Peer, pulses: Sequence[Array]) -> list[Outputs]:
+    """What a peer gives, pulse by pulse."""
+    return [peer.step(each) for each in pulses]
 
 
 def streamed(peer: Peer, program: Program, pulses: Sequence[Array]) -> Streams:
     """The frames that a peer gives, those of its delay left out."""
-    found = joined(list(_steps(peer, pulses)), program)
+    found = joined(stepped(peer, pulses), program)
     for port in program.outputs:
         delay = peer.delay(port.name)
         frames = np.moveaxis(found[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]

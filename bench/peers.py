@@ -113,9 +113,14 @@ def session(model: bytes) -> onnxruntime.InferenceSession:
 
 
 class TractExplicitPeer:
-    """tract on a model whose state is explicit; states stay its own tensors from step to step."""
+    """tract on a model whose state is explicit; states stay its own tensors from step to step.
 
-    def __init__(self, explicit: Explicit, sample: Array) -> None:
+    anew  run every step in a new state of tract's. It keeps what its recurrent layers remember in a state, whatever
+          the model feeds them with as their first value; that is wrong where the model runs them over another axis
+          than time, and a new state costs little.
+    """
+
+    def __init__(self, explicit: Explicit, sample: Array, anew: bool) -> None:
         self._chunk = Chunk(explicit, sample)
         first = {explicit.x: self._chunk.array, **explicit.fixed, **explicit.initial}
         loaded = _loaded(explicit.model)
@@ -129,13 +134,14 @@ class TractExplicitPeer:
         written = [value.name for value in explicit.model.graph.output]
         self._states = [(names.index(read), written.index(write)) for read, write in explicit.states]
         self._outputs = [(ours, written.index(name)) for name, ours in explicit.outputs.items()]
-        self._state = typed.into_runnable().spawn_state()
+        runnable = typed.into_runnable()
+        self._run = (runnable if anew else runnable.spawn_state()).run
 
     def step(self, pulse: Array) -> Outputs:
         """One pulse."""
         self._chunk.push(pulse)
         self._feeds[self._x] = tract.Tensor.from_numpy(self._chunk.array)
-        results = self._state.run(self._feeds)
+        results = self._run(self._feeds)
         for read, write in self._states:
             self._feeds[read] = results[write]
         return {name: results[number].to_numpy() for name, number in self._outputs}

@@ -39,8 +39,7 @@ def rounding_errors(
     length = max(default_lengths(model)) if frames is None else frames
     feeds = random_feeds(model, length, np.random.default_rng(seed))
     exact, rounded = (
-        streamed(compile_model(model, backend, weights=form), feeds)
-        for form in ("f32", weights)
+        streamed(compile_model(model, backend, weights=form), feeds) for form in ("f32", weights)
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]
 

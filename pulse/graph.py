@@ -128,7 +128,8 @@ class Graph(Generic[F, O]):
             for slot in range(len(node.outputs)):
                 if self.label(OutletId(node.id, slot)) == label:
                     return OutletId(node.id, slot)
-        raise PulseError(f"no wire is called {label!r}")
+        outputs = ", ".join(self.output_names) or "none"
+        raise PulseError(f"no wire is called {label!r}; the outputs are {outputs}")
 
     def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
         """The nodes that the targets (the outputs by default) need, each after what it reads."""

@@ -235,6 +235,12 @@ class TypedModel:
             raise InputError(f"the model has {len(names)} inputs, feed them by name: {', '.join(names)}")
         return {names[0]: np.asarray(feeds)}
 
+    def _with_one_symbol(self) -> dict[str, str]:
+        """Shapes of the first input with symbols, for an example: its last symbol stays, others become 1."""
+        name, fact = next((name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape))
+        kept = [dim for dim in fact.shape if not dim.is_const][-1]
+        return {name: ",".join(str(dim) if dim.is_const or dim is kept else "1" for dim in fact.shape)}
+
     def find_symbol(self, symbol: str | Symbol | None) -> Symbol:
         """The symbol that streams: the given one, or the only one. Raises PulseError."""
         symbols = self.symbols
@@ -250,7 +256,7 @@ class TypedModel:
                 )
             raise PulseError(
                 f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spelled('symbol')}, "
-                f"and give the others sizes with {spelled('inputs')}"
+                f"and give the others sizes, as in {spelled('inputs', self._with_one_symbol())}"
             )
         for found in symbols:
             if symbol in (found, found.name):

@@ -8,7 +8,12 @@ from pulse.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """A new empty file beside ``path`` to write to first. Raises InputError where the folder refuses."""
+    """A new empty file beside ``path`` to write to first.
+
+    Raises InputError where the folder refuses, and where ``path`` is a folder, a device or a pipe.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
     try:
         handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
     except OSError as error:

@@ -44,16 +44,16 @@ class Explicit:
         cls,
         source: onnx.ModelProto | Path,
         pulse: int,
-        context: Mapping[str, int] | None = None,
+        chunking: Chunking | None = None,
         constants: Mapping[str, int] | None = None,
     ) -> "Explicit":
-        """A model that its author wrote in this form; which output feeds which state is found as for any user.
+        """A model that its author wrote in this form; what ``chunking`` does not tell is found as for any user.
 
-        context, constants  as ``pulse.stream`` takes them
         Raises PulseError
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
-        pulsed = open_model(proto, constants=constants, chunking=Chunking(context=context or {}), pulse=pulse).pulsed(pulse)
+        given = chunking or Chunking()
+        pulsed = open_model(proto, constants=constants, chunking=given, pulse=pulse).pulsed(pulse)
         assert pulsed.chunks is not None, "a model of chunks"
         states = tuple((pair.input, pair.output) for pair in pulsed.chunks.pairs)
         (x,) = [port for port in pulsed.inputs if port.streams]
@@ -62,7 +62,7 @@ class Explicit:
             del names[write]
         initial = {register.name: register.initial for register in pulsed.registers}
         fixed = {name: np.array(value) for name, value in (constants or {}).items()}
-        return cls(proto, x.name, names, states, initial, fixed, (context or {}).get(x.name, 0), x.axis or 0)
+        return cls(proto, x.name, names, states, initial, fixed, given.context.get(x.name, 0), x.axis or 0)
 
     @classmethod
     def of(cls, pulsed: PulsedModel) -> "Explicit":

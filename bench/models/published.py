@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.models.entry import Entry, Target
 from bench.models.explicit import Explicit
+from pulse.chunks.chunking import Chunking
 
 
 def published(folder: Path) -> Iterator[Entry]:
@@ -59,5 +60,7 @@ def _streaming(folder: Path) -> Iterator[Entry]:
 
 
 def _chunks(key: str, title: str, pulse: int, path: Path, told: Mapping[str, Any], **more: Any) -> Entry:
-    twin = lambda: Explicit.written(path, pulse, **told)  # noqa: E731
+    def twin() -> Explicit:
+        return Explicit.written(path, pulse, Chunking(context=told.get("context", {})), told.get("constants"))
+
     return Entry(key, title, pulse, lambda: path, offline=False, twin=twin, told=told, **more)

@@ -9,6 +9,7 @@ import onnx
 
 from bench.models.explicit import Explicit
 from bench.models.writer import Writer, tensor
+from pulse.chunks.chunking import Chunking
 
 FEATURES = 20
 CHANNELS = 16
@@ -89,4 +90,6 @@ def tcn_explicit_state(pulse: int) -> Explicit:
         outputs.append(tensor(f"next_{layer}", 1, CHANNELS, span(layer)))
     network = ExplicitNetwork()
     network.build()
-    return Explicit.written(network.model("tcn", inputs, outputs), pulse)
+    states = {f"past_{layer}": f"next_{layer}" for layer in range(LAYERS)}
+    chunking = Chunking(states, axes={"x": 2, "y": 2})
+    return Explicit.written(network.model("tcn", inputs, outputs), pulse, chunking)

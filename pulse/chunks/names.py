@@ -34,6 +34,7 @@ NAME_RULES = (
     NameRule(r"_0\Z", "_n"),
     _word("past_key_values", "present"),
     _word("past", "present"),
+    _word("past", "next"),
     _word("prev", "next"),
     _word("prev", "new"),
     _word("previous", "next"),

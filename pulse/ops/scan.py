@@ -99,17 +99,17 @@ class Scan(Op):
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         first = len(self.scanned)
-        if any(course.backward for course in (*self.scanned, *self.gathered)):
-            return Whole(
-                "it runs from the last frame to the first",
-                "run it forwards, or on chunks of limited length",
-            )
         if any(axis != course.axis for axis, course in zip(axes, self.scanned)) or any(
             axis is not None for axis in axes[first:]
         ):
             return Whole(
                 "only frames along the axis that it runs over can stream",
                 "let every input stream on that axis, and no state or other value",
+            )
+        if any(course.backward for course in (*self.scanned, *self.gathered)):
+            return Whole(
+                "it runs from the last frame to the first",
+                "run it forwards, or on chunks of limited length",
             )
         begin = tuple(
             np.zeros([int(dim) for dim in fact.shape], fact.dtype)

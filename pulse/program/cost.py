@@ -151,7 +151,7 @@ PACKED = {
 
 def _scaled(name: str, rule: Rule) -> Rule:
     assert not callable(rule.operands)
-    scales = (-1, -2) if name == "gru_reset" else (-1,)
+    scales = {"gru_reset": (-1, -2), "product": (12,)}.get(name, (-1,))
     return Rule((*rule.operands, *scales), rule.multiply_adds)
 
 

@@ -77,6 +77,8 @@ class Lowering:
     pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
     chained: dict[OutletId, int] = field(default_factory=dict[OutletId, int])
     results: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
+    done: set[int] = field(default_factory=set[int])
+    """Nodes that another one has done already."""
     node: str = ""
     op: str = ""
     _ends: dict[tuple[TDim, int], Value] = field(default_factory=dict[tuple[TDim, int], Value])
@@ -91,7 +93,7 @@ class Lowering:
         """Lower every node. Raises CompileError listing every op without a kernel."""
         graph = self.graph
         for register in self.registers:
-            self._settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
+            self.settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
             self.kept.add(register.write)
         order = graph.order([*graph.outputs, *self.kept])
         self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
@@ -105,7 +107,7 @@ class Lowering:
         """
         inner = copy(self)
         inner.graph, inner.kept, inner.values, inner.form = body, set(), dict(given), "f32"
-        inner.pending, inner.chained, inner._wires, inner._memories = {}, {}, {}, {}
+        inner.pending, inner.chained, inner._wires, inner._memories, inner.done = {}, {}, {}, {}, set()
         inner._lower(body.order())
         return [inner.value(outlet) for outlet in body.outputs]
 
@@ -114,14 +116,14 @@ class Lowering:
         for node_id in order:
             node = self.graph.nodes[node_id]
             self.node, self.op = node.name, node.op.name
-            if isinstance(node.op, Const) or OutletId(node_id) in self.values:
+            if isinstance(node.op, Const) or node_id in self.done or OutletId(node_id) in self.values:
                 continue
             if isinstance(node.op, Source):
                 results = [self.new(OutletId(node_id))]
             else:
                 results = LOWER[type(node.op)](self, node, node.op)
             for slot, value in enumerate(results):
-                self._settle(OutletId(node_id, slot), value)
+                self.settle(OutletId(node_id, slot), value)
 
     def _require(self, order: Sequence[int]) -> None:
         nodes = [self.graph.nodes[node_id] for node_id in order]
@@ -155,7 +157,8 @@ class Lowering:
 
     # values
 
-    def _settle(self, outlet: OutletId, value: Value) -> None:
+    def settle(self, outlet: OutletId, value: Value) -> None:
+        """Tell where a wire is."""
         self.values[outlet] = value
         self._wires.setdefault(value.buffer, set()).add(outlet)
 
@@ -170,7 +173,7 @@ class Lowering:
     def value(self, outlet: OutletId) -> Value:
         """Where a wire is; constants are stored at their first use."""
         if outlet in self.pending:
-            self._settle(outlet, self.pending.pop(outlet)())
+            self.settle(outlet, self.pending.pop(outlet)())
         if outlet not in self.values:
             known = self.fact(outlet).value
             assert known is not None, f"{self.graph.label(outlet)} is not lowered yet"

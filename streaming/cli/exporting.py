@@ -63,17 +63,23 @@ class Exported:
 def export(opened: "Opened", pulsed: "PulsedModel", path: Path, opset: int, checks: bool) -> Exported:
     """Write the file, check it, and only then give it its name.
 
-    Raises WriteError, InputError; DivergenceError where the file does not give what the offline model gives: then
-    there is no file
+    Raises WriteError; InputError: a name that does not end in .onnx, a folder that refuses; DivergenceError where the
+    file does not give what the offline model gives: then there is no file
     """
+    from pulse.errors import InputError
     from pulse.onnx.write.check import check
-    from pulse.onnx.write.model import save, to_onnx
+    from pulse.onnx.write.model import to_onnx
 
-    known = opened.rate_hz is not None and opened.rate_from != "default"
-    proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)
+    if path.suffix.lower() != ".onnx":
+        raise InputError(f"{path}: a model is written as .onnx, not {path.suffix or 'this'}")
     part = part_of(path)
+    known = opened.rate_hz is not None and opened.rate_from != "default"
     try:
-        save(proto, part)
+        proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)
+        try:
+            part.write_bytes(proto.SerializeToString())
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror})") from error
         checked = check(proto, pulsed, opened.typed) if checks else None
         nbytes = part.stat().st_size
     except BaseException:

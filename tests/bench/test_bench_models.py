@@ -1,14 +1,22 @@
-"""The bench compares like with like: every peer computes the offline network, pulse by pulse."""
+"""The bench compares like with like: every form that is timed gives what the model itself gives."""
 
 import numpy as np
 import onnxruntime
 import pytest
 
-from bench.models import tcn, tcn_explicit_state
+from bench.models import PUBLISHED, catalogue, tcn, tcn_explicit_state
+from bench.models.entry import Entry
+from bench.models.gru import gru
 
-peers = pytest.importorskip("bench.peers", exc_type=ImportError)
-timing = pytest.importorskip("bench.timing")
+contests = pytest.importorskip("bench.contest", exc_type=ImportError)
 FRAMES = 240
+CHECKED = 12
+MISSING = PUBLISHED.with_name("none")
+SYNTHETIC = {entry.key: entry for entry in catalogue(MISSING)}
+REAL = {entry.key: entry for entry in catalogue() if entry.key not in SYNTHETIC}
+LARGE = ("seanet_encoder_256", "seanet_decoder_256")
+TRACT_WRONG = "denoiser"
+"""tract pulsifies it, and the output is not that of the model."""
 
 
 @pytest.fixture(scope="module")
@@ -16,88 +24,98 @@ def x():
     return np.random.default_rng(0).normal(size=(1, 20, FRAMES)).astype(np.float32)
 
 
-@pytest.fixture(scope="module")
 def offline(x):
     session = onnxruntime.InferenceSession(tcn().SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
 
 
-def stream(peer, x, pulse):
-    starts = range(0, x.shape[2], pulse)
-    return np.concatenate([peer.step(np.ascontiguousarray(x[:, :, i : i + pulse])) for i in starts], axis=2)
+@pytest.mark.parametrize("key", [key for key in SYNTHETIC if key not in ("denoiser", "tcn_1")])
+def test_models_are_seeded(key):
+    entry = SYNTHETIC[key]
+    assert entry.source().SerializeToString() == entry.source().SerializeToString()
 
 
-def test_the_network_is_seeded():
-    assert tcn().SerializeToString() == tcn().SerializeToString()
-
-
-def test_both_forms_have_the_same_weights():
+def test_both_forms_of_the_network_have_the_same_weights():
     offline = {weight.name: weight for weight in tcn().graph.initializer}
     explicit = {weight.name: weight for weight in tcn_explicit_state(4).model.graph.initializer}
     assert all(explicit[name] == weight for name, weight in offline.items())
 
 
-def test_the_output_is_alive(offline):
-    assert offline.shape == (1, 16, FRAMES)
-    assert 0.1 < offline.std() < 10
+def test_the_network_is_causal_and_alive(x):
+    whole = offline(x)
+    assert whole.shape == (1, 16, FRAMES)
+    assert 0.1 < whole.std() < 10
+    np.testing.assert_allclose(offline(x[:, :, :50]), whole[:, :, :50], atol=1e-5)
 
 
-def test_the_network_is_causal(x, offline):
-    session = onnxruntime.InferenceSession(tcn().SerializeToString(), providers=["CPUExecutionProvider"])
-    (start,) = session.run(None, {"x": x[:, :, :50]})
-    np.testing.assert_allclose(start, offline[:, :, :50], atol=1e-5)
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=[pytest.mark.slow] if key in LARGE else []) for key in SYNTHETIC]
+)
+def test_every_form_that_is_timed_is_right(key):
+    """``contest`` compares this project, and every form of the others, with the offline result."""
+    found = contests.contest(SYNTHETIC[key], CHECKED, 1)
+    assert set(found.best) == {"pulse", "onnxruntime", "tract"}
+    assert all(form.status == "right" for form in found.best.values())
+    others = [form for form in found.forms if form.status != "right"]
+    assert [form.how for form in others] == (["pulsed by tract"] if key == TRACT_WRONG else [])
 
 
-@pytest.mark.parametrize("pulse", [1, 8])
-def test_onnxruntime_streams_the_offline_result(x, offline, pulse):
-    explicit = tcn_explicit_state(pulse)
-    peer = peers.OnnxRuntimePeer(explicit.model.SerializeToString(), explicit.states)
-    np.testing.assert_allclose(stream(peer, x, pulse), offline, atol=2e-5)
+@pytest.mark.slow
+@pytest.mark.parametrize("key", list(REAL))
+def test_published_models_run_in_onnxruntime_as_here(key):
+    """Their exported form and that of their authors."""
+    found = contests.contest(REAL[key], CHECKED, 1)
+    told = {form.how: form.status for form in found.forms if form.runtime == "onnxruntime"}
+    assert set(told.values()) == {"right"}
+    assert "exported" in told
 
 
-@pytest.mark.parametrize("pulse", [1, 8])
-def test_tract_streams_the_offline_result(x, offline, pulse):
-    peer = peers.TractPeer(tcn().SerializeToString(), pulse)
-    assert peer.delay == 0
-    np.testing.assert_allclose(stream(peer, x, pulse), offline, atol=2e-5)
+def test_a_missing_folder_leaves_the_published_models_out():
+    assert all(not key.startswith("gtcrn") for key in SYNTHETIC)
 
 
-def test_alternate_runs_each_stepper_equally_often():
-    calls = {"a": 0, "b": 0}
+def test_a_wrong_or_failing_peer_is_no_opponent():
+    """It is told how, and is not timed."""
+    entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
+    program = contests.pulse.stream(entry.source(), 1)
+    pulses = contests.noise(program, 1.0)[:CHECKED]
 
-    def count(name):
-        calls[name] += 1
+    class Wrong(contests.PulsePeer):
+        def step(self, pulse):
+            return {name: value + 1 for name, value in super().step(pulse).items()}
 
-    result = timing.alternate({name: lambda name=name: count(name) for name in calls}, 3, 20, warmup_steps=5)
-    assert calls == {"a": 65, "b": 65}
-    assert all(len(rounds) == 3 for rounds in result.rounds.values())
+    def absent():
+        raise ValueError("\nno such operator\nin line 3")
 
-
-def test_a_comparison_takes_medians_over_rounds_and_ratios_round_by_round():
-    rounds = {
-        "a": [timing.Percentiles(p50, 2 * p50, 3 * p50, 4 * p50, 5 * p50) for p50 in (1.0, 2.0, 4.0)],
-        "b": [timing.Percentiles(p50, p50, p50, p50, p50) for p50 in (3.0, 4.0, 20.0)],
-    }
-    comparison = timing.Comparison(rounds)
-    assert comparison.median("a") == timing.Percentiles(2.0, 4.0, 6.0, 8.0, 20.0)
-    assert comparison.ratio("b", "a") == timing.Ratio(3.0, 2.0, 5.0)
-    assert "3.00 (2.00..5.00)" in str(comparison)
-
-
-def test_percentiles_are_in_microseconds():
-    assert timing.Percentiles.of([1000, 2000, 3000]).p50_us == 2.0
+    wanted = contests.reference(entry, entry.source(), None, program, pulses)
+    wrong = contests.tried("other", "a form", lambda: Wrong(program), program, pulses, wanted)
+    fails = contests.tried("other", "another", absent, program, pulses, wanted)
+    right = contests.tried("other", "a third", lambda: contests.PulsePeer(program), program, pulses, wanted)
+    assert (wrong.status, wrong.peer) == ("wrong", None)
+    assert (fails.status, fails.note, fails.peer) == ("fails", "no such operator", None)
+    assert right.status == "right"
+    assert dict(contests.fastest([wrong, fails, right], pulses)) == {"other": right}
 
 
-def test_fed_cycles_through_the_pulses():
-    seen = []
-    stepper = timing.fed(seen.append, [1, 2])
-    for _ in range(3):
-        stepper()
-    assert seen == [1, 2, 1]
+def test_the_fastest_right_form_of_a_runtime_is_chosen():
+    class Peer:
+        def __init__(self, turns):
+            self.turns = turns
+
+        def step(self, pulse):
+            return sum(range(self.turns))
+
+    forms = [contests.Form("other", str(turns), "right", "", Peer(turns)) for turns in (20_000, 10, 40_000)]
+    assert dict(contests.fastest(forms, [np.zeros(1)])) == {"other": forms[1]}
 
 
-@pytest.mark.parametrize("pulse", [1, 8])
-def test_this_project_streams_the_offline_result(x, offline, pulse):
-    peer = peers.PulsePeer(tcn().SerializeToString(), pulse)
-    assert peer.delay == 0
-    np.testing.assert_allclose(stream(peer, x, pulse), offline, atol=2e-5)
+def test_frames_of_a_delay_are_dropped_before_results_are_compared():
+    """This project's conformer comes seven frames late; what tract says of its own delay counts for tract."""
+    program = contests.pulse.stream(SYNTHETIC["conformer"].source(), 8)
+    (port,) = program.outputs
+    pulses = contests.noise(program, 1.0)[:3]
+    frames = contests.streamed(contests.PulsePeer(program), program, pulses)["y"].shape[1]
+    assert frames == 3 * 8 - port.delay
+    late = contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, program)
+    assert late == 0
+    assert contests.distance({"y": np.ones((1, 0, 2))}, {"y": np.ones((1, 9, 2))}, program) == np.inf

@@ -13,10 +13,11 @@ from bench.models import FEATURES, tcn
 from pulse.facts import Array
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.program import Program
+from pulse.program.whole import streamed
 from pulse.typed import TypedModel
 from streaming.builtin import model_path, noisy_path
-from tests.pulse.onnx.write.streams import notes_of, reopened, streamed
-from tests.shared import shared
+from tests.pulse.onnx.write.streams import notes_of, reopened
+from tests.shared import ROOT, shared
 
 CLOSE = 1e-5
 """Relative to the largest value of an output."""
@@ -26,11 +27,8 @@ FRAMES = 203
 @cache
 def speech() -> Array:
     """Noisy speech, 16 kHz: of the shared material, else the built-in sound."""
-    try:
-        path = shared("audio") / "noisy_speech_16k.wav"
-    except pytest.skip.Exception:
-        path = noisy_path()
-    return soundfile.read(path, dtype="float32")[0]
+    path = ROOT / "audio" / "noisy_speech_16k.wav"
+    return soundfile.read(path if path.exists() else noisy_path(), dtype="float32")[0]
 
 
 def spectrum(window: int, bins: int, frames: int) -> Array:

@@ -1,6 +1,7 @@
 """Who may import whom: pulse knows no clock, no device, no thread, and its rooms stand in one order."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -68,19 +69,24 @@ def imports(path: Path, at_once: bool) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"
             names |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
-        later = isinstance(node, ast.FunctionDef) or (
-            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        )
-        if not (at_once and later):
-            left.extend(ast.iter_child_nodes(node))
+        elif not (at_once and is_later(node)):
+            left.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
     return names
 
 
+def is_later(node: ast.AST) -> bool:
+    """Whether the imports inside of a statement do not happen when its file is imported."""
+    types = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    return types or isinstance(node, ast.FunctionDef)
+
+
+@cache
 def packages(name: str) -> set[str]:
     """A module and all packages that it is in."""
     return {name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)}
 
 
+@cache
 def room(name: str) -> int:
     """The place in ``ROOMS`` of a module, or of what is imported from one."""
     name = name.replace("pulse.typed", "pulse.ops")

@@ -5,17 +5,14 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pulse.errors import InputError, PulsifyError
-from pulse.facts import Array
+from pulse.errors import PulsifyError
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.program import Program
-from pulse.program.whole import streamed
-from pulse.proof import close
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
 from pulse.pulsify.relate import relate
 from pulse.typed import TypedModel
 from tests.laws.graphs import feeds, random_model, shortest
+from tests.laws.operator_cases import compared
 
 REACHED = (
     "Pointwise",
@@ -56,17 +53,7 @@ def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
         least = shortest(typed)
         ran = 0
         for length in (least, least + 1, least + int(rng.integers(2, 40))):
-            values = feeds(typed, length, rng)
-            try:
-                offline = typed.run(values)
-            except InputError:
-                continue
-            ran += 1
-            for program in programs:
-                results = streamed(program, values)
-                for name, expected in offline.items():
-                    assert results[name].shape == expected.shape, (seed, length, name, program.backend)
-                    assert close(results[name], expected), (seed, length, name, program.backend)
+            ran += compared(typed, programs, feeds(typed, length, rng), (seed, length))
         reached["models"] += 1
         reached["several lengths"] += ran > 1
     return reached
@@ -74,10 +61,10 @@ def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
 
 @pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
 def test_random_graphs() -> None:
-    """Both backends, hundreds of graphs, every relation reached."""
-    reached = hold(range(300), BACKENDS, depth=10)
-    assert reached["models"] == 300
-    assert all(reached[face] >= 20 for face in REACHED), reached
+    """Both backends, many graphs, every relation reached."""
+    reached = hold(range(150), BACKENDS, depth=10)
+    assert reached["models"] == 150
+    assert all(reached[face] >= 10 for face in REACHED), reached
     assert reached["Positional"] >= 3
 
 
@@ -93,7 +80,7 @@ def test_many_random_graphs() -> None:
 def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
     """Every model tells its smallest pulse, and refuses others by naming a multiple."""
     tried = 0
-    for seed in range(200):
+    for seed in range(80):
         typed = random_model(np.random.default_rng(seed), 12)
         least = pulsify(typed).pulse
         if least == 1:
@@ -101,4 +88,4 @@ def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
         tried += 1
         with pytest.raises(PulsifyError, match=rf"multiple of {least}: use .*{least}"):
             pulsify(typed, pulse=least + 1)
-    assert tried >= 20
+    assert tried >= 8

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.onnx.write.runtime import Run, RuntimeProgram
 from pulse.oracle import oracle_of
 from pulse.program.whole import streamed
-from pulse.proof import ATOL, RTOL, default_lengths, random_feeds
+from pulse.proof import RTOL, allowed, default_lengths, random_feeds
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 
@@ -81,8 +81,7 @@ def _compared(name: str, got: Array, wanted: Array, length: int, runtime: str) -
     same = (wide == target) | (np.isnan(wide) & np.isnan(target))
     with np.errstate(invalid="ignore"):
         difference = np.where(same, 0.0, np.abs(wide - target))
-        allowed = _allowed(wanted) * np.abs(target) + (ATOL if np.issubdtype(wanted.dtype, np.inexact) else 0)
-    wrong = ~(difference <= allowed)
+    wrong = ~(difference <= _allowed(wanted))
     if wrong.any():
         at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
         place = list(map(int, at))
@@ -90,8 +89,8 @@ def _compared(name: str, got: Array, wanted: Array, length: int, runtime: str) -
     return float(difference.max(initial=0.0))
 
 
-def _allowed(wanted: Array) -> float:
-    """The relative tolerance of a type: that of the law, and none for integers."""
+def _allowed(wanted: Array) -> Array:
+    """How far each value may be off: as the law has it, and not at all for integers."""
     if not np.issubdtype(wanted.dtype, np.inexact):
-        return 0.0
-    return max(RTOL, STEPS * float(np.finfo(wanted.dtype).eps))
+        return np.zeros(wanted.shape)
+    return allowed(wanted, max(RTOL, STEPS * float(np.finfo(wanted.dtype).eps)))

@@ -18,30 +18,23 @@ def pads_of(pads: Pads) -> list[int]:
 @writes(Conv)
 def write_conv(w: NodeWriter, op: Conv) -> str:
     """The operator itself."""
-    return w.emit(
-        "Conv",
-        w.inputs,
-        kernel_shape=list(w.sizes(1)[2:]),
-        strides=list(op.strides),
-        dilations=list(op.dilations),
-        pads=pads_of(op.pads),
-        group=op.group,
-    )
+    return w.emit("Conv", w.inputs, **_attributes(w, op))
 
 
 @writes(ConvTranspose)
 def write_conv_transpose(w: NodeWriter, op: ConvTranspose) -> str:
     """The operator itself."""
-    return w.emit(
-        "ConvTranspose",
-        w.inputs,
-        kernel_shape=list(w.sizes(1)[2:]),
-        strides=list(op.strides),
-        dilations=list(op.dilations),
-        pads=pads_of(op.pads),
-        output_padding=list(op.output_padding),
-        group=op.group,
-    )
+    return w.emit("ConvTranspose", w.inputs, **_attributes(w, op), output_padding=list(op.output_padding))
+
+
+def _attributes(w: NodeWriter, op: Conv | ConvTranspose) -> dict[str, Any]:
+    return {
+        "kernel_shape": list(w.sizes(1)[2:]),
+        "strides": list(op.strides),
+        "dilations": list(op.dilations),
+        "pads": pads_of(op.pads),
+        "group": op.group,
+    }
 
 
 @writes(Pool)

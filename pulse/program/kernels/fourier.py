@@ -7,6 +7,7 @@ With n = N2*n1 + n2 and k = k1 + N1*k2:
 with e(t) = exp(2i pi t). Lanes are k1, in both rounds, so nothing is transposed.
 """
 
+from pulse.program.kernels.finish import finish
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import LANES, vfma, vload, vsplat, vstore, vzero
@@ -86,7 +87,8 @@ def fourier(row: Row, bases: Bases) -> None:
     Arguments: x, y, scratch (f32, 2*R + 4*N2*P), M, rows_x, rows_y (tables of M offsets), R (points that are not
     zero), N1, N2, P (N1 rounded up to 16), w1 (f32 [N1, 2, P]), turns (f32 [N2, 2, P]), w2 (f32 [N2, N2, 2]),
     from_re, from_im (tables of R offsets), factors of both (f32 [2, R]), K (bins), to_re, to_im (tables of K offsets),
-    factors of both (f32 [2, K]), whether there are imaginary parts of the input, of the output (0, 1).
+    factors of both (f32 [2, K]), whether there are imaginary parts of the input, of the output (0, 1); columns of y,
+    and the steps of ``finish``.
     """
     x, y, scratch = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
     M, rows_x, rows_y, R = number(row, 3), i64(row, bases, 4), i64(row, bases, 5), number(row, 6)
@@ -107,3 +109,4 @@ def fourier(row: Row, bases: Bases) -> None:
         scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P)
         if wants_im:
             scattered(y + rows_y[m], x_im, to_im, factors + K, K, N1, P)
+    finish(row, bases, 23, y, rows_y, M, number(row, 22))

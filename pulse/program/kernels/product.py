@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.program.kernels.finish import finish
 from pulse.program.kernels.lanes import GROUP, lane, lane_count
 from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number
 from pulse.program.kernels.registry import device, kernel, lanes_of
@@ -18,14 +19,13 @@ from pulse.program.kernels.simd import (
     vfma,
     vload,
     vload_part,
-    vmax,
     vsplat,
     vstore_part,
     vzero,
 )
 
+SCALES, FINISH = 12, 13  # where they are in a row
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
-RELU = 1
 
 
 def pack_product(w: NDArray[Any]) -> NDArray[Any]:
@@ -41,14 +41,6 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
         panel[:, : part.shape[1]] = part
         panels.append(panel.ravel())
     return np.concatenate(panels) if panels else np.zeros(0, w.dtype)
-
-
-@device
-def activated(v: Lanes, activation: int) -> Lanes:
-    """The activation of a code: 0 none, 1 relu."""
-    if activation == RELU:
-        return vmax(v, 0.0)
-    return v
 
 
 @device
@@ -71,7 +63,6 @@ def one_row_wide(
     y: Pointer,
     rest: int,
     accumulate: int,
-    activation: int,
 ) -> None:
     """One row against a panel of 32 columns, of which ``rest`` are stored."""
     first0 = start(vload_part(bias, 0, rest), y, rest, accumulate)
@@ -96,8 +87,8 @@ def one_row_wide(
             k += 1
     low = end_sum((low + low1) + (low2 + low3), first0, scales, 0, rest)
     high = end_sum((high + high1) + (high2 + high3), first1, scales, LANES, rest - LANES)
-    vstore_part(y, 0, rest, activated(low, activation))
-    vstore_part(y + LANES, 0, rest - LANES, activated(high, activation))
+    vstore_part(y, 0, rest, low)
+    vstore_part(y + LANES, 0, rest - LANES, high)
 
 
 @device
@@ -112,7 +103,6 @@ def one_row_narrow(
     y: Pointer,
     rest: int,
     accumulate: int,
-    activation: int,
 ) -> None:
     """One row against a panel of 16 columns, of which ``rest`` are stored."""
     first = start(vload_part(bias, 0, rest), y, rest, accumulate)
@@ -133,7 +123,7 @@ def one_row_narrow(
             w = w + LANES
             k += 1
     total = end_sum((sum0 + sum1) + (sum2 + sum3), first, scales, 0, rest)
-    vstore_part(y, 0, rest, activated(total, activation))
+    vstore_part(y, 0, rest, total)
 
 
 @device
@@ -154,7 +144,6 @@ def four_rows_wide(
     y3: Pointer,
     rest: int,
     accumulate: int,
-    activation: int,
 ) -> None:
     """Four rows against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
@@ -177,14 +166,14 @@ def four_rows_wide(
             low2, high2 = vfma(c, left, low2), vfma(c, right, high2)
             low3, high3 = vfma(d, left, low3), vfma(d, right, high3)
             w = w + PANEL
-    vstore_part(y0, 0, rest, activated(end_sum(low0, left0, scales, 0, rest), activation))
-    vstore_part(y1, 0, rest, activated(end_sum(low1, left1, scales, 0, rest), activation))
-    vstore_part(y2, 0, rest, activated(end_sum(low2, left2, scales, 0, rest), activation))
-    vstore_part(y3, 0, rest, activated(end_sum(low3, left3, scales, 0, rest), activation))
-    vstore_part(y0 + LANES, 0, more, activated(end_sum(high0, right0, scales, LANES, more), activation))
-    vstore_part(y1 + LANES, 0, more, activated(end_sum(high1, right1, scales, LANES, more), activation))
-    vstore_part(y2 + LANES, 0, more, activated(end_sum(high2, right2, scales, LANES, more), activation))
-    vstore_part(y3 + LANES, 0, more, activated(end_sum(high3, right3, scales, LANES, more), activation))
+    vstore_part(y0, 0, rest, end_sum(low0, left0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(low1, left1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(low2, left2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(low3, left3, scales, 0, rest))
+    vstore_part(y0 + LANES, 0, more, end_sum(high0, right0, scales, LANES, more))
+    vstore_part(y1 + LANES, 0, more, end_sum(high1, right1, scales, LANES, more))
+    vstore_part(y2 + LANES, 0, more, end_sum(high2, right2, scales, LANES, more))
+    vstore_part(y3 + LANES, 0, more, end_sum(high3, right3, scales, LANES, more))
 
 
 @device
@@ -205,7 +194,6 @@ def four_rows_narrow(
     y3: Pointer,
     rest: int,
     accumulate: int,
-    activation: int,
 ) -> None:
     """Four rows against a panel of 16 columns, of which ``rest`` are stored."""
     b = vload_part(bias, 0, rest)
@@ -221,10 +209,10 @@ def four_rows_narrow(
             sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
             sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
             w = w + LANES
-    vstore_part(y0, 0, rest, activated(end_sum(sum0, first0, scales, 0, rest), activation))
-    vstore_part(y1, 0, rest, activated(end_sum(sum1, first1, scales, 0, rest), activation))
-    vstore_part(y2, 0, rest, activated(end_sum(sum2, first2, scales, 0, rest), activation))
-    vstore_part(y3, 0, rest, activated(end_sum(sum3, first3, scales, 0, rest), activation))
+    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
 
 
 @device
@@ -233,7 +221,7 @@ def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
     x, bias, y = f32(row, bases, 0), f32(row, bases, 2), f32(row, bases, 3)
     M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
     taps, K, N = i64(row, bases, 8), number(row, 9), number(row, 10)
-    accumulate, activation = number(row, 11), number(row, 12)
+    accumulate = number(row, 11)
     n = 0
     while n < N:
         w, s, rest = weights + n * T * K, further(scales, n), N - n
@@ -244,22 +232,19 @@ def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
             y0, y1, y2, y3 = y + rows_y[m], y + rows_y[m + 1], y + rows_y[m + 2], y + rows_y[last]
             y0, y1, y2, y3 = y0 + n, y1 + n, y2 + n, y3 + n
             if rest > LANES:
-                four_rows_wide(
-                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate, activation
-                )
+                four_rows_wide(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
             else:
-                four_rows_narrow(
-                    x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate, activation
-                )
+                four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, bias + n, s, y0, y1, y2, y3, rest, accumulate)
             m += 4
         while m < M:
             x0, y0 = x + rows_x[m], y + rows_y[m] + n
             if rest > LANES:
-                one_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate, activation)
+                one_row_wide(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             else:
-                one_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate, activation)
+                one_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             m += 1
         n += PANEL
+    finish(row, bases, FINISH, y, rows_y, M, N)
 
 
 @device
@@ -267,7 +252,7 @@ def multiply_lanes(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> 
     """All rows of several streams."""
     M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
     taps, K, N, bias = i64(row, bases, 8), number(row, 9), number(row, 10), f32(row, bases, 2)
-    accumulate, activation, L = number(row, 11), number(row, 12), lane_count(bases)
+    accumulate, L = number(row, 11), lane_count(bases)
     n = 0
     while n < N:
         w, b, s, rest = weights + n * T * K, bias + n, further(scales, n), N - n
@@ -282,29 +267,27 @@ def multiply_lanes(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> 
                 y0, y1 = f32(row, b0, 3) + at_y, f32(row, b1, 3) + at_y
                 y2, y3 = f32(row, b2, 3) + at_y, f32(row, b3, 3) + at_y
                 if rest > LANES:
-                    four_rows_wide(
-                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate, activation
-                    )
+                    four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 else:
-                    four_rows_narrow(
-                        x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate, activation
-                    )
+                    four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 l += GROUP
             if l < L:
                 x0, y0 = f32(row, lane(bases, l), 0) + rows_x[m], f32(row, lane(bases, l), 3) + rows_y[m] + n
                 if rest > LANES:
-                    one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate, activation)
+                    one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
                 else:
-                    one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate, activation)
+                    one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
         n += PANEL
+    for l in range(L):
+        finish(row, lane(bases, l), FINISH, f32(row, lane(bases, l), 3), rows_y, M, N)
 
 
 @kernel
 def product(row: Row, bases: Bases) -> None:
-    """y[rows_y[m] + n] = act(bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...])), f32.
+    """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32.
 
-    Arguments: x, W (from ``pack_product``), bias, y, M, rows_x, rows_y, T, taps, K, N, accumulate (0 or 1),
-    activation (0 none, 1 relu), its parameter (a real, not used yet). Weights are read once per four rows.
+    Arguments: x, W (from ``pack_product``), bias, y, M, rows_x, rows_y, T, taps, K, N, accumulate (0 or 1), scales (of
+    int8: operand, f32 [N]), and the steps of ``finish``. Weights are read once per four rows.
     """
     multiply(row, bases, f32(row, bases, 1), None)
 
@@ -329,11 +312,11 @@ def product_bf16_lanes(row: Row, bases: Bases) -> None:
 
 @kernel
 def product_int8(row: Row, bases: Bases) -> None:
-    """``product`` with weights ``W[r, n] * scales[n]``, W of int8. One more argument: scales (operand, f32 [N])."""
-    multiply(row, bases, i8(row, bases, 1), f32(row, bases, 14))
+    """``product`` with weights ``W[r, n] * scales[n]``, W of int8."""
+    multiply(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))
 
 
 @lanes_of(product_int8)
 def product_int8_lanes(row: Row, bases: Bases) -> None:
     """``product_int8`` for several streams."""
-    multiply_lanes(row, bases, i8(row, bases, 1), f32(row, bases, 14))
+    multiply_lanes(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))

@@ -118,13 +118,14 @@ def vpow(x: Lanes, y: Lanes) -> Lanes:
     half = vfloor(n * 0.5)
     scale = vexp2i(half)
     power = vfma(p, scale, scale) * vexp2i(n - half)
-    power = vselect(veq(size, 0.0), vselect(vlt(y, 0.0), vsplat(INFINITY), vsplat(0.0)), power)
+    nothing = veq(size, 0.0)
+    power = vselect(nothing, vselect(vlt(y, 0.0), vsplat(INFINITY), vsplat(0.0)), power)
     endless = veq(size, INFINITY)
     power = vselect(endless, vselect(vlt(y, 0.0), vsplat(0.0), vsplat(INFINITY)), power)
     halves = y * 0.5
     odd = veq(vround(y), y) & vne(vfloor(halves), halves)
-    below = vselect(odd, -power, vselect(veq(vround(y), y) | endless, power, vsplat(float("nan"))))
-    power = vselect(vlt(x, 0.0), below, power)
+    below = vselect(odd, -power, vselect(veq(vround(y), y) | endless | nothing, power, vsplat(float("nan"))))
+    power = vselect(vlt(x, 0.0) | nothing & vlt(1.0 / x, 0.0), below, power)  # -0.0 too
     power = vselect(vne(x, x) | vne(y, y), x + y, power)
     return vselect(veq(y, 0.0) | veq(x, 1.0), vsplat(1.0), power)
 

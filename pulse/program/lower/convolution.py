@@ -15,15 +15,13 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.matmul import MatMul
-from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.product import pack_product
-from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.lower.finishing import finishing
+from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.waves import Waves, tables, waves
 from pulse.program.weights import SUFFIXES, Stored, is_depthwise, packed_operand, stored_operand
 from pulse.wording import spelled
-
-ACTIVATION_NONE = 0
 
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
@@ -82,16 +80,19 @@ def emit_product(
     y: Value,
     rows_y: Array,
     scales: Array | None = None,
+    finish: Sequence[Operand] = (0,),
 ) -> None:
     """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
 
     scales  [N] where the codes are int8
+    finish  the steps that follow, see ``Finishing.words``
     """
     depth = matrix.shape[0] // max(1, len(taps))
     found = None if bias.any() or scales is not None else waves(matrix)
     if found is not None:
-        places = (np.asarray(taps)[:, None] + np.arange(depth)).ravel()
-        _emit_fourier(cx, found, x, rows_x, places, y, rows_y)
+        depths: Array = np.arange(depth, dtype=np.int64)
+        places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
+        _emit_fourier(cx, found, x, rows_x, places, y, rows_y, (matrix.shape[1], *finish))
         return
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
@@ -109,14 +110,20 @@ def emit_product(
         depth,
         matrix.shape[1],
         0,
-        ACTIVATION_NONE,
-        real_bits(0.0),
-        *([] if scales is None else [cx.constant(np.ascontiguousarray(scales))]),
+        cx.constant(np.ascontiguousarray(bias if scales is None else scales)),
+        *finish,
     )
 
 
 def _emit_fourier(
-    cx: Lowering, found: Waves, x: Value, rows_x: Array, places: Array, y: Value, rows_y: Array
+    cx: Lowering,
+    found: Waves,
+    x: Value,
+    rows_x: Array,
+    places: Array,
+    y: Value,
+    rows_y: Array,
+    finish: Sequence[Operand],
 ) -> None:
     """A product with a matrix of waves; ``places``: offset of each of its rows in x."""
     first, second, w1, turns, w2 = tables(found)
@@ -145,6 +152,7 @@ def _emit_fourier(
         cx.constant(bins.factors.astype(np.float32)),
         int(points.im is not None),
         int(bins.im is not None),
+        *finish,
     )
 
 
@@ -174,13 +182,18 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     order = last_order(rank + 2, axis)
     x = channels_last(cx, cx.floats(cx.value(node.inputs[0]), "a convolution"), axis)
     x = padded(cx, x, [(0, 0), (0, 0), *((int(b), int(a)) for b, a in op.pads)], order)
-    y = cx.new(outlet, order)
+    after = finishing(cx, outlet, 1, gates=op.group == 1)
+    y = after.place(cx, cx.fact(outlet).sizes, order)
+    bias = bias if after.bias is None else bias + after.bias
     kernel = weights.shape[2:]
     steps = x.strides[2:]
     rows_x = _positions(
         [x.strides[0], *(s * n for s, n in zip(op.strides, steps))], [y.shape[0], *y.shape[2:]]
     )
-    rows_y = y.offsets([0, *range(2, rank + 2)])
+
+    def rows(value: Value) -> Array:
+        return value.offsets([0, *range(2, rank + 2)])
+
     taps = _positions([d * n for d, n in zip(op.dilations, steps)], kernel)
     per_in, per_out = weights.shape[1], weights.shape[0] // op.group
     if is_depthwise(op, weights.shape):
@@ -193,22 +206,23 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
             y,
             len(rows_x),
             cx.table(rows_x),
-            cx.table(rows_y),
+            cx.table(rows(y)),
             len(taps),
             cx.table(taps),
             op.group,
-            ACTIVATION_NONE,
-            real_bits(0.0),
+            *after.words(cx, rows),
         )
+        after.settle(cx, y)
         return [y]
     stored = stored_of(cx, node, 1, "its kernel")
     for group in range(op.group):
-        part = stored.codes[group * per_out : (group + 1) * per_out]
-        matrix = part.reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
+        own = slice(group * per_out, (group + 1) * per_out)
+        matrix = stored.codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
         inside = x.part(1, group * per_in, (group + 1) * per_in)
-        outside = y.part(1, group * per_out, (group + 1) * per_out)
-        own, scales = bias[group * per_out :][:per_out], stored.scales_of(group * per_out, per_out)
-        emit_product(cx, inside, rows_x, taps, matrix, own, outside, rows_y, scales)
+        outside = y.part(1, own.start, own.stop)
+        scales, finish = stored.scales_of(own.start, per_out), after.words(cx, rows, own)
+        emit_product(cx, inside, rows_x, taps, matrix, bias[own], outside, rows(y), scales, finish)
+    after.settle(cx, y)
     return [y]
 
 
@@ -355,25 +369,39 @@ def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
 
 def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
     """y[..., n] = sum_k x[..., k] matrix[k, n]"""
-    sizes = cx.fact(outlet).sizes
-    lead = [axis for axis in x.order if axis != len(x.shape) - 1]
-    y = cx.new(outlet, [*lead, len(sizes) - 1]) if len(sizes) == len(x.shape) else cx.new(outlet)
-    rows = list(range(len(x.shape) - 1))
-    matrix, tap = stored.codes, np.zeros(1, np.int64)
-    zeros = np.zeros(matrix.shape[1], np.float32)
-    emit_product(cx, x, x.offsets(rows), tap, matrix, zeros, y, y.offsets(rows), stored.scales_of())
-    return y
+    last = len(x.shape) - 1
+    return _matrix_product(cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)))
 
 
 def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
     """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
     rank = len(x.shape)
-    lead = [axis for axis in x.order if axis != rank - 2]
-    y = cx.new(outlet, [*lead, rank - 2])
     rows = [*range(rank - 2), rank - 1]
-    matrix, tap = stored.codes.T, np.zeros(1, np.int64)
-    zeros = np.zeros(matrix.shape[1], np.float32)
-    emit_product(cx, x, x.offsets(rows), tap, matrix, zeros, y, y.offsets(rows), stored.scales_of())
+    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows)
+
+
+def _matrix_product(
+    cx: Lowering,
+    outlet: OutletId,
+    x: Value,
+    matrix: Array,
+    scales: Array | None,
+    columns: int,
+    rows: Sequence[int],
+) -> Value:
+    """The axis ``columns`` of x times a matrix, at every position of the axes ``rows``."""
+    after = finishing(cx, outlet, columns, gates=True)
+    order = [axis for axis in x.order if axis != columns] + [columns]
+    y = after.place(cx, cx.fact(outlet).sizes, order)
+    bias = np.zeros(matrix.shape[1], np.float32) if after.bias is None else after.bias
+
+    def rows_of(value: Value) -> Array:
+        return value.offsets(rows)
+
+    finish = after.words(cx, rows_of)
+    tap = np.zeros(1, np.int64)
+    emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish)
+    after.settle(cx, y)
     return y
 
 

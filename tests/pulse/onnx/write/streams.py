@@ -12,10 +12,10 @@ from pulse.onnx.metadata import Notes
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
+from pulse.program.whole import streamed
 from pulse.proof import close, random_feeds
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
-from pulse.program.whole import streamed
 
 
 def notes_of(proto: ModelProto) -> Notes:

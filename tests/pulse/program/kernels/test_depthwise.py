@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pulse.program.kernels.depthwise import depthwise
+from pulse.program.kernels.finish import STEPS
 from pulse.program.kernels.pointer import real_bits
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
@@ -23,7 +24,8 @@ def window_case(M, T, C, activation):
             total = total + x[rows_x[m] + taps[t] :][:C].astype(np.float64) * w[t]
         expected[rows_y[m] : rows_y[m] + C] = np.maximum(total, 0) if activation else total
     arrays = [x, w, bias, y, *(table.astype(np.int64) for table in (rows_x, rows_y, taps))]
-    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), T, At(6), C, activation, real_bits(0.0)]
+    args = [At(0), At(1), At(2), At(3), M, At(4), At(5), T, At(6), C]
+    args += [1, STEPS.index("relu"), real_bits(0.0), At(0), At(4)] if activation else [0]
     return arrays, args, expected
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pulse.program.kernels.finish import STEPS
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.kernels.product import PANEL, pack_product, product, product_bf16, product_int8
@@ -54,12 +55,11 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         K,
         N,
         accumulate,
-        activation,
-        real_bits(0.0),
+        At(2) if scales is None else At(7),
+        *([1, STEPS.index("relu"), real_bits(0.0), At(0), At(4)] if activation else [0]),
     ]
     if scales is not None:
         arrays.append(scales)
-        args.append(At(7))
     return arrays, args, expected
 
 

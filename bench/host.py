@@ -1,0 +1,69 @@
+"""The machine and the versions that a run belongs to."""
+
+import datetime
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+PACKAGES = ("pulse-stream", "numpy", "numba", "onnx", "onnxruntime", "tract")
+FEATURES = ("avx512f", "avx2", "neon")
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where and when.
+
+    vectors  the widest vector instructions
+    """
+
+    date: str
+    processor: str
+    cores: int
+    vectors: str
+    system: str
+    python: str
+    versions: dict[str, str]
+
+    @classmethod
+    def here(cls) -> "Host":
+        """This machine, now."""
+        features = llvm.get_host_cpu_features()
+        return cls(
+            datetime.datetime.now(datetime.UTC).date().isoformat(),
+            _processor(),
+            os.cpu_count() or 1,
+            next((name for name in FEATURES if features.get(name)), "unknown"),
+            f"{platform.system()} {platform.machine()}",
+            platform.python_version(),
+            {name: found for name in PACKAGES if (found := _version(name))},
+        )
+
+    def __str__(self) -> str:
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        return (
+            f"{self.date}, {self.processor} ({llvm_name()}), {self.cores} cores, {self.vectors}, {self.system}, "
+            f"Python {self.python}, {versions}"
+        )
+
+
+def llvm_name() -> str:
+    """What the compiler calls the processor."""
+    return llvm.get_host_cpu_name()
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

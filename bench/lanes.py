@@ -1,0 +1,96 @@
+"""How many streams of a model one core runs at real time: lanes in one call against as many separate states."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pulse
+from bench.models import Entry
+from bench.models.gru import gru
+from bench.models.published import published
+from bench.timing import Ratio, alternate
+from pulse.facts import Array
+from pulse.program.lanes import Lanes
+from pulse.program.program import Program, State
+
+COUNTS = (1, 4, 16, 64, 256)
+ROUNDS = 7
+STEPS = 400
+"""Steps of a stream in each round, over all lanes; at least ``FEWEST`` calls."""
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class LanesRow:
+    """So many streams.
+
+    us_per_stream     p50 of a call of all lanes, divided by their number
+    alone_us          the same of separate states, stepped one after the other
+    streams_per_core  how many streams keep up with real time on one core
+    times             separate over lanes, round by round
+    """
+
+    title: str
+    lanes: int
+    us_per_stream: float
+    alone_us: float
+    streams_per_core: float
+    alone_per_core: float
+    times: Ratio
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return asdict(self)
+
+
+def lanes_entries(folder: Path) -> Iterator[Entry]:
+    """The models of the lanes' table."""
+    for hidden in (64, 256):
+        yield Entry(
+            f"gru_{hidden}", f"GRU 2x{hidden}", 1, source=lambda hidden=hidden: gru(hidden), rate_hz=100.0
+        )
+    yield from (entry for entry in published(folder) if entry.key == "gtcrn")
+
+
+def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS) -> Iterator[LanesRow]:
+    """One row for each number of lanes. Raises AssertionError where a lane differs from its separate state."""
+    program = pulse.stream(entry.source(), entry.pulse, **entry.told)
+    steps_per_s = entry.rate_hz / entry.pulse
+    for count in counts:
+        pulses = noise(program, count)
+        lanes, states = program.spawn_many(count), [program.spawn() for _ in range(count)]
+        check(lanes, states, pulses)
+        steps = max(FEWEST, STEPS // count)
+        calls: dict[str, Callable[[], object]] = {
+            "lanes": lambda lanes=lanes, pulses=pulses: lanes.step(pulses),
+            "alone": lambda states=states, pulses=pulses: stepped(states, pulses),
+        }
+        found = alternate(calls, rounds, steps, FEWEST)
+        us, alone = (found.median(name).p50_us / count for name in ("lanes", "alone"))
+        speed = 1e6 / steps_per_s
+        yield LanesRow(
+            entry.title, count, us, alone, speed / us, speed / alone, found.ratio("alone", "lanes")
+        )
+
+
+def noise(program: Program, count: int) -> Array:
+    """A pulse for each lane."""
+    (port,) = [port for port in program.inputs if port.streams]
+    return np.random.default_rng(0).standard_normal((count, *port.shape)).astype(np.float32)
+
+
+def stepped(states: Sequence[State], pulses: Array) -> list[dict[str, Array]]:
+    """Separate states, one after the other."""
+    return [state.step(one) for state, one in zip(states, pulses)]
+
+
+def check(lanes: Lanes, states: Sequence[State], pulses: Array) -> None:
+    """Three steps of both must agree."""
+    for _ in range(3):
+        together, alone = lanes.step(pulses), stepped(states, pulses)
+        for name, values in together.items():
+            wanted = np.stack([result[name] for result in alone])
+            np.testing.assert_allclose(values, wanted, 1e-4, 1e-5, err_msg=name)

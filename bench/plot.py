@@ -1,0 +1,42 @@
+"""A picture of the ratios: for each model how many times slower than this project the others are."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from bench.results import PEERS, Results
+
+COLOURS = {"onnxruntime": "#4477aa", "tract": "#cc6677"}
+HEIGHT = 0.38
+
+
+def draw(results: Results, path: Path) -> None:
+    """Bars on a logarithmic scale with the spread over the rounds, and what is asked as a mark."""
+    rows = list(reversed(results.timed))
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * len(rows)))
+    for side, peer in enumerate(PEERS):
+        at = [place + (0.5 - side) * HEIGHT for place in range(len(rows))]
+        found = [(y, row.runtimes[peer].times) for y, row in zip(at, rows) if peer in row.runtimes]
+        medians = [ratio.median for _, ratio in found]
+        spread = [
+            [ratio.median - ratio.lowest for _, ratio in found],
+            [ratio.highest - ratio.median for _, ratio in found],
+        ]
+        places = [y for y, _ in found]
+        axes.barh(places, medians, HEIGHT, xerr=spread, color=COLOURS[peer], label=peer, capsize=2)
+        asked = [(y, getattr(row.asked, peer)) for y, row in zip(at, rows)]
+        marks = [(value, y) for y, value in asked if value is not None]
+        if marks:
+            axes.plot(*zip(*marks), "k|", markersize=12, label="asked" if side == 0 else None)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(rows)), [f"{row.title}, {row.pulse}" for row in rows])
+    axes.set_xlabel("p50 of a step, as a multiple of this project's")
+    axes.legend(loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

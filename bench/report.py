@@ -1,0 +1,105 @@
+"""The results as a table in the terminal."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.contest import OURS
+from bench.results import PEERS, Results, Row
+
+
+def show(results: Results, console: Console) -> None:
+    """All tables of a run."""
+    console.print(str(results.host), style="dim", highlight=False)
+    if results.rows:
+        console.print(steps_table(results))
+        for peer in PEERS:
+            console.print(f"geometric mean against {peer}: {results.mean(peer):.2f}")
+        for line in (*missed(results), *left_out(results)):
+            console.print(line, highlight=False)
+    if results.lanes:
+        console.print(lanes_table(results))
+    if results.starts:
+        console.print(starts_table(results))
+
+
+def steps_table(results: Results) -> Table:
+    """One line for each model."""
+    table = Table(title="microseconds per step: p50, p99.9, and how many times slower than this project")
+    table.add_column("model, pulse")
+    for name in (OURS, "p99.9", "onnxruntime", "p99.9", "times", "tract", "p99.9", "times", "least", "ours / least"):
+        table.add_column(name, justify="right")
+    for row in results.rows:
+        table.add_row(f"{row.title}, {row.pulse}", *_cells(row))
+    return table
+
+
+def _cells(row: Row) -> Iterator[str]:
+    if row.error:
+        yield row.error
+        return
+    yield f"{row.ours.us.p50_us:.1f}"
+    yield f"{row.ours.us.p99_9_us:.1f}"
+    for peer in PEERS:
+        if (timed := row.runtimes.get(peer)) is None:
+            yield from ("-", "-", "-")
+            continue
+        yield f"{timed.us.p50_us:.1f}"
+        yield f"{timed.us.p99_9_us:.1f}"
+        asked = getattr(row.asked, peer)
+        style = "" if asked is None else "[green]" if timed.times.median >= asked else "[red]"
+        yield f"{style}{timed.times}"
+    assert row.least is not None
+    yield f"{row.least.least_us:.1f} {row.least.bound[0]}"
+    yield f"{row.over_least:.1f}"
+
+
+def missed(results: Results) -> Iterator[str]:
+    """Each figure that is asked and not reached."""
+    for row in results.timed:
+        for what, asked, found, reached in row.reached():
+            if not reached:
+                yield f"not reached: {row.title}, {row.pulse} against {what}: {found:.2f} instead of {asked:g}"
+        for peer in PEERS:
+            if peer in row.runtimes and (times := row.runtimes[peer].tail).median < 1:
+                yield f"not reached: {row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
+
+
+def left_out(results: Results) -> Iterator[str]:
+    """Every form that was not timed, and why."""
+    for row in results.rows:
+        for form in row.forms:
+            if form["status"] != "right":
+                what = f"{row.title}, {row.pulse}: {form['runtime']}, {form['how']}"
+                yield f"{what}: {form['status']}, {form['note']}"
+
+
+def lanes_table(results: Results) -> Table:
+    """One line for each number of lanes."""
+    table = Table(title="streams of one core at real time")
+    for name in ("model", "lanes", "us a stream", "us, separate", "streams", "separate", "times"):
+        table.add_column(name, justify="left" if name == "model" else "right")
+    for row in results.lanes:
+        times = row["times"]
+        table.add_row(
+            row["title"],
+            str(row["lanes"]),
+            f"{row['us_per_stream']:.2f}",
+            f"{row['alone_us']:.2f}",
+            f"{row['streams_per_core']:,.0f}",
+            f"{row['alone_per_core']:,.0f}",
+            f"{times['median']:.2f} ({times['lowest']:.2f}..{times['highest']:.2f})",
+        )
+    return table
+
+
+def starts_table(results: Results) -> Table:
+    """From the start of Python's code to the first result."""
+    table = Table(title="seconds to the first result: import, load, make ready, one step")
+    table.add_column("model, pulse")
+    table.add_column("runtime")
+    table.add_column("seconds", justify="right")
+    for row in results.starts:
+        table.add_row(row["title"], row["runtime"], f"{row['seconds']:.2f}")
+    return table

@@ -1,0 +1,145 @@
+"""What the bench found, as it is printed, written down and read again."""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.contest import OURS, Contest
+from bench.host import Host
+from bench.models.entry import Target
+from bench.roofline import Machine, Roofline, roofline
+from bench.timing import Comparison, Percentiles, Ratio
+from pulse.program.native import NativeProgram
+
+PEERS = ("onnxruntime", "tract")
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One runtime on one model: the form that ran, and its time beside ours.
+
+    times   p50 of this runtime over ours, round by round
+    tail    the same of p99.9
+    """
+
+    how: str
+    us: Percentiles
+    times: Ratio
+    tail: Ratio
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model at one pulse.
+
+    runtimes  by name, this project among them
+    forms     all that was tried: runtime, how, status, note
+    least     the roofline; None where the model does not run
+    asked     how many times slower each peer should be
+    error     why there are no times; empty where there are
+    """
+
+    key: str
+    title: str
+    pulse: int
+    rate_hz: float
+    runtimes: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
+    forms: Sequence[Mapping[str, str]] = ()
+    least: Roofline | None = None
+    asked: Target = Target()
+    error: str = ""
+
+    @classmethod
+    def of(cls, found: Contest, comparison: Comparison, machine: Machine) -> "Row":
+        """From the rounds of one contest."""
+        entry, program = found.entry, found.program
+        assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+        runtimes = {
+            name: Timed(
+                form.how,
+                comparison.median(name),
+                comparison.ratio(name, OURS),
+                comparison.ratio(name, OURS, "p99_9_us"),
+            )
+            for name, form in found.best.items()
+        }
+        forms = [form.as_dict() for form in found.forms]
+        least = roofline(program, machine)
+        return cls(
+            entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target
+        )
+
+    @property
+    def ours(self) -> Timed:
+        """This project."""
+        return self.runtimes[OURS]
+
+    @property
+    def over_least(self) -> float:
+        """Our p50 as a multiple of the roofline."""
+        assert self.least is not None
+        return self.ours.us.p50_us / self.least.least_us
+
+    def reached(self) -> Iterator[tuple[str, float, float, bool]]:
+        """Each thing that is asked: what, the figure asked, the one found, and whether it is reached."""
+        for peer in PEERS:
+            asked = getattr(self.asked, peer)
+            if asked is not None and peer in self.runtimes:
+                found = self.runtimes[peer].times.median
+                yield peer, asked, found, found >= asked
+        if self.asked.roofline is not None:
+            yield "roofline", self.asked.roofline, self.over_least, self.over_least <= self.asked.roofline
+
+
+@dataclass(frozen=True)
+class Results:
+    """A whole run."""
+
+    host: Host
+    machine: Machine
+    rounds: int
+    steps: int
+    rows: Sequence[Row]
+    lanes: Sequence[Mapping[str, Any]] = ()
+    starts: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def timed(self) -> list[Row]:
+        """The rows that have times."""
+        return [row for row in self.rows if not row.error]
+
+    def mean(self, peer: str) -> float:
+        """The geometric mean over all models of how many times slower a peer is."""
+        ratios = [row.runtimes[peer].times.median for row in self.timed if peer in row.runtimes]
+        return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+    def write(self, path: Path) -> None:
+        """As JSON."""
+        path.write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def read(cls, path: Path) -> "Results":
+        """What ``write`` wrote."""
+        found = json.loads(path.read_text())
+        machine = Machine(
+            tuple((size, rate) for size, rate in found["machine"]["bandwidth"]),
+            found["machine"]["multiply_adds_per_s"],
+        )
+        rows = [_row(each) for each in found["rows"]]
+        more = {"lanes": found["lanes"], "starts": found["starts"]}
+        return cls(Host(**found["host"]), machine, found["rounds"], found["steps"], rows, **more)
+
+
+def _row(found: Mapping[str, Any]) -> Row:
+    runtimes = {
+        name: Timed(
+            each["how"], Percentiles(**each["us"]), Ratio(**each["times"]), Ratio(**each["tail"])
+        )
+        for name, each in found["runtimes"].items()
+    }
+    least = None if found["least"] is None else Roofline(**found["least"])
+    asked = Target(**found["asked"])
+    return Row(**{**found, "runtimes": runtimes, "least": least, "asked": asked})

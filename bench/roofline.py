@@ -1,0 +1,149 @@
+"""The least time that a step can take on this machine: its bytes at the measured bandwidth, its products at the peak.
+
+Both are measured with kernels of the kind that the programs are made of, one thread.
+"""
+
+import ctypes
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.program.cost import Cost, cost_of
+from pulse.program.kernels.pointer import Bases, Row, f32, number, operand
+from pulse.program.kernels.registry import Kernel
+from pulse.program.kernels.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
+from pulse.program.memory import aligned_bytes
+from pulse.program.native import NativeProgram
+
+SIZES = tuple(1 << power for power in range(14, 27))
+"""Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""
+
+READ_BYTES = 1 << 26
+FMA_ROUNDS = 200_000
+CHAINS = 12
+REPEATS = 5
+
+
+def _read(row: Row, bases: Bases) -> None:
+    """Add up operand 0, of argument 2 floats (a multiple of 128), argument 3 times; the sum goes to operand 1."""
+    start, y, size = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+    a, b, c, d, e, f, g, h = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for _ in range(number(row, 3)):
+        x, i = start, 0
+        while i < size:
+            a, b = vadd(a, vload(x, 0)), vadd(b, vload(x, LANES))
+            c, d = vadd(c, vload(x, 2 * LANES)), vadd(d, vload(x, 3 * LANES))
+            e, f = vadd(e, vload(x, 4 * LANES)), vadd(f, vload(x, 5 * LANES))
+            g, h = vadd(g, vload(x, 6 * LANES)), vadd(h, vload(x, 7 * LANES))
+            x, i = x + 8 * LANES, i + 8 * LANES
+        vstore(y, 0, ((a + b) + (c + d)) + ((e + f) + (g + h)))
+
+
+def _multiply_add(row: Row, bases: Bases) -> None:
+    """Twelve chains of products and sums in registers, argument 2 rounds; factor and summand at operand 0."""
+    x, y = f32(row, bases, 0), f32(row, bases, 1)
+    m, s = vsplat(x[0]), vsplat(x[1])
+    a, b, c, d, e, f = s, s + 1.0, s + 2.0, s + 3.0, s + 4.0, s + 5.0
+    g, h, i, j, k, l = s + 6.0, s + 7.0, s + 8.0, s + 9.0, s + 10.0, s + 11.0
+    for _ in range(number(row, 2)):
+        a, b, c, d = vfma(a, m, s), vfma(b, m, s), vfma(c, m, s), vfma(d, m, s)
+        e, f, g, h = vfma(e, m, s), vfma(f, m, s), vfma(g, m, s), vfma(h, m, s)
+        i, j, k, l = vfma(i, m, s), vfma(j, m, s), vfma(k, m, s), vfma(l, m, s)
+    vstore(y, 0, (((a + b) + (c + d)) + ((e + f) + (g + h))) + ((i + j) + (k + l)))
+
+
+READ = Kernel("bench_read", _read, -1)
+MULTIPLY_ADD = Kernel("bench_multiply_add", _multiply_add, -1)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What one thread of this machine delivers.
+
+    bandwidth  (bytes of the working set, bytes a second), by rising size
+    multiply_adds_per_s  f32
+    """
+
+    bandwidth: tuple[tuple[int, float], ...]
+    multiply_adds_per_s: float
+
+    def bytes_per_s(self, working_set: int) -> float:
+        """Bandwidth of a working set of some bytes, between the measured sizes on a logarithmic scale."""
+        sizes, rates = zip(*self.bandwidth)
+        return float(np.interp(np.log2(max(working_set, 1)), np.log2(sizes), rates))
+
+    def as_dict(self) -> dict[str, object]:
+        """The same, for JSON."""
+        return {
+            "bytes_per_s": {str(size): rate for size, rate in self.bandwidth},
+            "multiply_adds_per_s": self.multiply_adds_per_s,
+        }
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """What a step touches and computes at least, and how long that takes.
+
+    bytes          of weights and state, each instruction's once
+    working_set    bytes of weights, state and scratch: what the caches hold from step to step
+    unknown        instructions whose kernels do not tell
+    """
+
+    bytes: int
+    working_set: int
+    multiply_adds: int
+    unknown: int
+    memory_us: float
+    arithmetic_us: float
+
+    @property
+    def least_us(self) -> float:
+        """The larger of both."""
+        return max(self.memory_us, self.arithmetic_us)
+
+    @property
+    def bound(self) -> str:
+        """Which of both it is."""
+        return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
+
+
+def roofline(program: NativeProgram, machine: Machine) -> Roofline:
+    """Of one step of a program."""
+    costs = [cost_of(row) for row in program.instructions]
+    total = sum((cost for cost in costs if cost is not None), Cost())
+    touched = total.weights + total.state
+    working_set = program.weights.size + program.state_bytes + program.arena_bytes
+    memory_s = touched / machine.bytes_per_s(working_set)
+    arithmetic_s = total.multiply_adds / machine.multiply_adds_per_s
+    return Roofline(
+        touched, working_set, total.multiply_adds, costs.count(None), memory_s * 1e6, arithmetic_s * 1e6
+    )
+
+
+def measured(sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS) -> Machine:
+    """Measure this machine: the best of five readings of each working set, and of the products."""
+    memory, result = aligned_bytes(max(sizes)), aligned_bytes(4 * LANES)
+    memory.view(np.float32)[:] = 0.5
+    bandwidth: list[tuple[int, float]] = []
+    for size in sizes:
+        times = max(1, read_bytes // size)
+        seconds = _timed(READ, [memory, result], size // 4, times)
+        bandwidth.append((size, size * times / seconds))
+    seconds = _timed(MULTIPLY_ADD, [memory, result], rounds)
+    return Machine(tuple(bandwidth), CHAINS * LANES * rounds / seconds)
+
+
+def _timed(kernel: Kernel, memories: Sequence[np.ndarray], *arguments: int) -> float:
+    words = [operand(region, 0) for region in range(len(memories))]
+    row = np.array([0, 0, *words, *arguments], np.int64)
+    bases = np.array([memory.ctypes.data for memory in memories], np.int64)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(kernel.address)
+    call(row.ctypes.data, bases.ctypes.data)
+    best = np.inf
+    for _ in range(REPEATS):
+        begin = time.perf_counter()
+        call(row.ctypes.data, bases.ctypes.data)
+        best = min(best, time.perf_counter() - begin)
+    return float(best)

@@ -1,0 +1,93 @@
+"""From the start of Python to the first result: import, load, make ready, one step; each in a process of its own."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.contest import Contest
+from bench.models.explicit import Explicit
+
+REPEATS = 3
+
+OURS = """
+import json, sys, time
+begin = time.perf_counter()
+import numpy, pulse
+source, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+program = pulse.stream(source, count, **told)
+(port,) = [port for port in program.inputs if port.streams]
+program.spawn().step(numpy.zeros(port.shape, numpy.float32))
+print(time.perf_counter() - begin)
+"""
+
+ONNXRUNTIME = """
+import sys, time
+begin = time.perf_counter()
+import numpy, onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = options.inter_op_num_threads = 1
+session = onnxruntime.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
+types = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64}
+session.run(None, {each.name: numpy.zeros(each.shape, types[each.type]) for each in session.get_inputs()})
+print(time.perf_counter() - begin)
+"""
+
+TRACT = """
+import sys, time
+begin = time.perf_counter()
+import numpy, tract
+loaded = tract.onnx().load(sys.argv[1])
+shapes = [str(loaded.input_fact(number)).split(",") for number in range(loaded.input_count())]
+state = loaded.into_model().into_runnable().spawn_state()
+types = {"F32": numpy.float32, "I64": numpy.int64}
+state.run([numpy.zeros([int(size) for size in shape[:-1]], types[shape[-1].upper()]) for shape in shapes])
+print(time.perf_counter() - begin)
+"""
+
+
+@dataclass(frozen=True)
+class Start:
+    """How long a runtime takes to give its first result, in seconds: the median of three processes, cold of one."""
+
+    title: str
+    runtime: str
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return asdict(self)
+
+
+def starts(found: Contest, cold: bool = True) -> Iterator[Start]:
+    """This project with an empty and a filled kernel cache, and the others on the exported file."""
+    entry, title = found.entry, found.entry.name
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        source = entry.source()
+        path.write_bytes(source.read_bytes() if isinstance(source, Path) else source.SerializeToString())
+        arguments = [str(path), str(entry.pulse), json.dumps(dict(entry.told))]
+        if cold:
+            empty = {"PULSE_CACHE": str(Path(folder) / "cache")}
+            yield Start(title, "pulse, cold", _seconds(OURS, arguments, empty))
+        yield Start(title, "pulse, warm", _median(OURS, arguments))
+        exported = Path(folder) / "exported.onnx"
+        exported.write_bytes(Explicit.of(found.program.model).model.SerializeToString())
+        for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
+            yield Start(title, f"{runtime}, exported", _median(code, [str(exported)]))
+
+
+def _median(code: str, arguments: list[str]) -> float:
+    return statistics.median(_seconds(code, arguments) for _ in range(REPEATS))
+
+
+def _seconds(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, env={**os.environ, **(more or {})}, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])

@@ -1,0 +1,120 @@
+"""What is made of the figures: tables, JSON, the page, the picture, and the list of what is not reached."""
+
+import io
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from bench.host import Host
+from bench.models.entry import Entry, Target
+from bench.models.gru import gru
+from bench.roofline import Machine, Roofline
+from bench.timing import Percentiles, Ratio
+
+results = pytest.importorskip("bench.results", exc_type=ImportError)
+docs = pytest.importorskip("bench.docs", exc_type=ImportError)
+report = pytest.importorskip("bench.report", exc_type=ImportError)
+
+
+def timed(factor, tail=1.0):
+    us = Percentiles(*(10.0 * factor * step for step in (1, 2, 3, 4 * tail, 50)))
+    return results.Timed("exported", us, Ratio(factor, factor - 0.1, factor + 0.1), Ratio(tail, tail, tail))
+
+
+@pytest.fixture
+def found():
+    runtimes = {"pulse": timed(1.0), "onnxruntime": timed(8.0), "tract": timed(2.0, 0.25)}
+    forms = [
+        {"runtime": "tract", "how": "exported", "status": "right", "note": ""},
+        {"runtime": "tract", "how": "pulsed by tract", "status": "wrong", "note": "off by 1.0e+00"},
+    ]
+    least = Roofline(5_000, 9_000, 2_000_000, 0, 1.0, 5.0)
+    row = results.Row(
+        "net", "net", 4, 100.0, runtimes, forms, least, Target(onnxruntime=6, tract=3, roofline=1.3)
+    )
+    other = replace(row, key="two", title="two", runtimes={**runtimes, "onnxruntime": timed(2.0)})
+    broken = results.Row("bad", "bad", 1, 1.0, error="does not stream")
+    machine = Machine(((1 << 14, 100e9), (1 << 21, 50e9)), 40e9)
+    ratio = {"median": 9.0, "lowest": 8.0, "highest": 10.0}
+    figures = {"us_per_stream": 1.5, "alone_us": 13.5, "streams_per_core": 6666, "alone_per_core": 740}
+    lanes = [{"title": "net", "lanes": 64, **figures, "times": ratio}]
+    starts = [{"title": "net, 4", "runtime": "pulse, warm", "seconds": 0.5}]
+    return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts)
+
+
+def test_means_are_geometric_and_over_the_models_that_ran(found):
+    assert found.mean("onnxruntime") == pytest.approx(4.0)
+    assert found.mean("tract") == pytest.approx(2.0)
+
+
+def test_what_is_asked_is_compared(found):
+    reached = {what: good for what, _, _, good in found.rows[0].reached()}
+    assert reached == {"onnxruntime": True, "tract": False, "roofline": False}
+
+
+def test_what_is_missed_is_told(found):
+    lines = list(report.missed(found))
+    assert "not reached: net, 4 against tract: 2.00 instead of 3" in lines
+    assert any("p99.9 of tract is 0.25 (0.25..0.25) times ours" in line for line in lines)
+    assert not any("net, 4 against onnxruntime" in line for line in lines)
+
+
+def test_forms_that_are_wrong_are_told(found):
+    assert "net, 4: tract, pulsed by tract: wrong, off by 1.0e+00" in list(report.left_out(found))
+
+
+def test_json_and_back(found, tmp_path):
+    found.write(tmp_path / "out.json")
+    assert docs.page(results.Results.read(tmp_path / "out.json")) == docs.page(found)
+
+
+def test_the_page_has_all_figures(found):
+    text = docs.page(found)
+    assert str(found.host) in text
+    assert "| net, 4 | **pulse** | 10.0 | 20.0 | 30.0 | 40.0 | 500.0 |  |  |" in text
+    assert "|  | onnxruntime, exported | 80.0 | 160.0 | 240.0 | 320.0 | 4000.0 | 8.00 (7.90..8.10) | 6 |" in text
+    assert "**2.00 (1.90..2.10)**" in text
+    assert "least: arithmetic, 5 kB, 2.0 M multiply-adds" in text
+    assert "does not stream" in text
+    assert "| net | 64 | 1.50 | 13.50 | 6,666 | 740 | 9.00 (8.00..10.00) |" in text
+    assert "| 2 MiB | 50 |" in text
+
+
+def test_the_terminal_has_the_tables(found):
+    out = io.StringIO()
+    report.show(found, Console(file=out, width=200))
+    for words in ("8.00 (7.90..8.10)", "does not stream", "geometric mean against tract: 2.00", "6,666"):
+        assert words in out.getvalue()
+
+
+def test_the_picture(found, tmp_path):
+    plot = pytest.importorskip("bench.plot", exc_type=ImportError)
+    plot.draw(found, tmp_path / "out.png")
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_lanes_equal_separate_states_and_are_counted():
+    lanes = pytest.importorskip("bench.lanes", exc_type=ImportError)
+    entry = Entry("gru", "GRU", 1, lambda: gru(16, 1), rate_hz=100.0)
+    rows = list(lanes.lanes_rows(entry, (1, 3), 2))
+    assert [row.lanes for row in rows] == [1, 3]
+    for row in rows:
+        assert row.streams_per_core == pytest.approx(1e4 / row.us_per_stream)
+
+
+def test_an_unknown_model_is_named():
+    done = subprocess.run([sys.executable, "-m", "bench", "nothing"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no model is called nothing; there are denoiser, tcn_1" in done.stderr
+
+
+@pytest.mark.slow
+def test_starts_in_processes_of_their_own():
+    contests, start = (pytest.importorskip(f"bench.{name}", exc_type=ImportError) for name in ("contest", "start"))
+    entry = Entry("gru", "GRU", 1, lambda: gru(16, 1))
+    found = {row.runtime: row.seconds for row in start.starts(contests.contest(entry, 4), cold=False)}
+    assert set(found) == {"pulse, warm", "onnxruntime, exported", "tract, exported"}
+    assert all(seconds > 0 for seconds in found.values())

@@ -1,0 +1,51 @@
+"""The roofline: what the machine delivers, and what a step needs of it."""
+
+import numpy as np
+import pytest
+
+import pulse
+from bench import roofline
+from bench.models.gru import gru
+from pulse.program.kernels.pointer import operand
+
+MACHINE = roofline.Machine(((1 << 14, 100e9), (1 << 16, 50e9)), 40e9)
+
+
+def test_the_kernels_add_and_multiply():
+    """As plain Python, with every access checked."""
+    memory, result = np.zeros(1024, np.uint8), np.zeros(64, np.uint8)
+    floats = memory.view(np.float32)
+    floats[:] = np.arange(256)
+    row = [0, 0, operand(0, 0), operand(1, 0), 256, 2]
+    roofline.READ.python(row, [memory, result])
+    assert result.view(np.float32).sum() == 2 * floats.sum()
+    floats[:2] = 0.5, 1.0
+    roofline.MULTIPLY_ADD.python([*row[:4], 3], [memory, result])
+    chains = [1.0 + chain for chain in range(12)]
+    for _ in range(3):
+        chains = [0.5 * chain + 1.0 for chain in chains]
+    np.testing.assert_allclose(result.view(np.float32), sum(chains), 1e-6)
+
+
+def test_it_measures_this_machine():
+    machine = roofline.measured([1 << 14, 1 << 16], 1 << 18, 100)
+    assert [size for size, _ in machine.bandwidth] == [1 << 14, 1 << 16]
+    assert all(rate > 0 for _, rate in machine.bandwidth)
+    assert machine.multiply_adds_per_s > 0
+
+
+@pytest.mark.parametrize(("size", "rate"), [(1, 100e9), (1 << 14, 100e9), (1 << 15, 75e9), (1 << 20, 50e9)])
+def test_bandwidth_between_the_measured_sizes(size, rate):
+    assert MACHINE.bytes_per_s(size) == pytest.approx(rate)
+
+
+def test_a_step_takes_the_longer_of_its_bytes_and_its_products():
+    program = pulse.stream(gru(16, 1), pulse=1)
+    found = roofline.roofline(program, MACHINE)
+    assert found.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32
+    assert found.unknown == 0
+    assert 4 * found.multiply_adds < found.bytes < 16 * found.multiply_adds
+    assert found.working_set >= program.weights.size
+    assert found.least_us == max(found.memory_us, found.arithmetic_us)
+    assert found.memory_us == pytest.approx(found.bytes / MACHINE.bytes_per_s(found.working_set) * 1e6)
+    assert found.bound == "memory"

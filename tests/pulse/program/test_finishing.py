@@ -1,0 +1,128 @@
+"""Elementwise ops behind a product run inside of it, and give what they gave outside."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.facts import Array
+from pulse.program.native import NativeProgram
+from tests.pulse.cases.build import floats, model, node
+
+CHANNELS, FRAMES = 24, 40
+WEIGHTS = {
+    "k": floats("k", CHANNELS, 5, 3) * 0.3,
+    "k2": floats("k2", 2 * CHANNELS, 5, 3) * 0.3,
+    "kb": floats("kb", CHANNELS, 5, 3) * 0.3,
+    "kd": floats("kd", 5, 1, 3),
+    "kg": floats("kg", 20, 1, 3),
+    "m": floats("m", 5, CHANNELS),
+    "mb": floats("mb", 5, CHANNELS),
+    "each": floats("each", CHANNELS, 1),
+    "row": floats("row", CHANNELS),
+    "slope": np.abs(floats("slope", CHANNELS, 1)),
+    "zero": np.array([0]),
+    "half": np.array([CHANNELS]),
+    "whole": np.array([2 * CHANNELS]),
+    "axis": np.array([1]),
+}
+CONV = node("Conv", "x k", "c", pads=[2, 0])
+UNARY: dict[str, dict[str, Any]] = {
+    "Relu": {},
+    "Tanh": {},
+    "Sigmoid": {},
+    "LeakyRelu": {"alpha": 0.3},
+    "Elu": {"alpha": 0.7},
+}
+
+
+def built(
+    nodes: list[onnx.NodeProto], x: Array | None = None, axis: int = 2, outputs: str = "y"
+) -> onnx.ModelProto:
+    fed = floats("x", 1, 5, FRAMES) if x is None else x
+    used = {name for each in nodes for name in each.input}
+    constants = {name: value for name, value in WEIGHTS.items() if name in used}
+    return model(nodes, {"x": fed}, constants, stream={"x": axis}, outputs=outputs)
+
+
+def kernels(proto: onnx.ModelProto) -> list[str]:
+    """The kernels of the program, after proving that it streams as offline."""
+    pulse.verify(proto, pulse=2).require()
+    program = pulse.stream(proto, pulse=2)
+    assert isinstance(program, NativeProgram)
+    return [row.kernel for row in program.instructions]
+
+
+@pytest.mark.parametrize("op", UNARY)
+@pytest.mark.parametrize("kernel", ["k", "kd", "kg"])
+def test_activations(op: str, kernel: str) -> None:
+    group = 5 if kernel != "k" else 1
+    conv = node("Conv", f"x {kernel}", "c", pads=[2, 0], group=group)
+    assert "chain" not in kernels(built([conv, node(op, "c", **UNARY[op])]))
+
+
+def test_slopes_biases_and_several_steps() -> None:
+    nodes = [
+        CONV,
+        node("Add", "c each", "biased"),
+        node("PRelu", "biased slope", "bent"),
+        node("Add", "before bent", "sum"),
+        node("Sigmoid", "sum"),
+    ]
+    before = node("Conv", "x kb", "before", pads=[2, 0])
+    assert "chain" not in kernels(built([before, *nodes]))
+
+
+def test_a_matrix_product_with_bias_and_residual() -> None:
+    nodes = [
+        node("MatMul", "x mb", "first"),
+        node("Add", "first row", "h"),
+        node("MatMul", "x m", "second"),
+        node("Add", "row second", "biased"),
+        node("Relu", "biased", "r"),
+        node("Add", "r h"),
+    ]
+    assert "chain" not in kernels(built(nodes, floats("rows", 1, FRAMES, 5), axis=1))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [("Tanh", "Sigmoid"), ("Sigmoid", "Tanh"), (None, "Sigmoid"), ("Sigmoid", None)]
+)
+def test_gates(left: str | None, right: str | None) -> None:
+    nodes = [
+        node("Conv", "x k2", "both", pads=[2, 0]),
+        node("Slice", "both zero half axis", "a"),
+        node("Slice", "both half whole axis", "b"),
+        *([node(left, "a", "f")] if left else []),
+        *([node(right, "b", "g")] if right else []),
+        node("Mul", f"{'f' if left else 'a'} {'g' if right else 'b'}"),
+    ]
+    found = kernels(built(nodes))
+    assert "chain" not in found and found.count("product") == 1
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [CONV, node("Relu", "c", "r"), node("Add", "r c")],  # two readers
+        [CONV, node("Mul", "c each")],  # no step
+        [CONV, node("Add", "c later"), node("Conv", "x kb", "later", pads=[2, 0])][::-1],
+        [
+            node("Conv", "x kb", "p", pads=[2, 0]),
+            CONV,
+            node("Add", "c p", "s"),
+            node("Tanh", "p", "q"),
+            node("Mul", "s q"),
+        ],
+    ],
+)
+def test_what_does_not_fit_is_left_outside(nodes: list[onnx.NodeProto]) -> None:
+    ordered = sorted(nodes, key=lambda each: each.output[0] == "y")
+    assert kernels(built(ordered))
+
+
+def test_a_wire_that_is_asked_for_is_there() -> None:
+    proto = built([CONV, node("Relu", "c", "r"), node("Tanh", "r")], outputs="y c r")
+    assert kernels(proto).count("product") == 1
