@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bench import roofline
-from bench.contest import OURS, WrongResult, contest
+from bench.contest import OURS, WrongResultError, contest
 from bench.docs import PAGE, page
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
@@ -70,12 +70,12 @@ def measured(options: argparse.Namespace) -> Results:
         note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
         rows.append(row(entry, machine, options.rounds, options.steps))
         if (options.start or options.docs) and entry.key in STARTED:
-            begun += [start.as_dict() for start in starts(contest(entry))]
+            begun += starts(entry)
     lanes = []
     if options.lanes or options.docs:
         for entry in lanes_entries(options.models):
             note(f"lanes of {entry.name}", style="dim", highlight=False)
-            lanes += [found.as_dict() for found in lanes_rows(entry)]
+            lanes += lanes_rows(entry)
     return Results(Host.here(), machine, options.rounds, options.steps, rows, lanes, begun)
 
 
@@ -83,7 +83,7 @@ def row(entry: Entry, machine: roofline.Machine, rounds: int, steps: int) -> Row
     """One model; one that does not run here says why."""
     try:
         found = contest(entry)
-    except (PulseError, WrongResult) as error:
+    except (PulseError, WrongResultError) as error:
         return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, asked=entry.target, error=str(error))
     assert OURS in found.best
     return Row.of(found, alternate(found.steppers(), rounds, steps), machine)

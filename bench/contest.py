@@ -10,7 +10,16 @@ import onnx
 
 import pulse
 from bench.models import Entry, Explicit
-from bench.peers import Array, OnnxRuntimePeer, Outputs, Peer, PulsePeer, TractExplicitPeer, TractPeer, session
+from bench.peers import (
+    Array,
+    OnnxRuntimePeer,
+    Outputs,
+    Peer,
+    PulsePeer,
+    TractExplicitPeer,
+    TractPeer,
+    session,
+)
 from bench.timing import alternate, fed
 from pulse.program.program import Program
 
@@ -25,7 +34,7 @@ OURS = "pulse"
 Streams: TypeAlias = dict[str, Array]
 
 
-class WrongResult(Exception):
+class WrongResultError(Exception):
     """This project's own output is not that of the model: there is nothing to time."""
 
 
@@ -68,7 +77,7 @@ class Contest:
 def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILOT_STEPS) -> Contest:
     """Build every form, check some pulses of each against the model's own result, and choose.
 
-    Raises WrongResult; PulseError where the model does not stream
+    Raises WrongResultError; PulseError where the model does not stream
     """
     source = entry.source()
     proto = onnx.load(source) if isinstance(source, Path) else source
@@ -79,7 +88,7 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     own = PulsePeer(program)
     off = distance(streamed(own, program, pulses[:checked]), wanted, program)
     if off > CLOSE:
-        raise WrongResult(f"{entry.name}: the output of this project is off by {off:.1e}")
+        raise WrongResultError(f"{entry.name}: the output of this project is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
         forms.append(tried(runtime, how, make, program, pulses[:checked], wanted))
@@ -110,7 +119,8 @@ def candidates(
     if entry.offline:
         symbol = program.model.symbol.name
         names = [port.name for port in program.outputs]
-        yield "tract", "pulsed by tract", lambda: TractPeer(proto, entry.pulse, symbol, names)
+        told = entry.told.get("inputs", {})
+        yield "tract", "pulsed by tract", lambda: TractPeer(proto, entry.pulse, symbol, names, told)
 
 
 def tried(

@@ -5,7 +5,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from bench.contest import OURS
-from bench.report import left_out, missed
+from bench.report import LANES_COLUMNS, lanes_lines, left_out, missed
 from bench.results import PEERS, Results, Row
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -33,11 +33,13 @@ def page(results: Results) -> str:
     means = ", ".join(f"{results.mean(peer):.1f} against {peer}" for peer in PEERS)
     parts.append(f"Geometric mean over the models: {means}.\n")
     parts += section("Not reached", missed(results))
-    parts += section("Not timed", left_out(results), "Forms that another runtime does not load, or runs wrong.\n")
+    parts += section(
+        "Not timed", left_out(results), "Forms that another runtime does not load, or runs wrong.\n"
+    )
     if results.lanes:
         parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
     if results.starts:
-        lines = ([row["title"], row["runtime"], f"{row['seconds']:.2f}"] for row in results.starts)
+        lines = ([row.title, row.runtime, f"{row.seconds:.2f}"] for row in results.starts)
         parts += ["## Start\n", START, table(("model, pulse", "runtime", "seconds"), lines, left=2)]
     parts += ["## This machine\n", MACHINE, table(("working set", "GB/s"), machine_lines(results))]
     rate = results.machine.multiply_adds_per_s / 1e9
@@ -49,7 +51,6 @@ LANES = """Streams of one model stepped in one call (`Program.spawn_many`), and 
 stepped one after the other; how many of them one core runs at real time, at 100 frames a second for the recurrent
 networks and 62.5 for GTCRN. *times* is separate over lanes.
 """
-LANES_COLUMNS = ("model", "lanes", "us a stream", "us, separate", "streams", "streams, separate", "times")
 
 START = """From before the first import to the first result, each in a process of its own. *cold* begins with an
 empty kernel cache and compiles every kernel that the model needs; *warm* is every other start.
@@ -96,7 +97,9 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
     assert row.least is not None
     asked, good = reached.get("roofline", ("", True))
     least = f"{row.least.least_us:.1f}"
-    told = f"least: {row.least.bound}, {kilo(row.least.bytes)}B, {kilo(row.least.multiply_adds)} multiply-adds"
+    told = (
+        f"least: {row.least.bound}, {kilo(row.least.bytes)}B, {kilo(row.least.multiply_adds)} multiply-adds"
+    )
     yield ["", told, least, *["", "", "", ""], bold(f"{row.over_least:.1f}", good), asked]
 
 
@@ -108,21 +111,6 @@ def bold(text: str, good: bool) -> str:
 def kilo(count: float) -> str:
     """A count in thousands or millions."""
     return f"{count / 1e6:.1f} M" if count >= 1e6 else f"{count / 1e3:.0f} k"
-
-
-def lanes_lines(results: Results) -> Iterator[list[str]]:
-    """One line for each number of lanes."""
-    for row in results.lanes:
-        times = row["times"]
-        yield [
-            row["title"],
-            str(row["lanes"]),
-            f"{row['us_per_stream']:.2f}",
-            f"{row['alone_us']:.2f}",
-            f"{row['streams_per_core']:,.0f}",
-            f"{row['alone_per_core']:,.0f}",
-            f"{times['median']:.2f} ({times['lowest']:.2f}..{times['highest']:.2f})",
-        ]
 
 
 def machine_lines(results: Results) -> Iterator[list[str]]:

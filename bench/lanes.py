@@ -1,9 +1,8 @@
 """How many streams of a model one core runs at real time: lanes in one call against as many separate states."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,10 +39,6 @@ class LanesRow:
     streams_per_core: float
     alone_per_core: float
     times: Ratio
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
-        return asdict(self)
 
 
 def lanes_entries(folder: Path) -> Iterator[Entry]:

@@ -6,7 +6,7 @@ runtime's public Python interface costs. Denormals count as zero in all of them.
 
 import itertools
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -69,7 +69,9 @@ class OnnxRuntimePeer:
         arrays = {explicit.x: self._chunk.array, **explicit.fixed}
         arrays |= {name: np.array(value) for name, value in explicit.initial.items()}
         names = [value.name for value in self._session.get_outputs()]
-        results = self._session.run(names, {value.name: arrays[value.name] for value in self._session.get_inputs()})
+        results = self._session.run(
+            names, {value.name: arrays[value.name] for value in self._session.get_inputs()}
+        )
         arrays |= {name: np.array(result, order="C") for name, result in zip(names, results)}
         self._outputs = {ours: arrays[name] for name, ours in explicit.outputs.items()}
         # The bindings use the memory of these values without owning it.
@@ -102,7 +104,7 @@ class OnnxRuntimePeer:
 
 
 def session(model: bytes) -> onnxruntime.InferenceSession:
-    """onnxruntime with all optimisations, on one thread."""
+    """A session with all optimisations, on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -152,21 +154,40 @@ class TractExplicitPeer:
 
 
 class TractPeer:
-    """tract on an offline model that it pulsifies itself."""
+    """tract on an offline model that it pulsifies itself.
 
-    def __init__(self, model: onnx.ModelProto, pulse: int, symbol: str, outputs: list[str]) -> None:
-        typed = _loaded(model).into_model()
+    inputs   shapes that override those of the file, as ``pulse.load`` takes them
+    outputs  the ones that are wanted; those that only the end of the stream makes known would not pulsify
+    """
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        pulse: int,
+        symbol: str,
+        outputs: Sequence[str],
+        inputs: Mapping[str, str],
+    ) -> None:
+        trimmed = onnx.ModelProto()
+        trimmed.CopyFrom(model)
+        kept = [value for value in model.graph.output if value.name in outputs]
+        del trimmed.graph.output[:]
+        trimmed.graph.output.extend(kept)
+        loaded = _loaded(trimmed)
+        for number in range(loaded.input_count()):
+            if told := inputs.get(loaded.input_name(number)):
+                loaded.set_input_fact(number, told)
+        typed = loaded.into_model()
         typed.transform(tract.Pulse(pulse, symbol=symbol))
         delays = typed.property("pulse.delay").to_numpy()
-        self._names = [value.name for value in model.graph.output]
+        self._names = [value.name for value in kept]
         self._delays = {name: int(delay) for name, delay in zip(self._names, delays)}
-        self._wanted = outputs
         self._state = typed.into_runnable().spawn_state()
 
     def step(self, pulse: Array) -> Outputs:
         """One pulse."""
-        results = dict(zip(self._names, self._state.run([pulse])))
-        return {name: results[name].to_numpy() for name in self._wanted}
+        results = self._state.run([pulse])
+        return {name: result.to_numpy() for name, result in zip(self._names, results)}
 
     def delay(self, output: str) -> int | None:
         """What tract says."""
@@ -174,9 +195,13 @@ class TractPeer:
 
 
 def _loaded(model: onnx.ModelProto) -> tract.InferenceModel:
+    """Without the shapes that the file states inside: tract takes their names for other dims than those it is told."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    del bare.graph.value_info[:]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
-        path.write_bytes(model.SerializeToString())
+        path.write_bytes(bare.SerializeToString())
         return tract.onnx().load(path)
 
 

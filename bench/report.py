@@ -28,7 +28,18 @@ def steps_table(results: Results) -> Table:
     """One line for each model."""
     table = Table(title="microseconds per step: p50, p99.9, and how many times slower than this project")
     table.add_column("model, pulse")
-    for name in (OURS, "p99.9", "onnxruntime", "p99.9", "times", "tract", "p99.9", "times", "least", "ours / least"):
+    for name in (
+        OURS,
+        "p99.9",
+        "onnxruntime",
+        "p99.9",
+        "times",
+        "tract",
+        "p99.9",
+        "times",
+        "least",
+        "ours / least",
+    ):
         table.add_column(name, justify="right")
     for row in results.rows:
         table.add_row(f"{row.title}, {row.pulse}", *_cells(row))
@@ -75,31 +86,33 @@ def left_out(results: Results) -> Iterator[str]:
                 yield f"{what}: {form['status']}, {form['note']}"
 
 
-def lanes_table(results: Results) -> Table:
+LANES_COLUMNS = ("model", "lanes", "us a stream", "us, separate", "streams", "streams, separate", "times")
+
+
+def lanes_lines(results: Results) -> Iterator[list[str]]:
     """One line for each number of lanes."""
-    table = Table(title="streams of one core at real time")
-    for name in ("model", "lanes", "us a stream", "us, separate", "streams", "separate", "times"):
-        table.add_column(name, justify="left" if name == "model" else "right")
     for row in results.lanes:
-        times = row["times"]
-        table.add_row(
-            row["title"],
-            str(row["lanes"]),
-            f"{row['us_per_stream']:.2f}",
-            f"{row['alone_us']:.2f}",
-            f"{row['streams_per_core']:,.0f}",
-            f"{row['alone_per_core']:,.0f}",
-            f"{times['median']:.2f} ({times['lowest']:.2f}..{times['highest']:.2f})",
-        )
+        times = f"{row.us_per_stream:.2f}", f"{row.alone_us:.2f}"
+        streams = f"{row.streams_per_core:,.0f}", f"{row.alone_per_core:,.0f}"
+        yield [row.title, str(row.lanes), *times, *streams, str(row.times)]
+
+
+def lanes_table(results: Results) -> Table:
+    """Streams of one core."""
+    table = Table(title="streams of one core at real time")
+    for name in LANES_COLUMNS:
+        table.add_column(name, justify="left" if name == "model" else "right")
+    for line in lanes_lines(results):
+        table.add_row(*line)
     return table
 
 
 def starts_table(results: Results) -> Table:
-    """From the start of Python's code to the first result."""
+    """From the first import to the first result."""
     table = Table(title="seconds to the first result: import, load, make ready, one step")
     table.add_column("model, pulse")
     table.add_column("runtime")
     table.add_column("seconds", justify="right")
     for row in results.starts:
-        table.add_row(row["title"], row["runtime"], f"{row['seconds']:.2f}")
+        table.add_row(row.title, row.runtime, f"{row.seconds:.2f}")
     return table

@@ -9,8 +9,10 @@ from typing import Any
 
 from bench.contest import OURS, Contest
 from bench.host import Host
+from bench.lanes import LanesRow
 from bench.models.entry import Target
 from bench.roofline import Machine, Roofline, roofline
+from bench.start import Start
 from bench.timing import Comparison, Percentiles, Ratio
 from pulse.program.native import NativeProgram
 
@@ -49,7 +51,7 @@ class Row:
     runtimes: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
     forms: Sequence[Mapping[str, str]] = ()
     least: Roofline | None = None
-    asked: Target = Target()
+    asked: Target = field(default_factory=Target)
     error: str = ""
 
     @classmethod
@@ -68,9 +70,7 @@ class Row:
         }
         forms = [form.as_dict() for form in found.forms]
         least = roofline(program, machine)
-        return cls(
-            entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target
-        )
+        return cls(entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target)
 
     @property
     def ours(self) -> Timed:
@@ -103,8 +103,8 @@ class Results:
     rounds: int
     steps: int
     rows: Sequence[Row]
-    lanes: Sequence[Mapping[str, Any]] = ()
-    starts: Sequence[Mapping[str, Any]] = ()
+    lanes: Sequence[LanesRow] = ()
+    starts: Sequence[Start] = ()
 
     @property
     def timed(self) -> list[Row]:
@@ -129,17 +129,17 @@ class Results:
             found["machine"]["multiply_adds_per_s"],
         )
         rows = [_row(each) for each in found["rows"]]
-        more = {"lanes": found["lanes"], "starts": found["starts"]}
-        return cls(Host(**found["host"]), machine, found["rounds"], found["steps"], rows, **more)
+        lanes = [LanesRow(**{**each, "times": Ratio(**each["times"])}) for each in found["lanes"]]
+        starts = [Start(**each) for each in found["starts"]]
+        return cls(Host(**found["host"]), machine, found["rounds"], found["steps"], rows, lanes, starts)
 
 
 def _row(found: Mapping[str, Any]) -> Row:
     runtimes = {
-        name: Timed(
-            each["how"], Percentiles(**each["us"]), Ratio(**each["times"]), Ratio(**each["tail"])
-        )
+        name: Timed(each["how"], Percentiles(**each["us"]), Ratio(**each["times"]), Ratio(**each["tail"]))
         for name, each in found["runtimes"].items()
     }
     least = None if found["least"] is None else Roofline(**found["least"])
     asked = Target(**found["asked"])
-    return Row(**{**found, "runtimes": runtimes, "least": least, "asked": asked})
+    rest: dict[str, Any] = {**found, "runtimes": runtimes, "least": least, "asked": asked}
+    return Row(**rest)

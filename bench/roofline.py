@@ -74,13 +74,6 @@ class Machine:
         sizes, rates = zip(*self.bandwidth)
         return float(np.interp(np.log2(max(working_set, 1)), np.log2(sizes), rates))
 
-    def as_dict(self) -> dict[str, object]:
-        """The same, for JSON."""
-        return {
-            "bytes_per_s": {str(size): rate for size, rate in self.bandwidth},
-            "multiply_adds_per_s": self.multiply_adds_per_s,
-        }
-
 
 @dataclass(frozen=True)
 class Roofline:

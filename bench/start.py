@@ -7,12 +7,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bench.contest import Contest
-from bench.models.explicit import Explicit
+import pulse
+from bench.models import Entry, Explicit
 
 REPEATS = 3
 
@@ -60,14 +59,9 @@ class Start:
     runtime: str
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
-        return asdict(self)
 
-
-def starts(found: Contest, cold: bool = True) -> Iterator[Start]:
+def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
     """This project with an empty and a filled kernel cache, and the others on the exported file."""
-    entry, title = found.entry, found.entry.name
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         source = entry.source()
@@ -75,12 +69,13 @@ def starts(found: Contest, cold: bool = True) -> Iterator[Start]:
         arguments = [str(path), str(entry.pulse), json.dumps(dict(entry.told))]
         if cold:
             empty = {"PULSE_CACHE": str(Path(folder) / "cache")}
-            yield Start(title, "pulse, cold", _seconds(OURS, arguments, empty))
-        yield Start(title, "pulse, warm", _median(OURS, arguments))
+            yield Start(entry.name, "pulse, cold", _seconds(OURS, arguments, empty))
+        yield Start(entry.name, "pulse, warm", _median(OURS, arguments))
+        program = pulse.stream(source, entry.pulse, **entry.told)
         exported = Path(folder) / "exported.onnx"
-        exported.write_bytes(Explicit.of(found.program.model).model.SerializeToString())
+        exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
         for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):
-            yield Start(title, f"{runtime}, exported", _median(code, [str(exported)]))
+            yield Start(entry.name, f"{runtime}, exported", _median(code, [str(exported)]))
 
 
 def _median(code: str, arguments: list[str]) -> float:
@@ -89,5 +84,7 @@ def _median(code: str, arguments: list[str]) -> float:
 
 def _seconds(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
     command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env={**os.environ, **(more or {})}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env={**os.environ, **(more or {})}, capture_output=True, text=True, check=True
+    )
     return float(done.stdout.split()[-1])

@@ -5,8 +5,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
-from typing import Any
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,23 +57,6 @@ class Comparison:
         pairs = zip(self.rounds[slow], self.rounds[fast])
         ratios = [getattr(a, percentile) / getattr(b, percentile) for a, b in pairs]
         return Ratio(statistics.median(ratios), min(ratios), max(ratios))
-
-    def as_dict(self) -> dict[str, Any]:
-        """The medians over the rounds, and every ratio of p50, for JSON."""
-        names = list(self.rounds)
-        return {
-            "us_per_step": {name: asdict(self.median(name)) for name in names},
-            "p50_ratios": {f"{a} / {b}": asdict(self.ratio(a, b)) for a in names for b in names if a != b},
-        }
-
-    def __str__(self) -> str:
-        """A table: one row per stepper, the last column is its p50 relative to the first stepper's."""
-        first = next(iter(self.rounds))
-        lines = [f"{'us per step':14}{'p50':>9}{'p90':>9}{'p99':>9}{'p99.9':>9}{'max':>9}   p50 / {first}'s"]
-        for name in self.rounds:
-            cells = "".join(f"{value:9.1f}" for value in astuple(self.median(name)))
-            lines.append(f"{name:14}{cells}   {self.ratio(name, first)}")
-        return "\n".join(lines)
 
 
 def alternate(

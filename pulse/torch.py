@@ -62,6 +62,7 @@ def from_torch(
         )
     title = type(module).__name__
     call = _call(torch, module, example, dynamic or {})
+    _forget_recurrent(torch)
     with _evaluating(module), _quiet():
         if find_spec("onnxscript") is not None:
             proto = _exported(torch, module, call, opset, title)
@@ -82,6 +83,16 @@ def _torch() -> Any:
             "the file with pulse.load"
         )
     return import_module("torch")
+
+
+def _forget_recurrent(torch: Any) -> None:
+    """Make every export of an LSTM or GRU be as the first one of the process.
+
+    The exporter takes these layers apart in its own way while it runs, but PyTorch (2.13) then remembers another way,
+    found between two exports, which fixes the length.
+    """
+    for op in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
+        getattr(op, "_dispatch_cache", {}).clear()
 
 
 def _call(torch: Any, module: Any, example: Any, dynamic: Mapping[str | int, Mapping[int, str]]) -> Call:
@@ -113,7 +124,15 @@ def _call(torch: Any, module: Any, example: Any, dynamic: Mapping[str | int, Map
             raise InputError(
                 f"input {name} has dynamic axes, and its example is no tensor: {type(value).__name__}"
             )
-        for axis in wanted:
+        if not isinstance(cast("Any", wanted), Mapping):
+            raise InputError(
+                f'dynamic of {name}: {wanted!r} names no symbols; give axis and name, as in {{"{name}": {{0: "T"}}}}'
+            )
+        for axis, symbol in wanted.items():
+            if not isinstance(cast("Any", symbol), str) or not symbol.isidentifier():
+                raise InputError(
+                    f"dynamic of {name}, axis {axis}: {symbol!r} is no name; give one such as 'T'"
+                )
             if not 0 <= axis < value.dim():
                 raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
             if value.shape[axis] < 2:

@@ -237,7 +237,9 @@ class TypedModel:
 
     def _with_one_symbol(self) -> dict[str, str]:
         """Shapes of the first input with symbols, for an example: its last symbol stays, others become 1."""
-        name, fact = next((name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape))
+        name, fact = next(
+            (name, fact) for name, fact in self.inputs.items() if any(dim.symbols for dim in fact.shape)
+        )
         kept = [dim for dim in fact.shape if not dim.is_const][-1]
         return {name: ",".join(str(dim) if dim.is_const or dim is kept else "1" for dim in fact.shape)}
 

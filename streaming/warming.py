@@ -19,6 +19,8 @@ from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
 
 MACHINE = "machine."
+FEW = 2
+"""Functions for which starting processes is not worth it."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,15 @@ def warm(
         )
     slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
     return Warmed(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
+
+
+def warm_needed(kernels: Sequence[str], progress: Callable[[int, int], None] | None = None) -> None:
+    """Compile what a program needs and the disk does not have in several processes, if that saves time."""
+    if (os.cpu_count() or 1) == 1 or cache_location().kind == "temporary":
+        return
+    needed = [*kernels, f"{MACHINE}run"]
+    if sum(not _kept(name) for name in needed) > FEW:
+        warm(needed, progress=progress)
 
 
 def _kept(name: str) -> bool:

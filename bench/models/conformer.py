@@ -1,4 +1,4 @@
-"""One block of a chunked conformer: feed-forward, attention to the own and earlier chunks, convolution, feed-forward."""
+"""One block of a chunked conformer: attention to the own and earlier chunks, a convolution, two feed-forwards."""
 
 import math
 
@@ -18,7 +18,7 @@ class Conformer(Writer):
     """Its modules; x [1, T, 144]."""
 
     def swish(self, x: str) -> str:
-        """x * sigmoid(x)."""
+        """Multiply by the sigmoid."""
         return self.add("Mul", x, self.add("Sigmoid", x))
 
     def feed_forward(self, x: str, y: str) -> str:
@@ -29,7 +29,9 @@ class Conformer(Writer):
 
     def heads(self, x: str, y: str) -> str:
         """[1, T, 144] to [1, 4, T, 36]."""
-        rows = self.add("Reshape", self.linear(x, y, WIDTH, WIDTH), self.integers(0, 0, HEADS, WIDTH // HEADS))
+        rows = self.add(
+            "Reshape", self.linear(x, y, WIDTH, WIDTH), self.integers(0, 0, HEADS, WIDTH // HEADS)
+        )
         return self.add("Transpose", rows, perm=[0, 2, 1, 3])
 
     def seen(self) -> str:
@@ -52,7 +54,9 @@ class Conformer(Writer):
         scores = self.add("Div", scores, self.constant("root", math.sqrt(WIDTH / HEADS)))
         scores = self.add("Where", self.seen(), scores, self.constant("hidden", -math.inf))
         mixed = self.add("MatMul", self.add("Softmax", scores, axis=-1), v)
-        rows = self.add("Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.integers(0, 0, WIDTH))
+        rows = self.add(
+            "Reshape", self.add("Transpose", mixed, perm=[0, 2, 1, 3]), self.integers(0, 0, WIDTH)
+        )
         return self.add("Add", x, self.linear(rows, "attention_out", WIDTH, WIDTH))
 
     def convolution(self, x: str) -> str:

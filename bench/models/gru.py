@@ -15,9 +15,7 @@ def gru(hidden: int = 256, layers: int = 2) -> onnx.ModelProto:
         weights = [network.weight(f"{name}{layer}", 1, 3 * hidden, hidden) for name in ("w", "r")]
         network.constant(f"b{layer}", 0.1 * network.random.standard_normal((1, 6 * hidden)))
         sequence = f"sequence{layer}"
-        network.node(
-            "GRU", [h, *weights, f"b{layer}"], [sequence], hidden_size=hidden, linear_before_reset=1
-        )
+        network.node("GRU", [h, *weights, f"b{layer}"], [sequence], hidden_size=hidden, linear_before_reset=1)
         h = network.add("Squeeze", sequence, axis)
     network.node("Sigmoid", [network.linear(h, "bands", hidden, BANDS)], ["y"])
     return network.model(

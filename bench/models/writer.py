@@ -74,7 +74,9 @@ class Writer:
         self.node("LayerNormalization", [x, gain, self.bias(f"{y}_b", size)], [y], axis=-1)
         return y
 
-    def model(self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]) -> onnx.ModelProto:
+    def model(
+        self, name: str, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto]
+    ) -> onnx.ModelProto:
         """The model, checked."""
         graph = helper.make_graph(self.nodes, name, list(inputs), list(outputs), self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)

@@ -13,6 +13,9 @@ BACKENDS = ("numba", "numpy")
 Progress = Callable[[str, int, int], None]
 """Called with a kernel's name, how many are done and how many there are."""
 
+Prepare = Callable[[Sequence[str]], None]
+"""Called with the names of kernels that are about to be needed."""
+
 
 def compile_model(
     model: PulsedModel,
@@ -20,6 +23,7 @@ def compile_model(
     fetches: Sequence[OutletId] | None = None,
     progress: Progress | None = None,
     weights: str = "f32",
+    prepare: Prepare | None = None,
 ) -> Program:
     """Make a pulsed model ready to run.
 
@@ -28,6 +32,8 @@ def compile_model(
     progress  called while kernels are compiled, which happens once on each machine
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Activations and sums are f32 always; see ``pulse.program.weights``
+    prepare   called with the names of all kernels that the program needs before they are compiled or loaded, to
+              compile several at once elsewhere; see ``streaming.warming``
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
     if backend == "numpy":
@@ -35,5 +41,5 @@ def compile_model(
     if backend == "numba":
         from pulse.program.native import NativeProgram
 
-        return NativeProgram(model, fetches or (), progress, weights)
+        return NativeProgram(model, fetches or (), progress, weights, prepare)
     raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

@@ -65,6 +65,7 @@ class NativeProgram(Program):
         fetches: Sequence[OutletId] = (),
         progress: Callable[[str, int, int], None] | None = None,
         form: str = "f32",
+        prepare: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         super().__init__(model, form)
         lowering = Lowering(model.graph, set(fetches), model.registers, form)
@@ -87,7 +88,10 @@ class NativeProgram(Program):
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
         self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
         self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
-        compile_kernels(dict.fromkeys(row.kernel for row in self.instructions), progress)
+        needed = list(dict.fromkeys(row.kernel for row in self.instructions))
+        if prepare is not None:
+            prepare(needed)
+        compile_kernels(needed, progress)
         self.unlinked = self._table()
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)

@@ -185,8 +185,15 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32") -> Pro
     """A program, with a bar while kernels are compiled for the first time. Raises CompileError."""
     if backend == "numba":
         tell_where_nothing_is_kept()
+    from streaming.warming import warm_needed
+
     with progress("compiling kernels, once on this machine") as advance:
-        return model.compile(backend, lambda kernel, done, total: advance(done, total), weights)
+        return model.compile(
+            backend,
+            lambda kernel, done, total: advance(done, total),
+            weights,
+            lambda kernels: warm_needed(kernels, advance),
+        )
 
 
 def backend_text(program: Program) -> str:

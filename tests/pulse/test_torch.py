@@ -166,6 +166,14 @@ def test_a_length_that_is_baked_in_is_named() -> None:
 
 
 @needs_onnxscript
+def test_one_export_after_the_other() -> None:
+    """Each export of a recurrent layer is as the first one."""
+    for _ in range(2):
+        model = pulse.from_torch(seeded(Recurrent), torch.randn(1, 10, 3), {"x": {1: "T"}})
+        assert str(model.inputs["x"]) == "1,T,3,f32"
+
+
+@needs_onnxscript
 def test_a_refusal_names_the_line_of_the_module() -> None:
     examples = (torch.randn(1, 3, 10), torch.randn(1, 3, 10))
     model = pulse.from_torch(Averaged(), examples, {"left": {2: "T"}, "right": {2: "T"}})
@@ -204,6 +212,8 @@ def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
         ((torch.zeros(1), 2, 3), {}, "3 examples for the inputs x, h of forward"),
         ({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h"),
         ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is no tensor: int"),
+        (torch.zeros(1, 3, 10), {"x": [2]}, r'dynamic of x: \[2\] names no symbols; .*{"x": {0: "T"}}'),
+        (torch.zeros(1, 3, 10), {"x": {2: "1-T"}}, "dynamic of x, axis 2: '1-T' is no name; give one such as 'T'"),
     ],
 )
 def test_examples_that_do_not_fit(example: Any, dynamic: Any, words: str) -> None:

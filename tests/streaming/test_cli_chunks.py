@@ -89,6 +89,45 @@ def test_other_commands(command):
         assert [entry["name"] for entry in report["buffers"]] == ["cache"]
 
 
+def test_one_number_is_a_whole_state():
+    """As with fixed inputs; integers do for floats."""
+    np.save("x.npy", models.noise(1, 5, 4))
+    path = saved("gru", models.gru())
+    for number, value in enumerate(("1", "[[[1, 1, 1]]]")):
+        pulse("run", path, "x.npy", f"y{number}.npy", "--initial", f"h={value}")
+    pulse("run", path, "x.npy", "zeros.npy")
+    np.testing.assert_array_equal(np.load("y0.npy"), np.load("y1.npy"))
+    assert not np.array_equal(np.load("y0.npy"), np.load("zeros.npy"))
+
+
+def test_a_fixed_input_that_is_missing():
+    """Sound goes in, and something that is given once: the error says how."""
+    soundfile.write("in.wav", models.noise(1, 40)[0] / 8, 16_000)
+    wires = [models.node("Mul", "x gain", "louder"), models.node("Add", "louder cache", "y")]
+    wires.append(models.node("Identity", "louder", "cache_out"))
+    inputs = {"x": [1, 8], "cache": [1, 8], "gain": [2, 4]}
+    flat = [
+        models.node("ReduceMean", "gain", "mean", keepdims=0),
+        models.node("Mul", "x mean", "louder"),
+        *wires[1:],
+    ]
+    path = saved("loud", models.build(flat, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
+    assert (
+        "does not stream with --constant gain=VALUE" in pulse("run", path, "in.wav", "y.wav", code=2).stderr
+    )
+
+
+def test_chunks_of_a_wrong_size():
+    """The sizes, what the model says of them, and which options they come from."""
+    shape, constants = {"x": [1, "time"], "h": [1, 6]}, {}
+    wires = [models.node("Add", "x h", "y"), models.node("Identity", "y", "hn")]
+    path = saved("six", models.build(wires, shape, {"y": [1, 6], "hn": [1, 6]}, constants))
+    error = pulse("convert", path, "--pulse", "5", code=2).stderr
+    assert (
+        error.startswith("error: six: does not take chunks of time=5: ") and "--pulse and --context" in error
+    )
+
+
 def test_dump_takes_constants():
     """The input that is given is none any more."""
     path = saved("gru", models.gru())
@@ -107,6 +146,11 @@ def test_dump_takes_constants():
         (["--state", "cache=y"], "a state keeps its type and shape"),
         (["--initial", "cache=none.npy"], "none.npy: no such file"),
         (["--constant", "cache=loud"], "--constant cache=loud: cannot be read; give it as in sr=16000"),
+        (
+            ["--initial", "cache=[1, 2]"],
+            "initial value of cache: its shape is 2, the state's 1,4; give that, or one",
+        ),
+        (["--keep", "z"], "no wire is called 'z'; the outputs are y, cache_out"),
         (["--pulse", "5"], "pulse 5: one call of the model takes 8 new frames"),
     ],
 )

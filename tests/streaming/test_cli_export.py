@@ -1,6 +1,8 @@
 """``pulse convert -o``: a file that any runtime can run, checked before it has its name."""
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -64,6 +66,23 @@ def test_a_file_that_is_wrong_is_not_kept(tmp_path, monkeypatch):
 def test_bad_use():
     assert "opset 3 cannot be written" in refused("convert", "-o", "out.onnx", "--opset", "3")
     assert "check the folder" in refused("convert", "-o", "nowhere/out.onnx")
+    assert "a model is written as .onnx, not .wav" in refused("convert", "-o", "out.wav")
+    os.mkfifo("pipe.onnx")
+    assert "pipe.onnx: is no file that can be replaced" in refused("convert", "-o", "pipe.onnx")
+    assert Path("pipe.onnx").is_fifo()
+
+
+def test_a_full_disk():
+    """The name that the user gave; nothing is left."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        message = refused("convert", "-o", "out.onnx")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert message.startswith("error: out.onnx: cannot be written (File too large)")
+    assert not list(Path().iterdir())
 
 
 def test_it_knows_its_pulse():

@@ -88,17 +88,17 @@ def test_shapes_tell_states_where_names_do_not() -> None:
         (
             {"mic": [1, 64], "far": [1, 64]},
             {"out": [1, 64], "echo": [1, 64]},
-            "far: may be a state or a stream.*--state far=echo",
+            'far: may be a state or a stream.*states={"far": "echo"}; states={} where',
         ),
         (
             {"x": [1, 64], "p": [2, 3, 4], "q": [2, 3, 4]},
             {"y": [1, 64], "u": [2, 3, 4], "v": [2, 3, 4]},
-            "p, q: may be.*--state p=u --state q=v",
+            'p, q: may be.*states={"p": "u", "q": "v"}',
         ),
         (
             {"mic_in": [1, 64], "ref_in": [1, 64], "h": [1, 1, 8]},
             {"mic_out": [1, 64], "ref_out": [1, 64], "hn": [1, 1, 8]},
-            "ref_in: may be.*found: h=hn.*--state h=hn --state ref_in=ref_out",
+            'ref_in: may be.*found: h=hn.*states={"h": "hn", "ref_in": "ref_out"}',
         ),
     ],
 )

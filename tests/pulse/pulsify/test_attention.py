@@ -263,7 +263,7 @@ def test_causal_attention_needs_a_context() -> None:
     proto, feeds = example(causal)
     said = refusal(proto)
     assert "every frame meets all frames before it" in said
-    assert "limit its reach (a window, or chunks), or give pulsify(max_context=N)" in said
+    assert "limit its reach (a window, or chunks), or give max_context=" in said
     model = check(proto, feeds, 1, lengths=(1, 5, 13, 20), max_context=20)
     op = band_of(proto, 20)
     assert (op.back, op.ahead, op.period, model.outputs[0].delay) == (19, 0, 1, 0)
@@ -284,7 +284,7 @@ def test_a_context_leaves_the_offline_model_alone() -> None:
     assert typed.run(at_length(feeds, 1, 50))["y"].shape == (1, 50, WIDTH)
     report = pulse.verify(typed, 2, lengths=[4, 5, 6], max_context=5).require()
     assert (report.lengths, report.skipped) == ((4, 5), (6,))
-    with pytest.raises(PulsifyError, match="max_context 0 is not a positive"):
+    with pytest.raises(PulsifyError, match="max_context=0 is not a positive"):
         typed.pulsify(max_context=0)
 
 

@@ -166,7 +166,7 @@ def test_the_advice_on_symbols_works() -> None:
     )
     with pytest.raises(PulseError, match=r"2 symbols \(N, T\)"):
         pulse.load(proto).analyse().pulsify()
-    with pytest.raises(PulsifyError, match=r"'3,2,T'|'1,2,T'"):
+    with pytest.raises(PulsifyError, match=r'"3,2,T"|"1,2,T"'):
         pulse.load(proto).analyse().pulsify(symbol="T")
     fixed = pulse.load(proto, inputs={"x": "3,2,T"}).analyse().pulsify(pulse=4)
     assert fixed.outputs[0].shape == (3, 2, 4)

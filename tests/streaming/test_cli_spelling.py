@@ -1,0 +1,66 @@
+"""Messages name options on the command line, and parameters in Python."""
+
+import inspect
+import warnings
+
+import pytest
+
+import pulse as package
+from pulse.errors import PulseError, PulseWarning
+from pulse.wording import speaking, spelled
+from streaming.cli import app
+from streaming.cli.spelling import OPTIONS, as_options
+from tests.pulse.chunks import models
+from tests.streaming.test_cli import RUNNER, refused
+from tests.streaming.test_cli_chunks import saved
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_both_ways():
+    """The same message, for Python and inside of the command line, and Python again behind it."""
+    values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
+    python = ["symbol=", 'inputs={"x": "1,T"}', "states={}", "ignore_value_info=True"]
+    assert [spelled(*value) for value in values] == python
+    with speaking(as_options):
+        options = ["--symbol", "--input x=1,T", "--state none", "--ignore-value-info"]
+        assert [spelled(*value) for value in values] == options
+        assert spelled("inputs", {"my x": "1,T", "y": "T"}) == "--input 'my x=1,T' --input y=T"
+        assert spelled("backend", "numpy") == "--backend numpy"
+    assert [spelled(*value) for value in values] == python
+
+
+def test_every_parameter_has_an_option():
+    """All that ``pulse.stream`` takes, but what is about the call and not the model."""
+    parameters = set(inspect.signature(package.stream).parameters) - {"source", "progress", "align"}
+    assert parameters <= OPTIONS.keys()
+    shown = RUNNER.invoke(app, ["bench", "--help"]).stdout
+    assert all(OPTIONS[name] in shown for name in parameters)
+
+
+def test_an_error_of_the_library():
+    """Which names the option here, and the parameter there."""
+    shape = ["batch", "time", 4]
+    path = saved("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    assert (
+        refused("convert", path)
+        .rstrip()
+        .endswith("with --symbol, and give the others sizes, as in --input x=1,time,4")
+    )
+    with pytest.raises(PulseError, match=r'symbol=, .*inputs=\{"x": "1,time,4"\}$'):
+        package.load(path).analyse().find_symbol(None)
+
+
+def test_a_warning_of_the_library():
+    """Sound in, a third as much sound out: chunks that overlap look like that; the user says whether they do."""
+    path = saved("halved", models.halved())
+    warnings.simplefilter("default")
+    told = RUNNER.invoke(app, ["convert", path, "--pulse", "12"]).stderr
+    assert "takes 12 frames of x and gives 4 of y" in told and "--context x=8; --context x=0 if not" in told
+    assert not RUNNER.invoke(app, ["convert", path, "--pulse", "12", "--context", "x=0"]).stderr
+    with pytest.warns(PulseWarning, match=r'context=\{"x": 8\}; context=\{"x": 0\} if not'):
+        package.stream(path, pulse=12, backend="numpy")
