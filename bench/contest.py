@@ -26,6 +26,9 @@ from pulse.program.program import Program
 CLOSE = 1e-4
 """How far a right output may be off, relative to the largest value of what is wanted."""
 
+TINY = 1e-9
+"""The largest value that an output is taken to have at least."""
+
 CHECKED_PULSES = 40
 PULSES = 64
 PILOT_ROUNDS, PILOT_STEPS = 5, 40
@@ -87,7 +90,7 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     wanted = reference(entry, proto, twin, program, pulses[:checked])
     own = PulsePeer(program)
     off = distance(streamed(own, program, pulses[:checked]), wanted, program)
-    if off > CLOSE:
+    if not off <= CLOSE:
         raise WrongResultError(f"{entry.name}: the output of this project is off by {off:.1e}")
     forms: list[Form] = []
     for runtime, how, make in candidates(entry, proto, twin, program, pulses[0]):
@@ -195,12 +198,19 @@ def joined(results: Sequence[Outputs], program: Program) -> Streams:
 
 
 def distance(got: Streams, wanted: Streams, program: Program) -> float:
-    """The largest difference over the frames that both have, relative to the largest value; inf without frames."""
+    """The largest difference over the frames that both have, relative to the largest value.
+
+    Infinite where there are no frames, where shapes differ, and where a value is not a number.
+    """
     worst = 0.0
     for port in program.outputs:
-        a, b = (np.moveaxis(side[port.name], port.axis or 0, 0).astype(np.float64) for side in (got, wanted))
+        axis = port.axis or 0
+        a, b = (np.moveaxis(side[port.name], axis, 0).astype(np.float64) for side in (got, wanted))
         frames = min(len(a), len(b))
         if not frames or a.shape[1:] != b.shape[1:]:
             return np.inf
-        worst = max(worst, float(np.abs(a[:frames] - b[:frames]).max() / max(np.abs(b[:frames]).max(), 1e-9)))
+        off = np.abs(a[:frames] - b[:frames]).max() / max(np.abs(b[:frames]).max(), TINY)
+        if not np.isfinite(off):
+            return np.inf
+        worst = max(worst, float(off))
     return worst

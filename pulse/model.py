@@ -150,7 +150,9 @@ class Model:
                 f"{name} ({len(where)} node{'s' if len(where) > 1 else ''}, first {where[0]})"
                 for name, where in sorted(missing.items())
             )
-            raise LoadError(f"{self.title}: operators that are not covered: {listed}")
+            raise LoadError(
+                f"{self.title}: operators that are not covered: {listed}; pulse.operator adds one, see docs/extend.md"
+            )
 
     def lines(self) -> list[str]:
         """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""

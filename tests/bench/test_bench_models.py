@@ -118,4 +118,5 @@ def test_frames_of_a_delay_are_dropped_before_results_are_compared():
     assert frames == 3 * 8 - port.delay
     late = contests.distance({"y": np.ones((1, 5, 2))}, {"y": np.ones((1, 9, 2))}, program)
     assert late == 0
-    assert contests.distance({"y": np.ones((1, 0, 2))}, {"y": np.ones((1, 9, 2))}, program) == np.inf
+    for bad in (np.ones((1, 0, 2)), np.ones((1, 5, 3)), np.full((1, 5, 2), np.nan)):
+        assert contests.distance({"y": bad}, {"y": np.ones((1, 9, 2))}, program) == np.inf

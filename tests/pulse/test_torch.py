@@ -213,7 +213,11 @@ def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"z": torch.zeros(1)}, {}, "forward has no input z; it has x, h"),
         ((torch.zeros(1, 3, 10), 2), {"h": {0: "T"}}, "its example is no tensor: int"),
         (torch.zeros(1, 3, 10), {"x": [2]}, r'dynamic of x: \[2\] names no symbols; .*{"x": {0: "T"}}'),
-        (torch.zeros(1, 3, 10), {"x": {2: "1-T"}}, "dynamic of x, axis 2: '1-T' is no name; give one such as 'T'"),
+        (
+            torch.zeros(1, 3, 10),
+            {"x": {2: "1-T"}},
+            "dynamic of x, axis 2: '1-T' is no name; give one such as 'T'",
+        ),
     ],
 )
 def test_examples_that_do_not_fit(example: Any, dynamic: Any, words: str) -> None:

@@ -416,7 +416,7 @@ def test_max_context():
     """Attention to all frames before needs it; then streams up to it are exact and longer ones are refused."""
     path = causal_attention("causal.onnx")
     assert "--max-context" in pulse("run", "--help").stdout
-    assert "give pulsify(max_context=N)" in pulse("check", path, "--pulse", 4, code=2).stderr
+    assert "or give --max-context" in pulse("check", path, "--pulse", 4, code=2).stderr
     found = report(
         "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
     )

@@ -221,7 +221,7 @@ class TestCoverage:
             load(proto).analyse()
         assert str(caught.value) == (
             "case: operators that are not covered: Multinomial (1 node, first c); StringSplit (2 nodes, first a); "
-            "com.example::Fused (1 node, first d)"
+            "com.example::Fused (1 node, first d); pulse.operator adds one, see docs/extend.md"
         )
 
     def test_operators_that_no_output_needs_do_not_matter(self) -> None:
