@@ -65,14 +65,13 @@ def test_other_matrices_are_not() -> None:
 
 @pytest.mark.parametrize(
     ("length", "parts", "one_sided"),
-    [(64, 1, True), (96, 2, False), (100, 1, True), (48, 2, False), (400, 1, True)],
+    [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)],
 )
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
     matrix = arranged(dft_matrix(length, parts, length, bins, False), "turns", "turns")
     found = waves(matrix)
-    if found is None:
-        pytest.skip("a product is not slower")
+    assert found is not None
     rows, gap = 3, 5
     x = floats("x", rows * (matrix.shape[0] + gap))
     y = floats("y", rows * (matrix.shape[1] + gap))
