@@ -6,20 +6,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import roofline
-from bench.contest import OURS, WrongResultError, contest
+from bench.contest import WrongResultError, contest
 from bench.docs import PAGE, page
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
 from bench.models import PUBLISHED, Entry, catalogue
 from bench.report import show
 from bench.results import Results, Row
+from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
 from bench.start import starts
 from bench.timing import alternate
 from pulse.errors import PulseError
+from pulse.program.native import NativeProgram
 
 STARTED = ("tcn_1", "gtcrn")
 """The models whose start is compared."""
+
+READING = "memory"
+"""The stepper that only reads."""
 
 note = Console(stderr=True).print
 
@@ -63,7 +67,7 @@ def parsed() -> argparse.Namespace:
 
 def measured(options: argparse.Namespace) -> Results:
     """Run everything that is asked."""
-    machine = roofline.measured()
+    host, machine = Host.here(), measured_machine()
     chosen = [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
     rows, begun = [], []
     for number, entry in enumerate(chosen, 1):
@@ -76,17 +80,21 @@ def measured(options: argparse.Namespace) -> Results:
         for entry in lanes_entries(options.models):
             note(f"lanes of {entry.name}", style="dim", highlight=False)
             lanes += lanes_rows(entry)
-    return Results(Host.here(), machine, options.rounds, options.steps, rows, lanes, begun)
+    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun)
 
 
-def row(entry: Entry, machine: roofline.Machine, rounds: int, steps: int) -> Row:
-    """One model; one that does not run here says why."""
+def row(entry: Entry, machine: Machine, rounds: int, steps: int) -> Row:
+    """One model; one that does not run here says why. Its working set is read in turns with the runtimes."""
     try:
         found = contest(entry)
     except (PulseError, WrongResultError) as error:
         return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, asked=entry.target, error=str(error))
-    assert OURS in found.best
-    return Row.of(found, alternate(found.steppers(), rounds, steps), machine)
+    program = found.program
+    assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+    reading = Reading(working_set(program))
+    comparison = alternate({**found.steppers(), READING: reading}, rounds, steps)
+    bytes_per_s = reading.bytes / comparison.median(READING).p50_us * 1e6
+    return Row.of(found, comparison, roofline(program, bytes_per_s, machine.multiply_adds_per_s))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ HEAD = """# Performance
 
 Microseconds per step: the median over {rounds} rounds of {steps} steps of each percentile, and the largest maximum.
 *times* is the p50 of a runtime divided by this project's, round by round: median, lowest and highest. *least* is the
-roofline: the bytes of weights and state that a step touches at the bandwidth measured here for its working set, or
-its multiply-adds at the measured peak, whichever takes longer; its *times* is the p50 of this project as a multiple
-of it. A figure that is asked for and not reached is set in bold.
+roofline: the bytes of weights and state that a step touches at the speed at which its working set was read in the
+same rounds, or its multiply-adds at the measured peak, whichever takes longer; its *times* is the p50 of this project
+as a multiple of it. A figure that is asked for and not reached is set in bold.
 """
 
 COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "asked")

@@ -18,6 +18,7 @@ class Host:
     """Where and when.
 
     vectors  the widest vector instructions
+    load     processes that wanted to run in the minute before, on average
     """
 
     date: str
@@ -25,6 +26,7 @@ class Host:
     cores: int
     vectors: str
     system: str
+    load: float
     python: str
     versions: dict[str, str]
 
@@ -38,6 +40,7 @@ class Host:
             os.cpu_count() or 1,
             next((name for name in FEATURES if features.get(name)), "unknown"),
             f"{platform.system()} {platform.machine()}",
+            _load(),
             platform.python_version(),
             {name: found for name in PACKAGES if (found := _version(name))},
         )
@@ -46,7 +49,7 @@ class Host:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return (
             f"{self.date}, {self.processor} ({llvm_name()}), {self.cores} cores, {self.vectors}, {self.system}, "
-            f"Python {self.python}, {versions}"
+            f"load {self.load:.1f} when it began, Python {self.python}, {versions}"
         )
 
 
@@ -60,6 +63,10 @@ def _processor() -> str:
     lines = info.read_text().splitlines() if info.exists() else []
     named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return named[0] if named else platform.processor() or platform.machine()
+
+
+def _load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def _version(package: str) -> str:

@@ -11,10 +11,9 @@ from bench.contest import OURS, Contest
 from bench.host import Host
 from bench.lanes import LanesRow
 from bench.models.entry import Target
-from bench.roofline import Machine, Roofline, roofline
+from bench.roofline import Machine, Roofline
 from bench.start import Start
 from bench.timing import Comparison, Percentiles, Ratio
-from pulse.program.native import NativeProgram
 
 PEERS = ("onnxruntime", "tract")
 
@@ -55,10 +54,9 @@ class Row:
     error: str = ""
 
     @classmethod
-    def of(cls, found: Contest, comparison: Comparison, machine: Machine) -> "Row":
+    def of(cls, found: Contest, comparison: Comparison, least: Roofline) -> "Row":
         """From the rounds of one contest."""
-        entry, program = found.entry, found.program
-        assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+        entry = found.entry
         runtimes = {
             name: Timed(
                 form.how,
@@ -69,7 +67,6 @@ class Row:
             for name, form in found.best.items()
         }
         forms = [form.as_dict() for form in found.forms]
-        least = roofline(program, machine)
         return cls(entry.key, entry.title, entry.pulse, entry.rate_hz, runtimes, forms, least, entry.target)
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pulse.program.cost import Cost, cost_of
 from pulse.program.kernels.pointer import Bases, Row, f32, number, operand
@@ -21,6 +22,12 @@ SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""
 
 READ_BYTES = 1 << 26
+LEAST_BYTES = 1 << 19
+"""What a reading of a small working set reads at least, so that its call counts little."""
+
+BLOCK_BYTES = 8 * 4 * LANES
+"""What the reading kernel reads at once."""
+
 FMA_ROUNDS = 200_000
 CHAINS = 12
 REPEATS = 5
@@ -58,6 +65,47 @@ READ = Kernel("bench_read", _read, -1)
 MULTIPLY_ADD = Kernel("bench_multiply_add", _multiply_add, -1)
 
 
+class Call:
+    """A kernel on memories of its own, ready to be called and timed.
+
+    memories   operands, one region each, from their beginning
+    arguments  what follows in the row
+    """
+
+    def __init__(self, kernel: Kernel, memories: Sequence[NDArray[np.uint8]], *arguments: int) -> None:
+        words = [operand(region, 0) for region in range(len(memories))]
+        self._row = np.array([0, 0, *words, *arguments], np.int64)
+        self._bases = np.array([memory.ctypes.data for memory in memories], np.int64)
+        self._memories = memories
+        self._function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(kernel.address)
+        self._addresses = self._row.ctypes.data, self._bases.ctypes.data
+
+    def __call__(self) -> None:
+        self._function(*self._addresses)
+
+    def seconds(self) -> float:
+        """The shortest of five calls."""
+        self()
+        best = np.inf
+        for _ in range(REPEATS):
+            begin = time.perf_counter()
+            self()
+            best = min(best, time.perf_counter() - begin)
+        return float(best)
+
+
+class Reading(Call):
+    """Reads a working set from its beginning to its end, several times where it is small; ``bytes`` in all."""
+
+    def __init__(self, working_set: int, least: int = LEAST_BYTES) -> None:
+        size = -(-working_set // BLOCK_BYTES) * BLOCK_BYTES
+        passes = max(1, least // size)
+        self.bytes = size * passes
+        memory = aligned_bytes(size)
+        memory.view(np.float32)[:] = 0.5
+        super().__init__(READ, [memory, aligned_bytes(4 * LANES)], size // 4, passes)
+
+
 @dataclass(frozen=True)
 class Machine:
     """What one thread of this machine delivers.
@@ -69,18 +117,13 @@ class Machine:
     bandwidth: tuple[tuple[int, float], ...]
     multiply_adds_per_s: float
 
-    def bytes_per_s(self, working_set: int) -> float:
-        """Bandwidth of a working set of some bytes, between the measured sizes on a logarithmic scale."""
-        sizes, rates = zip(*self.bandwidth)
-        return float(np.interp(np.log2(max(working_set, 1)), np.log2(sizes), rates))
-
 
 @dataclass(frozen=True)
 class Roofline:
     """What a step touches and computes at least, and how long that takes.
 
     bytes          of weights and state, each instruction's once
-    working_set    bytes of weights, state and scratch: what the caches hold from step to step
+    working_set    bytes of weights, state and scratch
     unknown        instructions whose kernels do not tell
     """
 
@@ -102,41 +145,33 @@ class Roofline:
         return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
 
 
-def roofline(program: NativeProgram, machine: Machine) -> Roofline:
-    """Of one step of a program."""
+def working_set(program: NativeProgram) -> int:
+    """Bytes of weights, state and scratch: what the caches hold from step to step."""
+    return program.weights.size + program.state_bytes + program.arena_bytes
+
+
+def roofline(program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float) -> Roofline:
+    """Of one step of a program, on memory that delivers its working set at some speed."""
     costs = [cost_of(row) for row in program.instructions]
     total = sum((cost for cost in costs if cost is not None), Cost())
     touched = total.weights + total.state
-    working_set = program.weights.size + program.state_bytes + program.arena_bytes
-    memory_s = touched / machine.bytes_per_s(working_set)
-    arithmetic_s = total.multiply_adds / machine.multiply_adds_per_s
     return Roofline(
-        touched, working_set, total.multiply_adds, costs.count(None), memory_s * 1e6, arithmetic_s * 1e6
+        touched,
+        working_set(program),
+        total.multiply_adds,
+        costs.count(None),
+        touched / bytes_per_s * 1e6,
+        total.multiply_adds / multiply_adds_per_s * 1e6,
     )
 
 
-def measured(sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS) -> Machine:
+def measured_machine(
+    sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS
+) -> Machine:
     """Measure this machine: the best of five readings of each working set, and of the products."""
-    memory, result = aligned_bytes(max(sizes)), aligned_bytes(4 * LANES)
-    memory.view(np.float32)[:] = 0.5
-    bandwidth: list[tuple[int, float]] = []
-    for size in sizes:
-        times = max(1, read_bytes // size)
-        seconds = _timed(READ, [memory, result], size // 4, times)
-        bandwidth.append((size, size * times / seconds))
-    seconds = _timed(MULTIPLY_ADD, [memory, result], rounds)
-    return Machine(tuple(bandwidth), CHAINS * LANES * rounds / seconds)
-
-
-def _timed(kernel: Kernel, memories: Sequence[np.ndarray], *arguments: int) -> float:
-    words = [operand(region, 0) for region in range(len(memories))]
-    row = np.array([0, 0, *words, *arguments], np.int64)
-    bases = np.array([memory.ctypes.data for memory in memories], np.int64)
-    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(kernel.address)
-    call(row.ctypes.data, bases.ctypes.data)
-    best = np.inf
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        call(row.ctypes.data, bases.ctypes.data)
-        best = min(best, time.perf_counter() - begin)
-    return float(best)
+    readings = [(size, Reading(size, read_bytes)) for size in sizes]
+    bandwidth = tuple((size, reading.bytes / reading.seconds()) for size, reading in readings)
+    factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)
+    factors.view(np.float32)[:] = 0.5
+    seconds = Call(MULTIPLY_ADD, [factors, result], rounds).seconds()
+    return Machine(bandwidth, CHAINS * LANES * rounds / seconds)

@@ -1,13 +1,25 @@
 """Lanes: several streams of one program, stepped in one call."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.ops.stateful import Clock
 from pulse.program.program import Feed, Program, State
 from pulse.pulsify.model import Port
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The lanes of one call, in the order of its arrays: their numbers, as a list and as int64, and their clocks."""
+
+    numbers: Sequence[int]
+    index: NDArray[np.int64]
+    clocks: Sequence[Clock]
 
 
 class Lanes:
@@ -21,7 +33,8 @@ class Lanes:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))
-        self._streaming = [port for port in program.inputs if port.streams]
+        self._everyone = self._choice(self.joined)
+        self._streaming = {port.name: port for port in program.inputs if port.streams}
 
     def __len__(self) -> int:
         return len(self._states)
@@ -44,12 +57,14 @@ class Lanes:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
         self._states[free].reset()
         self._joined.add(free)
+        self._everyone = self._choice(self.joined)
         return free
 
     def leave(self, number: int) -> None:
         """Give a lane back; flush it before, if its last frames matter. Raises InputError where it is free."""
         self._require([number])
         self._joined.remove(number)
+        self._everyone = self._choice(self.joined)
 
     def step(self, feed: Feed | Array, lanes: Sequence[int] | None = None) -> dict[str, Array]:
         """Run one pulse of some lanes; the others stall.
@@ -60,21 +75,25 @@ class Lanes:
         returns  output name -> array [lanes, …], the caller's to keep
         Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then
         """
-        chosen = self.joined if lanes is None else [int(number) for number in lanes]
-        checked = self._checked(feed, len(chosen))
-        self._require(chosen)
-        for number in chosen:
-            try:
-                self._states[number].check_open()
-            except InputError as error:
-                raise InputError(f"lane {number}: {error}") from None
+        if lanes is None:
+            chosen = self._everyone
+        else:
+            numbers = [int(number) for number in lanes]
+            self._require(numbers)
+            chosen = self._choice(numbers)
+        checked = self._checked(feed, len(chosen.numbers))
+        self._check_open(chosen)
         return self._run(checked, chosen)
 
-    def _run(self, feed: dict[str, Array], lanes: Sequence[int]) -> dict[str, Array]:
+    def _choice(self, numbers: Sequence[int]) -> Choice:
+        """Of lanes that exist and have joined."""
+        return Choice(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
+
+    def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         """One pulse of checked inputs."""
         results = [
             self._states[number].step({name: array[i] for name, array in feed.items()})
-            for i, number in enumerate(lanes)
+            for i, number in enumerate(chosen.numbers)
         ]
         return {
             port.name: np.stack([result[port.name] for result in results])
@@ -82,6 +101,16 @@ class Lanes:
             else np.zeros((0, *port.shape), port.dtype)
             for port in self.program.outputs
         }
+
+    def _check_open(self, chosen: Choice) -> None:
+        """Raise InputError where a lane has ended or would become too long."""
+        if self.program.limit is None and not [clock for clock in chosen.clocks if clock.end is not None]:
+            return
+        for number in chosen.numbers:
+            try:
+                self._states[number].check_open()
+            except InputError as error:
+                raise InputError(f"lane {number}: {error}") from None
 
     def _require(self, lanes: Sequence[int]) -> None:
         for number in lanes:
@@ -95,21 +124,22 @@ class Lanes:
 
     def _checked(self, feed: Feed | Array, count: int) -> dict[str, Array]:
         named = self._named(feed)
-        wanted = {port.name: port for port in self._streaming}
-        if named.keys() != wanted.keys():
-            raise InputError(f"feed {'; '.join(_form(port, count) for port in self._streaming)}")
+        if named.keys() != self._streaming.keys():
+            raise InputError(f"feed {'; '.join(_form(port, count) for port in self._streaming.values())}")
         for name, array in named.items():
-            if array.shape != (count, *wanted[name].shape) or array.dtype != wanted[name].dtype:
+            port = self._streaming[name]
+            if array.shape != (count, *port.shape) or array.dtype != port.dtype:
                 found = f"{shape_text(array.shape)},{dtype_name(array.dtype)}"
-                raise InputError(f"expected {_form(wanted[name], count)}, got {found}")
+                raise InputError(f"expected {_form(port, count)}, got {found}")
         return named
 
     def _named(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray):
             if len(self._streaming) != 1:
-                names = ", ".join(port.name for port in self._streaming)
+                names = ", ".join(self._streaming)
                 raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {names}")
-            return {self._streaming[0].name: feed}
+            (name,) = self._streaming
+            return {name: feed}
         return {name: np.asarray(array) for name, array in feed.items()}
 
 

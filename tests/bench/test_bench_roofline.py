@@ -8,8 +8,6 @@ from bench import roofline
 from bench.models.gru import gru
 from pulse.program.kernels.pointer import operand
 
-MACHINE = roofline.Machine(((1 << 14, 100e9), (1 << 16, 50e9)), 40e9)
-
 
 def test_the_kernels_add_and_multiply():
     """As plain Python, with every access checked."""
@@ -28,24 +26,24 @@ def test_the_kernels_add_and_multiply():
 
 
 def test_it_measures_this_machine():
-    machine = roofline.measured([1 << 14, 1 << 16], 1 << 18, 100)
+    machine = roofline.measured_machine([1 << 14, 1 << 16], 1 << 18, 100)
     assert [size for size, _ in machine.bandwidth] == [1 << 14, 1 << 16]
     assert all(rate > 0 for _, rate in machine.bandwidth)
     assert machine.multiply_adds_per_s > 0
 
 
-@pytest.mark.parametrize(("size", "rate"), [(1, 100e9), (1 << 14, 100e9), (1 << 15, 75e9), (1 << 20, 50e9)])
-def test_bandwidth_between_the_measured_sizes(size, rate):
-    assert MACHINE.bytes_per_s(size) == pytest.approx(rate)
+@pytest.mark.parametrize(("size", "expected"), [(100, 4096), (4096, 4096), (5000, 5120)])
+def test_a_reading_has_whole_blocks_and_passes(size, expected):
+    assert roofline.Reading(size, 4096).bytes == expected
 
 
 def test_a_step_takes_the_longer_of_its_bytes_and_its_products():
     program = pulse.stream(gru(16, 1), pulse=1)
-    found = roofline.roofline(program, MACHINE)
+    found = roofline.roofline(program, 50e9, 40e9)
     assert found.multiply_adds == 3 * 16 * (16 + 16) + 16 * 32
     assert found.unknown == 0
     assert 4 * found.multiply_adds < found.bytes < 16 * found.multiply_adds
     assert found.working_set >= program.weights.size
     assert found.least_us == max(found.memory_us, found.arithmetic_us)
-    assert found.memory_us == pytest.approx(found.bytes / MACHINE.bytes_per_s(found.working_set) * 1e6)
+    assert found.memory_us == pytest.approx(found.bytes / 50e9 * 1e6)
     assert found.bound == "memory"

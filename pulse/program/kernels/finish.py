@@ -1,7 +1,8 @@
 """What follows a product in the same instruction: a pass over its rows while they are in the cache.
 
-After the argument with the number of steps, each step has four: its code, a parameter (a real), an operand (f32) and a
-table with the operand's offset for each row. Steps run one after the other on the row's values v:
+The arguments: the number of steps; whether all rows lie one behind the other, in the operands too, so that they are one
+long row (0, 1); then four for each step: its code, a parameter (a real), an operand (f32) and a table with the
+operand's offset for each row. Steps run one after the other on the row's values v:
 
 relu tanh sigmoid   of v
 leaky_relu elu swish   of v, with the parameter
@@ -70,13 +71,15 @@ def finish(row: Row, bases: Bases, at: int, y: Pointer, rows_y: Pointer, M: int,
     steps = number(row, at)
     if steps == 0:
         return
-    if number(row, at + 1) == GATED:
-        gated(row, bases, at + 1, y, rows_y, M, N)
+    if number(row, at + 2) == GATED:
+        gated(row, bases, at + 2, y, rows_y, M, N)
         return
+    if number(row, at + 1):
+        M, N = min(M, 1), M * N
     for m in range(M):
         p = y + rows_y[m]
         for n in range(0, N, LANES):
             v = vload_part(p, n, N - n)
             for step in range(steps):
-                v = stepped(v, row, bases, at + 1 + STEP_WORDS * step, m, n, N - n)
+                v = stepped(v, row, bases, at + 2 + STEP_WORDS * step, m, n, N - n)
             vstore_part(p, n, N - n, v)

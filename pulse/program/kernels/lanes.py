@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
 from pulse.program.kernels.registry import device
 
 LANE_WORDS = 4
 COUNT = 3
-GROUP = 4  # lanes that share one reading of the weights in registers
+EIGHT = "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[-1].split(",")
+"""Whether the registers hold the sums of eight lanes; else of four."""
 CHUNK = 64  # lanes whose places a kernel keeps on the stack
 
 

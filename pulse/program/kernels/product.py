@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.kernels.finish import finish
-from pulse.program.kernels.lanes import GROUP, lane, lane_count
 from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number
-from pulse.program.kernels.registry import device, kernel, lanes_of
+from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
 from pulse.program.kernels.simd import (
     LANES,
@@ -216,6 +215,54 @@ def four_rows_narrow(
 
 
 @device
+def eight_rows_narrow(
+    x: Pointer,
+    rows_x: Pointer,
+    taps: Pointer,
+    T: int,
+    K: int,
+    w: Pointer,
+    bias: Pointer,
+    scales: Scales,
+    y: Pointer,
+    rows_y: Pointer,
+    rest: int,
+    accumulate: int,
+) -> None:
+    """Eight rows against a panel of 16 columns: as many sums as keep the adders busy."""
+    b = vload_part(bias, 0, rest)
+    y0, y1, y2, y3 = y + rows_y[0], y + rows_y[1], y + rows_y[2], y + rows_y[3]
+    y4, y5, y6, y7 = y + rows_y[4], y + rows_y[5], y + rows_y[6], y + rows_y[7]
+    first0, first1 = start(b, y0, rest, accumulate), start(b, y1, rest, accumulate)
+    first2, first3 = start(b, y2, rest, accumulate), start(b, y3, rest, accumulate)
+    first4, first5 = start(b, y4, rest, accumulate), start(b, y5, rest, accumulate)
+    first6, first7 = start(b, y6, rest, accumulate), start(b, y7, rest, accumulate)
+    sum0, sum1 = begin_sum(first0, scales), begin_sum(first1, scales)
+    sum2, sum3 = begin_sum(first2, scales), begin_sum(first3, scales)
+    sum4, sum5 = begin_sum(first4, scales), begin_sum(first5, scales)
+    sum6, sum7 = begin_sum(first6, scales), begin_sum(first7, scales)
+    for t in range(T):
+        p = x + taps[t]
+        p0, p1, p2, p3 = p + rows_x[0], p + rows_x[1], p + rows_x[2], p + rows_x[3]
+        p4, p5, p6, p7 = p + rows_x[4], p + rows_x[5], p + rows_x[6], p + rows_x[7]
+        for k in range(K):
+            column = vload(w, 0)
+            sum0, sum1 = vfma(p0[k], column, sum0), vfma(p1[k], column, sum1)
+            sum2, sum3 = vfma(p2[k], column, sum2), vfma(p3[k], column, sum3)
+            sum4, sum5 = vfma(p4[k], column, sum4), vfma(p5[k], column, sum5)
+            sum6, sum7 = vfma(p6[k], column, sum6), vfma(p7[k], column, sum7)
+            w = w + LANES
+    vstore_part(y0, 0, rest, end_sum(sum0, first0, scales, 0, rest))
+    vstore_part(y1, 0, rest, end_sum(sum1, first1, scales, 0, rest))
+    vstore_part(y2, 0, rest, end_sum(sum2, first2, scales, 0, rest))
+    vstore_part(y3, 0, rest, end_sum(sum3, first3, scales, 0, rest))
+    vstore_part(y4, 0, rest, end_sum(sum4, first4, scales, 0, rest))
+    vstore_part(y5, 0, rest, end_sum(sum5, first5, scales, 0, rest))
+    vstore_part(y6, 0, rest, end_sum(sum6, first6, scales, 0, rest))
+    vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
+
+
+@device
 def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
     """All rows of one stream."""
     x, bias, y = f32(row, bases, 0), f32(row, bases, 2), f32(row, bases, 3)
@@ -226,6 +273,9 @@ def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
     while n < N:
         w, s, rest = weights + n * T * K, further(scales, n), N - n
         m = 0
+        while m + 8 <= M and rest <= LANES:
+            eight_rows_narrow(x, rows_x + m, taps, T, K, w, bias + n, s, y + n, rows_y + m, rest, accumulate)
+            m += 8
         while m + 3 <= M:
             last = min(m + 3, M - 1)  # the last block of three does its third row twice
             x0, x1, x2, x3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m + 2], x + rows_x[last]
@@ -247,41 +297,6 @@ def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
     finish(row, bases, FINISH, y, rows_y, M, N)
 
 
-@device
-def multiply_lanes(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
-    """All rows of several streams."""
-    M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
-    taps, K, N, bias = i64(row, bases, 8), number(row, 9), number(row, 10), f32(row, bases, 2)
-    accumulate, L = number(row, 11), lane_count(bases)
-    n = 0
-    while n < N:
-        w, b, s, rest = weights + n * T * K, bias + n, further(scales, n), N - n
-        for m in range(M):
-            l = 0
-            while l + 2 <= L:
-                b0, b1 = lane(bases, l), lane(bases, l + 1)
-                b2, b3 = lane(bases, min(l + 2, L - 1)), lane(bases, min(l + 3, L - 1))
-                at_x, at_y = rows_x[m], rows_y[m] + n
-                x0, x1 = f32(row, b0, 0) + at_x, f32(row, b1, 0) + at_x
-                x2, x3 = f32(row, b2, 0) + at_x, f32(row, b3, 0) + at_x
-                y0, y1 = f32(row, b0, 3) + at_y, f32(row, b1, 3) + at_y
-                y2, y3 = f32(row, b2, 3) + at_y, f32(row, b3, 3) + at_y
-                if rest > LANES:
-                    four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
-                else:
-                    four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
-                l += GROUP
-            if l < L:
-                x0, y0 = f32(row, lane(bases, l), 0) + rows_x[m], f32(row, lane(bases, l), 3) + rows_y[m] + n
-                if rest > LANES:
-                    one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
-                else:
-                    one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
-        n += PANEL
-    for l in range(L):
-        finish(row, lane(bases, l), FINISH, f32(row, lane(bases, l), 3), rows_y, M, N)
-
-
 @kernel
 def product(row: Row, bases: Bases) -> None:
     """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32.
@@ -292,31 +307,13 @@ def product(row: Row, bases: Bases) -> None:
     multiply(row, bases, f32(row, bases, 1), None)
 
 
-@lanes_of(product)
-def product_lanes(row: Row, bases: Bases) -> None:
-    """``product`` for several streams: weights are read once per four of them."""
-    multiply_lanes(row, bases, f32(row, bases, 1), None)
-
-
 @kernel
 def product_bf16(row: Row, bases: Bases) -> None:
     """``product`` with weights of bf16."""
     multiply(row, bases, bf16(row, bases, 1), None)
 
 
-@lanes_of(product_bf16)
-def product_bf16_lanes(row: Row, bases: Bases) -> None:
-    """``product_bf16`` for several streams."""
-    multiply_lanes(row, bases, bf16(row, bases, 1), None)
-
-
 @kernel
 def product_int8(row: Row, bases: Bases) -> None:
     """``product`` with weights ``W[r, n] * scales[n]``, W of int8."""
     multiply(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))
-
-
-@lanes_of(product_int8)
-def product_int8_lanes(row: Row, bases: Bases) -> None:
-    """``product_int8`` for several streams."""
-    multiply_lanes(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))

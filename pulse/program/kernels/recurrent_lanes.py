@@ -9,18 +9,20 @@ from pulse.program.kernels.gates import (
     finish_gru,
     finish_lstm,
     four_sums_of_four,
+    store_three,
     three_sums_of_four,
 )
 from pulse.program.kernels.gru import gru, gru_bf16, gru_int8
-from pulse.program.kernels.lanes import CHUNK, lane, lane_count
+from pulse.program.kernels.lanes import CHUNK, EIGHT, lane, lane_count
 from pulse.program.kernels.lstm import lstm, lstm_bf16, lstm_int8
 from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number, real
 from pulse.program.kernels.recurrent import begun, take_rows
 from pulse.program.kernels.registry import device, lanes_of
 from pulse.program.kernels.scales import Scales, further
-from pulse.program.kernels.simd import LANES, vload
+from pulse.program.kernels.simd import LANES, vfma, vload, vsplat, vzero
 from pulse.program.kernels.stack import stack_f32, stack_i64
 
+SUMS_OF_EIGHT = 2 * SUMS
 PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last one; then the lanes of one frame
 
 
@@ -52,9 +54,10 @@ def member(places: Pointer, found: int, i: int) -> int:
 
 @device
 def state_of(
-    row: Row, bases: Bases, places: Pointer, l: int, i: int, new: int, back: int, at_h: int
+    row: Row, bases: Bases, places: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
-    """Where the state before frame i of lane l is: the output of the frame before, or h."""
+    """Where the state before frame i of ``member`` j is: the output of the frame before, or h."""
+    l = member(places, found, j)
     if i > places[l]:
         return f32(row, lane(bases, l), 2) + (new + back)
     return f32(row, lane(bases, l), 3) + at_h
@@ -73,9 +76,52 @@ def kept(row: Row, bases: Bases, count: int, places: Pointer) -> None:
 
 
 @device
+def three_sums_of_eight(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, h4: Pointer, h5: Pointer, h6: Pointer, h7: Pointer,
+    w: Pointer, K: int, scales: Scales, sums: Pointer,
+) -> None:  # fmt: skip
+    """``sum_k h[k] * w[k]`` of three gates for eight states, w [K, 3, 16]; to sums [8, 4, 16], one row of it free."""
+    a0, b0, c0 = vzero(), vzero(), vzero()
+    a1, b1, c1 = vzero(), vzero(), vzero()
+    a2, b2, c2 = vzero(), vzero(), vzero()
+    a3, b3, c3 = vzero(), vzero(), vzero()
+    a4, b4, c4 = vzero(), vzero(), vzero()
+    a5, b5, c5 = vzero(), vzero(), vzero()
+    a6, b6, c6 = vzero(), vzero(), vzero()
+    a7, b7, c7 = vzero(), vzero(), vzero()
+    for k in range(K):
+        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
+        p = vsplat(h0[k])
+        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
+        p = vsplat(h1[k])
+        a1, b1, c1 = vfma(p, u, a1), vfma(p, v, b1), vfma(p, x, c1)
+        p = vsplat(h2[k])
+        a2, b2, c2 = vfma(p, u, a2), vfma(p, v, b2), vfma(p, x, c2)
+        p = vsplat(h3[k])
+        a3, b3, c3 = vfma(p, u, a3), vfma(p, v, b3), vfma(p, x, c3)
+        p = vsplat(h4[k])
+        a4, b4, c4 = vfma(p, u, a4), vfma(p, v, b4), vfma(p, x, c4)
+        p = vsplat(h5[k])
+        a5, b5, c5 = vfma(p, u, a5), vfma(p, v, b5), vfma(p, x, c5)
+        p = vsplat(h6[k])
+        a6, b6, c6 = vfma(p, u, a6), vfma(p, v, b6), vfma(p, x, c6)
+        p = vsplat(h7[k])
+        a7, b7, c7 = vfma(p, u, a7), vfma(p, v, b7), vfma(p, x, c7)
+        w = w + 3 * LANES
+    store_three(sums, a0, b0, c0, scales)
+    store_three(sums + 64, a1, b1, c1, scales)
+    store_three(sums + 128, a2, b2, c2, scales)
+    store_three(sums + 192, a3, b3, c3, scales)
+    store_three(sums + 256, a4, b4, c4, scales)
+    store_three(sums + 320, a5, b5, c5, scales)
+    store_three(sums + 384, a6, b6, c6, scales)
+    store_three(sums + 448, a7, b7, c7, scales)
+
+
+@device
 def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
     """All frames of several streams."""
-    places, sums = stack_i64(PLACES), stack_f32(SUMS)
+    places, sums = stack_i64(PLACES), stack_f32(SUMS_OF_EIGHT)
     T, B, H = number(row, 8), number(row, 9), number(row, 10)
     frame, step, reverse, clip = number(row, 12), number(row, 13), number(row, 14), real(row, 16)
     code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
@@ -91,27 +137,33 @@ def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
                 s = further(scales, 3 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
-                    for first in range(0, found, GROUP):
-                        l0, l1 = member(places, found, first), member(places, found, first + 1)
-                        l2, l3 = member(places, found, first + 2), member(places, found, first + 3)
-                        h0 = state_of(row, group, places, l0, i, new, back, b * H)
-                        h1 = state_of(row, group, places, l1, i, new, back, b * H)
-                        h2 = state_of(row, group, places, l2, i, new, back, b * H)
-                        h3 = state_of(row, group, places, l3, i, new, back, b * H)
-                        three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
-                        for j in range(min(GROUP, found - first)):
-                            l = member(places, found, first + j)
-                            x, y = f32(row, lane(group, l), 0) + at_x, f32(row, lane(group, l), 2) + new
-                            h = state_of(row, group, places, l, i, new, back, b * H)
-                            z, r, own = (
-                                vload(sums, 64 * j),
-                                vload(sums, 64 * j + 16),
-                                vload(sums, 64 * j + 32),
-                            )
+                    first = 0
+                    while first < found:
+                        h0 = state_of(row, group, places, found, first, i, new, back, b * H)
+                        h1 = state_of(row, group, places, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(row, group, places, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(row, group, places, found, first + 3, i, new, back, b * H)
+                        if EIGHT and first + GROUP < found:
+                            h4 = state_of(row, group, places, found, first + 4, i, new, back, b * H)
+                            h5 = state_of(row, group, places, found, first + 5, i, new, back, b * H)
+                            h6 = state_of(row, group, places, found, first + 6, i, new, back, b * H)
+                            h7 = state_of(row, group, places, found, first + 7, i, new, back, b * H)
+                            three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
+                            behind = min(first + 2 * GROUP, found)
+                        else:
+                            three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
+                            behind = min(first + GROUP, found)
+                        for j in range(behind - first):
+                            one = lane(group, member(places, found, first + j))
+                            x, y = f32(row, one, 0) + at_x, f32(row, one, 2) + new
+                            h = state_of(row, group, places, found, first + j, i, new, back, b * H)
+                            z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
+                            own = vload(sums, 64 * j + 32)
                             finish_gru(
                                 x, h, bias, y, n, H, z, r, own,
                                 code0, alpha0, beta0, code1, alpha1, beta1, clip,
                             )  # fmt: skip
+                        first = behind
         kept(row, group, count, places)
         left -= count
         group = lane(group, count)
@@ -142,12 +194,10 @@ def run_lstm_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, found, GROUP):
-                        l0, l1 = member(places, found, first), member(places, found, first + 1)
-                        l2, l3 = member(places, found, first + 2), member(places, found, first + 3)
-                        h0 = state_of(row, group, places, l0, i, new, back, b * H)
-                        h1 = state_of(row, group, places, l1, i, new, back, b * H)
-                        h2 = state_of(row, group, places, l2, i, new, back, b * H)
-                        h3 = state_of(row, group, places, l3, i, new, back, b * H)
+                        h0 = state_of(row, group, places, found, first, i, new, back, b * H)
+                        h1 = state_of(row, group, places, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(row, group, places, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(row, group, places, found, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(GROUP, found - first)):
                             one = lane(group, member(places, found, first + j))

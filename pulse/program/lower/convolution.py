@@ -80,7 +80,7 @@ def emit_product(
     y: Value,
     rows_y: Array,
     scales: Array | None = None,
-    finish: Sequence[Operand] = (0,),
+    finish: Sequence[Operand] = (0, 0),
 ) -> None:
     """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
 
@@ -210,7 +210,7 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
             len(taps),
             cx.table(taps),
             op.group,
-            *after.words(cx, rows),
+            *after.words(cx, y, rows),
         )
         after.settle(cx, y)
         return [y]
@@ -220,7 +220,7 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
         matrix = stored.codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
         inside = x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)
-        scales, finish = stored.scales_of(own.start, per_out), after.words(cx, rows, own)
+        scales, finish = stored.scales_of(own.start, per_out), after.words(cx, outside, rows, own)
         emit_product(cx, inside, rows_x, taps, matrix, bias[own], outside, rows(y), scales, finish)
     after.settle(cx, y)
     return [y]
@@ -398,7 +398,7 @@ def _matrix_product(
     def rows_of(value: Value) -> Array:
         return value.offsets(rows)
 
-    finish = after.words(cx, rows_of)
+    finish = after.words(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
     emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish)
     after.settle(cx, y)

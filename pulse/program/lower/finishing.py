@@ -53,16 +53,21 @@ class Finishing:
         return cx.temporary(shape, self.gated.dtype, order)
 
     def words(
-        self, cx: Lowering, rows: Callable[[Value], Array], channels: slice = slice(None)
+        self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> list[Operand]:
-        """The steps of some channels; ``rows``: the offset of each row in a tensor of the result's axes."""
+        """The steps of some channels, which y has; ``rows``: the offset of each row in a tensor of the result's axes."""
         nothing, nowhere = cx.constant(np.zeros(1, np.float32)), cx.table([0])
         if self.gate is not None:
             assert self.gated is not None
             functions = real_bits(self.gate[0] + 4 * self.gate[1])
-            return [1, STEPS.index("gated"), functions, self.gated, cx.table(rows(self.gated))]
-        words: list[Operand] = [len(self.steps)]
+            return [1, 0, STEPS.index("gated"), functions, self.gated, cx.table(rows(self.gated))]
         first, last, _ = channels.indices(self.channels)
+        operands = [
+            step.operand.part(self.axis, first, last) for step in self.steps if isinstance(step.operand, Value)
+        ]
+        flat = all(_one_behind_the_other(rows(value), last - first) for value in (y, *operands))
+        flat &= all(step.kind != "prelu" for step in self.steps)
+        words: list[Operand] = [len(self.steps), int(flat)]
         for step in self.steps:
             operand, offsets = nothing, nowhere
             if isinstance(step.operand, Value):
@@ -76,6 +81,11 @@ class Finishing:
     def settle(self, cx: Lowering, y: Value) -> None:
         """Tell where the wire is."""
         cx.settle(self.outlet, y if self.gated is None else self.gated)
+
+
+def _one_behind_the_other(offsets: Array, size: int) -> bool:
+    """Whether rows of a size have no gaps between them."""
+    return bool((np.diff(offsets) == size).all())
 
 
 def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:

@@ -56,7 +56,7 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         N,
         accumulate,
         At(2) if scales is None else At(7),
-        *([1, STEPS.index("relu"), real_bits(0.0), At(0), At(4)] if activation else [0]),
+        *([1, 0, STEPS.index("relu"), real_bits(0.0), At(0), At(4)] if activation else [0]),
     ]
     if scales is not None:
         arrays.append(scales)
