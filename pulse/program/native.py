@@ -13,6 +13,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.program import lower as lower
 from pulse.program import machine
+from pulse.program.copies import copies
 from pulse.program.kernels import families as families
 from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import KERNELS, compile_kernels
@@ -122,10 +123,11 @@ class NativeProgram(Program):
         return builder.finish()
 
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, arguments."""
+        """The instructions as text: number, kernel, node, arguments; in front of them the copies and their reasons."""
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
-            f"{self.state_bytes} of state, {self.arena_bytes} of arena"
+            f"{self.state_bytes} of state, {self.arena_bytes} of arena",
+            *map(str, copies(self.instructions)),
         ]
         for number, row in enumerate(self.instructions):
             arguments = " ".join(_text(argument) for argument in row.arguments[:12])

@@ -11,6 +11,7 @@ import pytest
 from pulse.facts import Array
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
+from pulse.program.copies import copies
 from pulse.program.memory import ALIGNMENT
 from pulse.program.native import NativeProgram, NativeState
 from pulse.pulsify.driver import pulsify
@@ -95,6 +96,10 @@ def test_the_listing_has_a_line_for_each_instruction() -> None:
     """Sizes first; number, kernel, node and op of each row."""
     program = two_convs(False)
     head, *lines = program.listing()
+    moved = copies(program.instructions)
+    assert [str(each) for each in moved] == lines[: len(moved)]
+    assert sum(each.count for each in moved) == sum(row.kernel == "copy" for row in program.instructions)
+    lines = lines[len(moved) :]
     assert head.startswith(
         f"{len(program.instructions)} instructions, {program.weights.size} bytes of weights"
     )

@@ -1,0 +1,44 @@
+"""Which instructions of a program only move data, and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulse.program.cost import cost_of
+from pulse.program.lowering import Instruction
+
+REASONS = {
+    "Concat": "parts are put side by side",
+    "Pad": "a border is put around it",
+    "Tile": "it is repeated",
+    "Gather": "positions are picked",
+    "Reshape": "its axes do not lie one behind the other",
+    "Delay": "its frames do not come in the order of the buffer",
+    "output": "it would be overwritten: it lies in the state",
+    "register": "it is the next value of a state",
+}
+INNERMOST = "the axis that is summed over is not innermost, or needs a border"
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies that one kind of op needs: how many, the bytes that they read and write, and why."""
+
+    op: str
+    count: int
+    bytes: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
+
+
+def copies(rows: Sequence[Instruction]) -> list[Copies]:
+    """The copies of a program by the op that they are for, most bytes first."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.kernel == "copy":
+            cost = cost_of(row)
+            count, size = found.get(row.op, (0, 0))
+            found[row.op] = (count + 1, size + (0 if cost is None else cost.bytes))
+    made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in found.items()]
+    return sorted(made, key=lambda each: -each.bytes)
