@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.common import COMMON
@@ -61,7 +63,8 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[R
     if isinstance(node.op, Source):
         return None
     for rule in rules:
-        patch = rule.rewrite(graph, node)
+        with np.errstate(all="ignore"):  # constants may hold anything
+            patch = rule.rewrite(graph, node)
         if patch is not None:
             return rule, patch
     return None

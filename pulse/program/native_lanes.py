@@ -29,8 +29,8 @@ class Tensors:
     of_all: bool
 
     def read(self, lanes: NDArray[np.int64]) -> Array:
-        """Those of a group."""
-        return self.array[lanes] if self.of_all else self.array[: len(lanes)]
+        """Those of a group, a copy."""
+        return self.array[lanes] if self.of_all else self.array[: len(lanes)].copy()
 
     def write(self, lanes: NDArray[np.int64], values: Array) -> None:
         """Set those of a group."""
@@ -43,14 +43,12 @@ class Tensors:
 class NativeLanes(Lanes):
     """The memories of all lanes, side by side.
 
-    They step in groups, one after the other: the weights are read once for each, so it is large, but not so large that
-    its own memory costs more: that stays in the cache, or is not larger than the weights. Arenas are scratch: they
-    belong to the places in a group.
+    They step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
     """
 
     def __init__(self, program: NativeProgram, count: int, constants: Feed | None) -> None:
-        most = max(CACHE, program.weights.size) // (program.initial.size + program.arena_bytes)
-        self._group = min(lane_count(count), max(FEWEST, most))
+        lane_bytes = program.initial.size + program.arena_bytes
+        self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _side_by_side(count, program.initial.size)
         self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
         super().__init__(program, [NativeState(program, constants, memory, arenas[0]) for memory in memories])
@@ -63,6 +61,7 @@ class NativeLanes(Lanes):
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
         self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
+        self._state_bases = self._bases[:, Region.STATE]
         self._tables = program.table, *link_lanes(program.unlinked)
         single, table, segments = (array.ctypes.data for array in self._tables)
         self._call_one = (single, len(program.instructions), self._bases.ctypes.data)
@@ -82,25 +81,45 @@ class NativeLanes(Lanes):
         return Tensors(name, np.ndarray(shape, place.dtype, memory.data, place.offset, strides), of_all)
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
-        count = len(chosen.numbers)
-        results = {port.name: np.empty((count, *port.shape), port.dtype) for port in self.program.outputs}
-        for first in range(0, count, self._group):
-            lanes = chosen.index[first : first + self._group]
-            behind = first + len(lanes)
-            for places in self._inputs:
-                array = feed.get(places.name)
-                places.write(lanes, self._constants[places.name] if array is None else array[first:behind])
-            self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
-            self._bases[0, COUNT] = len(lanes)
-            if len(lanes) == 1:
-                self._run_one(*self._call_one)
-            else:
-                self._run_group(*self._call_group)
-            for places in self._outputs:
-                results[places.name][first:behind] = places.read(lanes)
+        lanes, size = chosen.index, self._group
+        if len(lanes) <= size:
+            results = self._step_group(feed, lanes)
+        else:
+            groups = [
+                self._step_group(
+                    {name: array[first : first + size] for name, array in feed.items()},
+                    lanes[first : first + size],
+                )
+                for first in range(0, len(lanes), size)
+            ]
+            results = {name: np.concatenate([group[name] for group in groups]) for name in groups[0]}
         for clock in chosen.clocks:
             clock.pulse += 1
         return results
+
+    def _step_group(self, feed: dict[str, Array], lanes: NDArray[np.int64]) -> dict[str, Array]:
+        """One pulse of at most so many lanes as a group has."""
+        for places in self._inputs:
+            array = feed.get(places.name)
+            places.write(lanes, self._constants[places.name] if array is None else array)
+        count = len(lanes)
+        self._state_bases[:count] = self._states_at[lanes]
+        self._bases[0, COUNT] = count
+        if count == 1:
+            self._run_one(*self._call_one)
+        else:
+            self._run_group(*self._call_group)
+        return {places.name: places.read(lanes) for places in self._outputs}
+
+
+def group_size(count: int, lane_bytes: int, weights: int) -> int:
+    """How many of ``count`` lanes run the table together.
+
+    Each group reads the weights once, so it is large; but all its rows go from lane to lane, so its own memory must
+    stay in the cache, or cost no more than the weights. Groups are of equal size, the last one may be smaller.
+    """
+    most = max(FEWEST, max(CACHE, weights) // lane_bytes)
+    return -(-count // -(-count // most))
 
 
 def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:

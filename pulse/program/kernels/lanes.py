@@ -15,9 +15,16 @@ from pulse.program.kernels.registry import device
 
 LANE_WORDS = 4
 COUNT = 3
-EIGHT = "+avx512f" in cpu_target.target_context.codegen().magic_tuple()[-1].split(",")
-"""Whether the registers hold the sums of eight lanes; else of four."""
 CHUNK = 64  # lanes whose places a kernel keeps on the stack
+
+
+def _fits_eight() -> bool:
+    """Whether this processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
+    context: Any = cpu_target.target_context
+    return "+avx512f" in context.codegen().magic_tuple()[-1].split(",")
+
+
+EIGHT = _fits_eight()
 
 
 class LaneBases:

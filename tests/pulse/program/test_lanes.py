@@ -8,11 +8,14 @@ import pulse
 from bench.models import tcn
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.program import native_lanes
 from pulse.program.kernels import families as families
+from pulse.program.kernels import product_lanes, recurrent_lanes
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Lanes
 from pulse.program.machine import run_lanes_python
 from pulse.program.native import NativeProgram
+from pulse.program.native_lanes import group_size
 from pulse.program.program import Program, State
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
@@ -69,6 +72,32 @@ def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
         together = lanes.step(np.stack([each[number] for each in fed]))
         for i, state in enumerate(states):
             close(lane(together, i), state.step(fed[i][number]))
+
+
+@pytest.mark.parametrize("count", [3, 4, 9])
+@pytest.mark.parametrize("name", ["tcn", "GRU"])
+def test_lanes_in_groups_equal_streams_of_their_own(
+    name: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_lanes, "CACHE", 0)
+    monkeypatch.setattr(native_lanes, "FEWEST", 3)
+    made = program(name, 2)
+    lanes, states = alone_and_together(made, count)
+    fed = [pulses(made, i, 3) for i in range(count)]
+    for number in range(3):
+        order = [(4 * i + number) % count for i in range(count)] if count == 9 else list(range(count))
+        together = lanes.step(np.stack([fed[i][number] for i in order]), order)
+        for place, i in enumerate(order):
+            close(lane(together, place), states[i].step(fed[i][number]))
+
+
+def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
+    assert group_size(count=64, lane_bytes=1000, weights=20_000) == 64
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE // 16, weights=20_000) == 16
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=32 * native_lanes.CACHE) == 32
+    assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.FEWEST
+    assert group_size(count=native_lanes.FEWEST + 1, lane_bytes=native_lanes.CACHE, weights=0) == 5
+    assert group_size(count=1, lane_bytes=native_lanes.CACHE, weights=0) == 1
 
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
@@ -135,11 +164,18 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert [state.snapshot() for state in lanes] == before
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_lane_kernels_as_plain_python_stay_inside_their_memory(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "count", "eight"),
+    [*((name, 3, True) for name in MODELS), ("tcn", 6, True), ("GRU", 6, True), ("GRU", 6, False)],
+)
+def test_lane_kernels_as_plain_python_stay_inside_their_memory(
+    name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(product_lanes, "EIGHT", eight)
+    monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
     made = program(name, 1)
     assert isinstance(made, NativeProgram)
-    outlet, count = made.model.graph.inputs[0], 3
+    outlet = made.model.graph.inputs[0]
     regions = [
         [made.weights.copy(), made.initial.copy(), np.zeros(made.arena_bytes, np.uint8)] for _ in range(count)
     ]
