@@ -1,5 +1,6 @@
 """Lanes of the numba backend: kernels with weights read them once for a group of lanes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,8 +8,11 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.program import machine
-from pulse.program.kernels.lanes import COUNT, LANE_WORDS
+from pulse.program.cost import cost_of
+from pulse.program.kernels.lanes import BLOCK, COUNT, LANE_WORDS
+from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Choice, Lanes, lane_count
+from pulse.program.lowering import Instruction
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeProgram, NativeState, Place
 from pulse.program.program import Feed
@@ -18,6 +22,7 @@ CACHE = 1 << 20
 """Bytes of states and arenas that a core keeps in its cache, besides some weights, while a group runs."""
 FEWEST = 8
 """Lanes of a group, where there are as many: the most whose sums a kernel has in registers at once."""
+FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -61,10 +66,13 @@ class NativeLanes(Lanes):
         self._bases = np.zeros((self._group, LANE_WORDS), np.int64)
         self._bases[:, Region.WEIGHTS] = program.weights.ctypes.data
         self._bases[:, Region.ARENA] = [arena.ctypes.data for arena in arenas]
-        self._state_bases = self._bases[:, Region.STATE]
+        self._based: NDArray[np.int64] | None = None
+        """The group that the bases are of: between calls of the same lanes they stay."""
         self._tables = program.table, *link_lanes(program.unlinked)
         single, table, segments = (array.ctypes.data for array in self._tables)
-        self._call_one = (single, len(program.instructions), self._bases.ctypes.data)
+        self._reuses = reuses_weights(program.instructions)
+        self._call_one = (single, len(program.instructions))
+        self._bases_at = [row.ctypes.data for row in self._bases]
         self._call_group = (table, segments, len(self._tables[-1]) // 2, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
@@ -102,24 +110,38 @@ class NativeLanes(Lanes):
         for places in self._inputs:
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
-        count = len(lanes)
-        self._state_bases[:count] = self._states_at[lanes]
-        self._bases[0, COUNT] = count
-        if count == 1:
-            self._run_one(*self._call_one)
-        else:
+        if lanes is not self._based:
+            self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
+            self._bases[0, COUNT] = self._together(len(lanes))
+            self._based = lanes
+        together = self._together(len(lanes))
+        if together:
             self._run_group(*self._call_group)
+        for place in range(together, len(lanes)):
+            self._run_one(*self._call_one, self._bases_at[place])
         return {places.name: places.read(lanes) for places in self._outputs}
+
+    def _together(self, count: int) -> int:
+        """How many of the lanes of a group share their rows; the others run alone, which a single lane always does."""
+        whole = count - count % BLOCK if self._reuses else count
+        return 0 if whole == 1 else whole
+
+
+def reuses_weights(rows: Iterable[Instruction]) -> bool:
+    """Whether a lane alone uses a weight more than twice in a step: lanes that fill no block then only cost time."""
+    costs = [cost for row in rows if KERNELS[row.kernel].lanes and (cost := cost_of(row))]
+    return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
 
 def group_size(count: int, lane_bytes: int, weights: int) -> int:
     """How many of ``count`` lanes run the table together.
 
     Each group reads the weights once, so it is large; but all its rows go from lane to lane, so its own memory must
-    stay in the cache, or cost no more than the weights. Groups are of equal size, the last one may be smaller.
+    stay in the cache, or cost no more than the weights. Groups are of equal size, of whole blocks, but for the last.
     """
     most = max(FEWEST, max(CACHE, weights) // lane_bytes)
-    return -(-count // -(-count // most))
+    even = -(-count // -(-count // most))
+    return min(count, -(-even // BLOCK) * BLOCK)
 
 
 def _side_by_side(count: int, size: int) -> tuple[Array, list[Array]]:

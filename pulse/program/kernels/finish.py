@@ -74,12 +74,11 @@ def finish(row: Row, bases: Bases, at: int, y: Pointer, rows_y: Pointer, M: int,
     if number(row, at + 2) == GATED:
         gated(row, bases, at + 2, y, rows_y, M, N)
         return
-    if number(row, at + 1):
-        M, N = min(M, 1), M * N
-    for m in range(M):
+    rows, columns = (min(M, 1), M * N) if number(row, at + 1) else (M, N)
+    for m in range(rows):
         p = y + rows_y[m]
-        for n in range(0, N, LANES):
-            v = vload_part(p, n, N - n)
+        for n in range(0, columns, LANES):
+            v = vload_part(p, n, columns - n)
             for step in range(steps):
-                v = stepped(v, row, bases, at + 2 + STEP_WORDS * step, m, n, N - n)
-            vstore_part(p, n, N - n, v)
+                v = stepped(v, row, bases, at + 2 + STEP_WORDS * step, m, n, columns - n)
+            vstore_part(p, n, columns - n, v)

@@ -15,6 +15,7 @@ from pulse.program.kernels.registry import device
 
 LANE_WORDS = 4
 COUNT = 3
+BLOCK = 4  # lanes of the smallest block that shares one reading of the weights
 CHUNK = 64  # lanes whose places a kernel keeps on the stack
 
 

@@ -63,7 +63,9 @@ class Finishing:
             return [1, 0, STEPS.index("gated"), functions, self.gated, cx.table(rows(self.gated))]
         first, last, _ = channels.indices(self.channels)
         operands = [
-            step.operand.part(self.axis, first, last) for step in self.steps if isinstance(step.operand, Value)
+            step.operand.part(self.axis, first, last)
+            for step in self.steps
+            if isinstance(step.operand, Value)
         ]
         flat = all(_one_behind_the_other(rows(value), last - first) for value in (y, *operands))
         flat &= all(step.kind != "prelu" for step in self.steps)

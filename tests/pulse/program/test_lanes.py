@@ -74,18 +74,20 @@ def test_every_lane_equals_a_stream_of_its_own(name: str, count: int) -> None:
             close(lane(together, i), state.step(fed[i][number]))
 
 
-@pytest.mark.parametrize("count", [3, 4, 9])
+@pytest.mark.parametrize("reuses", [False, True])
+@pytest.mark.parametrize("count", [3, 4, 9, 14])
 @pytest.mark.parametrize("name", ["tcn", "GRU"])
 def test_lanes_in_groups_equal_streams_of_their_own(
-    name: str, count: int, monkeypatch: pytest.MonkeyPatch
+    name: str, count: int, reuses: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(native_lanes, "reuses_weights", lambda rows: reuses)
     monkeypatch.setattr(native_lanes, "CACHE", 0)
     monkeypatch.setattr(native_lanes, "FEWEST", 3)
     made = program(name, 2)
     lanes, states = alone_and_together(made, count)
     fed = [pulses(made, i, 3) for i in range(count)]
     for number in range(3):
-        order = [(4 * i + number) % count for i in range(count)] if count == 9 else list(range(count))
+        order = [(4 * i + number) % count for i in range(count)] if count == 9 else [*range(count)]
         together = lanes.step(np.stack([fed[i][number] for i in order]), order)
         for place, i in enumerate(order):
             close(lane(together, place), states[i].step(fed[i][number]))
@@ -96,7 +98,10 @@ def test_a_group_is_as_large_as_the_weights_or_the_cache() -> None:
     assert group_size(count=64, lane_bytes=native_lanes.CACHE // 16, weights=20_000) == 16
     assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=32 * native_lanes.CACHE) == 32
     assert group_size(count=64, lane_bytes=native_lanes.CACHE, weights=0) == native_lanes.FEWEST
-    assert group_size(count=native_lanes.FEWEST + 1, lane_bytes=native_lanes.CACHE, weights=0) == 5
+    assert (
+        group_size(count=native_lanes.FEWEST + 1, lane_bytes=native_lanes.CACHE, weights=0)
+        == native_lanes.FEWEST
+    )
     assert group_size(count=1, lane_bytes=native_lanes.CACHE, weights=0) == 1
 
 
