@@ -55,7 +55,7 @@ class Finishing:
     def words(
         self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
     ) -> list[Operand]:
-        """The steps of some channels, which y has; ``rows``: the offset of each row in a tensor of the result's axes."""
+        """The steps of some channels, which y has; ``rows``: where each row is in a tensor of the result's axes."""
         nothing, nowhere = cx.constant(np.zeros(1, np.float32)), cx.table([0])
         if self.gate is not None:
             assert self.gated is not None
