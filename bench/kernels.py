@@ -1,0 +1,53 @@
+"""``python -m bench.kernels``: how far each kernel is from its limit, over the models of the bench, as a table.
+
+The least time of an instruction is its bytes at the bandwidth of the program's working set, or its multiply-adds at the
+peak, whichever takes longer; both are measured first. *times* is the time of all instructions of a kernel over their
+least time.
+"""
+
+from pathlib import Path
+
+import pulse
+from bench.models import PUBLISHED
+from bench.models.tcn import tcn
+from bench.roofline import measured_machine, working_set
+from pulse.program.native import NativeProgram, NativeState
+
+BLOCK = 4096
+PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")
+
+
+def programs(folder: Path) -> list[NativeProgram]:
+    """The TCN, and the published offline models that are there."""
+    made = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
+    for name in PUBLISHED_STREAMS:
+        if (folder / name).is_file():
+            inputs = {"feat": "1,time,80"} if name.startswith("firered") else None
+            made.append(pulse.stream(folder / name, inputs=inputs))
+    return [program for program in made if isinstance(program, NativeProgram)]
+
+
+def main() -> None:
+    """Print the table."""
+    found: dict[str, list[float]] = {}
+    for program in programs(PUBLISHED):
+        machine = measured_machine([working_set(program) // BLOCK * BLOCK])
+        ((_, bandwidth),) = machine.bandwidth
+        state = program.spawn()
+        assert isinstance(state, NativeState)
+        for row in state.profile().rows:
+            if row.cost is not None:
+                least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
+                sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
+                sums[0] += row.instructions
+                sums[1] += row.seconds_per_step
+                sums[2] += least
+    print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
+    for kernel, (count, seconds, least) in sorted(found.items(), key=lambda item: -item[1][1]):
+        print(
+            f"| `{kernel}` | {count:.0f} | {seconds * 1e6:.1f} | {least * 1e6:.1f} | {seconds / least:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
