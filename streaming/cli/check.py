@@ -113,7 +113,7 @@ def check(
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))
         pairs.append(
-            ("error", f"{report.error:.3g} at most (allowed {RTOL:g} of the value + {ATOL:g} of the largest)")
+            ("error", f"{report.error:.3g} at most (allowed {RTOL:g} of the value + {ATOL:g})")
         )
         pairs += [(f"{error.output} in {form}", str(error)) for error in errors]
         print_pairs(pairs)
