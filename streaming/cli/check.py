@@ -112,9 +112,7 @@ def check(
         pairs += [(f"delay of {port.name}", opened.delay_text(port, pulsed.pulse)) for port in outputs]
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))
-        pairs.append(
-            ("error", f"{report.error:.3g} at most (allowed {RTOL:g} of the value + {ATOL:g})")
-        )
+        pairs.append(("error", f"{report.error:.3g} at most (allowed {RTOL:g} of the value + {ATOL:g})"))
         pairs += [(f"{error.output} in {form}", str(error)) for error in errors]
         print_pairs(pairs)
     if report.divergence is not None:

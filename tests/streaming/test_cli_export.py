@@ -12,7 +12,8 @@ import soundfile
 from pulse.errors import DivergenceError
 from pulse.onnx.write import check as proof
 from streaming.builtin import model_path, noisy_path
-from tests.streaming.test_cli import RUNNER, app, pulse, refused, report
+from streaming.cli import app
+from tests.streaming.command import RUNNER, pulse, refused, report
 
 
 @pytest.fixture(autouse=True)

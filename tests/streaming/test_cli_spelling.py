@@ -11,7 +11,7 @@ from pulse.wording import speaking, spelled
 from streaming.cli import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
-from tests.streaming.test_cli import RUNNER, refused
+from tests.streaming.command import RUNNER, refused
 from tests.streaming.test_cli_chunks import saved
 
 

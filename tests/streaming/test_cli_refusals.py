@@ -1,0 +1,120 @@
+"""One line for each bad model, sound, array and option of the command line."""
+
+import struct
+
+import numpy as np
+from onnx import helper
+
+from streaming.builtin import model_path, noisy_path
+from tests.streaming.command import (
+    features,
+    pulse,
+    refused,
+    report,
+    save,
+    tone,
+    whole_axis,
+    write_sound,
+)
+from tests.streaming.command import folder as folder
+
+
+def test_bad_models(tmp_path):
+    (tmp_path / "text.onnx").write_text("these are words, no model at all")
+    (tmp_path / "cut.onnx").write_bytes(model_path().read_bytes()[:9000])
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    assert "none.onnx: no such file" in refused("run", "none.onnx")
+    for name in ("text.onnx", "cut.onnx", "empty.onnx"):
+        assert f"{name}: not an ONNX model" in refused("convert", name)
+
+
+def test_models_without_a_stream_or_with_two(tmp_path):
+    neg = [helper.make_node("Neg", ["x"], ["y"])]
+    still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
+    two = save(tmp_path / "two.onnx", neg, {"x": ["B", "T"]}, {"y": ["B", "T"]})
+    assert "no input has a symbolic dim" in refused("convert", still)
+    assert "2 symbols (B, T)" in refused("convert", two)
+    assert "no input has a symbol Q" in refused("convert", two, "--symbol", "Q")
+    assert report("convert", two, "--input", "x=1,T,f32")["symbol"] == "T"
+    assert "give a name and a shape" in refused("convert", two, "--input", "1,T")
+
+
+def test_a_model_that_cannot_stream_tells_the_node(tmp_path):
+    result = pulse("convert", whole_axis(tmp_path / "whole.onnx"), code=2)
+    assert "y (softmax" in result.stderr
+    assert "stream axis 1: whole:" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_pulse_that_does_not_suit():
+    for command in ("run", "convert", "check", "bench"):
+        assert "use 160" in refused(command, "--pulse", "100")
+    assert "not a positive number" in refused("convert", "--pulse", "0")
+
+
+def unknown_codec(name):
+    """A WAV file whose samples are in a format that nobody knows."""
+    body = (
+        b"WAVEfmt "
+        + struct.pack("<IHHIIHH", 16, 0x4321, 1, 16000, 32000, 2, 16)
+        + b"data"
+        + struct.pack("<I", 4)
+        + bytes(4)
+    )
+    with open(name, "wb") as file:
+        file.write(b"RIFF" + struct.pack("<I", len(body)) + body)
+    return name
+
+
+def test_bad_sounds(tmp_path):
+    nan = tone(16000)
+    nan[5000] = np.nan
+    write_sound("nan.wav", nan, subtype="FLOAT")
+    write_sound("short.wav", np.zeros(0))
+    write_sound("good.wav", tone(16000))
+    (tmp_path / "zero.wav").write_bytes(b"")
+
+    def run(*arguments):
+        return refused("run", *arguments, "--backend", "numpy")
+
+    assert "nan.wav: NaN at sample 5000 (0.312 s)" in run("nan.wav", "out.wav")
+    assert "short.wav: the file has no samples" in run("short.wav", "out.wav")
+    assert "zero.wav: the file is empty" in run("zero.wav", "out.wav")
+    assert "none.wav: no such file" in run("none.wav", "out.wav")
+    assert "cannot be read as sound" in run(unknown_codec("codec.wav"), "out.wav")
+    assert "sound is written as .wav, .flac, .ogg, frames as .npy, .csv, not .mp4" in run(
+        "good.wav", "out.mp4"
+    )
+    assert "is the input; write to another file" in run("good.wav", "good.wav")
+    assert "channel 3: the sound has 1 channel" in run("good.wav", "out.wav", "--channel", "3")
+    assert "no output is called 'z'" in run("good.wav", "out.wav", "--output", "z")
+    assert "check the folder" in run("good.wav", "none/out.wav")
+    assert not (tmp_path / "out.wav").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_bad_arrays(tmp_path):
+    model = features(tmp_path / "features.onnx")
+    bad = np.zeros((1, 9, 4), np.float32)
+    bad[0, 6] = np.nan
+    np.save("nan.npy", bad)
+    np.save("flat.npy", np.zeros(9, np.float32))
+    np.save("ints.npy", np.zeros((1, 9, 4), np.int64))
+    (tmp_path / "text.npy").write_text("words")
+    np.savez("other.npz", z=bad)
+
+    def run(name):
+        return refused("run", model, name, "out.npy", "--pulse", "2", "--backend", "numpy")
+
+    assert "x: NaN at frame 6" in run("nan.npy")
+    assert "x: expected [1, any, 4] f32, got shape [9]" in run("flat.npy")
+    assert "got i64" in run("ints.npy")
+    assert "text.npy: cannot be read" in run("text.npy")
+    assert "no array for input x; the file has z" in run("other.npz")
+    assert "none.npy: no such file" in run("none.npy")
+    assert "features: takes no sound" in run(noisy_path())
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_an_unknown_backend():
+    assert "no backend 'gpu'; choose numba or numpy" in refused("run", "--backend", "gpu")
