@@ -15,10 +15,10 @@ from pulse.plugins import load_plugins
 from pulse.program import machine
 from pulse.program.kernels import families as families
 from pulse.program.kernels.cache import cache_location
+from pulse.program.kernels.entries import ENTRIES
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
 
-MACHINE = "machine."
 FEW = 2
 """Functions for which starting processes is not worth it."""
 
@@ -42,7 +42,7 @@ class Warmed:
 def names() -> list[str]:
     """All that is compiled: kernels, those of plugins too, and the machine's entry points."""
     load_plugins(GROUP)
-    return [*KERNELS, *(MACHINE + name for name in machine.ENTRIES)]
+    return [*KERNELS, *ENTRIES]
 
 
 def warm(
@@ -87,15 +87,13 @@ def warm_needed(kernels: Sequence[str], progress: Callable[[int, int], None] | N
     """Compile what a program needs and the disk does not have in several processes, if that saves time."""
     if (os.cpu_count() or 1) == 1 or cache_location().kind == "temporary":
         return
-    needed = [*kernels, f"{MACHINE}run"]
+    needed = [*kernels, machine.RUN.name]
     if sum(not _kept(name) for name in needed) > FEW:
         warm(needed, progress=progress)
 
 
 def _kept(name: str) -> bool:
-    if name.startswith(MACHINE):
-        return machine.entry_cache(name.removeprefix(MACHINE)).kept()
-    return KERNELS[name].kept
+    return KERNELS[name].kept if name in KERNELS else ENTRIES[name].kept
 
 
 def _compiled(missing: Sequence[str], jobs: int) -> Iterator[tuple[str, float]]:
@@ -122,8 +120,8 @@ def _begin() -> None:
 
 def _compile(name: str) -> tuple[str, float]:
     started = time.perf_counter()
-    if name.startswith(MACHINE):
-        machine.entry(name.removeprefix(MACHINE))
-    else:
+    if name in KERNELS:
         _ = KERNELS[name].compiled
+    else:
+        ENTRIES[name].prepare()
     return name, time.perf_counter() - started

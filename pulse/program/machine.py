@@ -8,16 +8,14 @@ numbers as zero while they run. ``run_python`` takes an unlinked table and numpy
 import functools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pulse.program.kernels.cache import FunctionCache
+from pulse.program.kernels.address import words_at
+from pulse.program.kernels.entries import Entry, entry
 from pulse.program.kernels.lanes import COUNT, LANE_WORDS, LaneBases
 from pulse.program.kernels.pointer_lowering import INT64, WORDS
 from pulse.program.kernels.registry import device, kernel_of
@@ -61,7 +59,7 @@ def _set_float_mode(builder, mode):
 
 
 @intrinsic
-def _flush_denormals(typingctx):
+def flush_denormals(typingctx):
     """Treat denormals as zero from here on; gives the mode before."""
 
     def build(context, builder, sig, args):
@@ -74,34 +72,14 @@ def _flush_denormals(typingctx):
 
 
 @intrinsic
-def _restore_denormals(typingctx, mode):
-    """Back to the mode that ``_flush_denormals`` gave."""
+def restore_denormals(typingctx, mode):
+    """Back to the mode that ``flush_denormals`` gave."""
 
     def build(context, builder, sig, args):
         _set_float_mode(builder, args[0])
         return context.get_dummy_value()
 
     return types.none(types.int64), build
-
-
-@intrinsic
-def _words(typingctx, address):
-    """The int64 at an address, as a pointer."""
-
-    def build(context, builder, sig, args):
-        return builder.inttoptr(args[0], context.get_value_type(WORDS))
-
-    return WORDS(types.int64), build
-
-
-@intrinsic
-def _address(typingctx, words):
-    """The address that a pointer holds."""
-
-    def build(context, builder, sig, args):
-        return builder.ptrtoint(args[0], INT64)
-
-    return types.int64(WORDS), build
 
 
 @intrinsic
@@ -132,21 +110,23 @@ def _ticks(typingctx):
 @device
 def run_rows(table_address, rows, bases_address):
     """``run`` for callers that are compiled themselves."""
-    row, bases = _words(table_address), _words(bases_address)
-    mode = _flush_denormals()
+    row, bases = words_at(table_address), words_at(bases_address)
+    mode = flush_denormals()
     for _ in range(rows):
         _call(row[0], row, bases)
         row = row + row[1]
-    _restore_denormals(mode)
+    restore_denormals(mode)
 
 
+@entry("machine.run", 3)
 def _run(table_address, rows, bases_address):
     run_rows(table_address, rows, bases_address)
 
 
+@entry("machine.run_profiled", 4)
 def _run_profiled(table_address, rows, bases_address, ticks_address):
-    row, bases, ticks = _words(table_address), _words(bases_address), _words(ticks_address)
-    mode = _flush_denormals()
+    row, bases, ticks = words_at(table_address), words_at(bases_address), words_at(ticks_address)
+    mode = flush_denormals()
     before = _ticks()
     for i in range(rows):
         _call(row[0], row, bases)
@@ -154,19 +134,21 @@ def _run_profiled(table_address, rows, bases_address, ticks_address):
         ticks[i] = ticks[i] + (after - before)
         before = after
         row = row + row[1]
-    _restore_denormals(mode)
+    restore_denormals(mode)
 
 
+@entry("machine.run_timed", 3, types.int64)
 def _run_timed(table_address, rows, bases_address):
     before = _ticks()
     run_rows(table_address, rows, bases_address)
     return _ticks() - before
 
 
+@entry("machine.run_lanes", 4)
 def _run_lanes(table_address, segments_address, segments, bases_address):
-    row, segment, bases = _words(table_address), _words(segments_address), _words(bases_address)
+    row, segment, bases = words_at(table_address), words_at(segments_address), words_at(bases_address)
     lanes = bases[COUNT]
-    mode = _flush_denormals()
+    mode = flush_denormals()
     for _ in range(segments):
         rows = segment[0]
         if segment[1]:
@@ -180,13 +162,15 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
                     _call(row[0], row, bases + LANE_WORDS * number)
                     row = row + row[1]
         segment = segment + 2
-    _restore_denormals(mode)
+    restore_denormals(mode)
 
 
+@entry("machine.read_ticks", 0, types.int64)
 def _read_ticks():
     return _ticks()
 
 
+@entry("machine.ticks_of_readings", 1, types.int64)
 def _ticks_of_readings(count):
     first = last = _ticks()
     for _ in range(count):
@@ -194,38 +178,13 @@ def _ticks_of_readings(count):
     return last - first
 
 
-ENTRIES: dict[str, tuple[Callable[..., Any], Any, int]] = {
-    "run": (_run, types.none, 3),
-    "run_lanes": (_run_lanes, types.none, 4),
-    "run_profiled": (_run_profiled, types.none, 4),
-    "run_timed": (_run_timed, types.int64, 3),
-    "read_ticks": (_read_ticks, types.int64, 0),
-    "ticks_of_readings": (_ticks_of_readings, types.int64, 1),
-}
-"""The functions that Python calls: of so many ints, with this result."""
+RUN: Entry = _run
+"""The entry that every program needs."""
 
 
-@functools.cache
-def entry_cache(name: str) -> FunctionCache:
-    """Where the compiled form of an entry is kept."""
-    return FunctionCache(f"machine_{name}", ENTRIES[name][0])
-
-
-@functools.cache
-def entry(name: str):
-    """The compiled entry point, which holds no GIL; skips numba's dispatch on types."""
-    function, result, arguments = ENTRIES[name]
-    signature = result(*[types.int64] * arguments)
-    dispatcher = numba.njit(nogil=True)(function)
-    dispatcher._cache = entry_cache(name)
-    dispatcher.compile(signature)
-    return dispatcher.overloads[signature.args].entry_point
-
-
-@functools.cache
 def runner() -> Callable[[int, int, int], None]:
     """The compiled form of ``run``, to hold on to where each call counts."""
-    return entry("run")
+    return RUN.call
 
 
 def run(table_address: int, rows: int, bases_address: int) -> None:
@@ -235,27 +194,26 @@ def run(table_address: int, rows: int, bases_address: int) -> None:
 
 def run_profiled(table_address: int, rows: int, bases_address: int, ticks_address: int) -> None:
     """``run``, adding the ticks that each row took to ``ticks[row]``, int64."""
-    entry("run_profiled")(table_address, rows, bases_address, ticks_address)
+    _run_profiled.call(table_address, rows, bases_address, ticks_address)
 
 
 def run_timed(table_address: int, rows: int, bases_address: int) -> int:
     """``run``; the ticks that it took."""
-    return entry("run_timed")(table_address, rows, bases_address)
+    return _run_timed.call(table_address, rows, bases_address)
 
 
-@functools.cache
 def lanes_runner() -> Callable[[int, int, int, int], None]:
     """What runs a table for several lanes: the addresses of table and segments, how many segments, the lanes' bases.
 
     A segment is two int64: rows, and whether (1) its one row is of a lane kernel; the rows of others run lane by lane.
     """
-    return entry("run_lanes")
+    return _run_lanes.call
 
 
 @functools.cache
 def ticks_per_second() -> float:
     """How fast the counter of ``run_profiled`` runs, in Hz; measured once, takes 20 ms."""
-    read = entry("read_ticks")
+    read = _read_ticks.call
     start_ns, start = time.perf_counter_ns(), read()
     time.sleep(0.02)
     return (read() - start) * 1e9 / (time.perf_counter_ns() - start_ns)
@@ -264,7 +222,7 @@ def ticks_per_second() -> float:
 @functools.cache
 def seconds_per_reading() -> float:
     """What one reading of the counter takes, which ``run_profiled`` adds to each row; measured once, in a loop."""
-    read = entry("ticks_of_readings")
+    read = _ticks_of_readings.call
     return min(read(READINGS) for _ in range(20)) / READINGS / ticks_per_second()
 
 

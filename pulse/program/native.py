@@ -19,6 +19,7 @@ from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import KERNELS, compile_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
+from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
 from pulse.program.program import Feed, Program, State
 from pulse.program.table import TableBuilder, link
@@ -201,6 +202,12 @@ class NativeState(State):
                 f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
             )
         self._memory[:] = np.frombuffer(memory, np.uint8)
+
+    def packed(self) -> Packed:
+        """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
+        streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
+        constants = [pair for pair in self._inputs if pair[0] in self.constants]
+        return pack(self._call, streaming, self._outputs, constants, self.constants)
 
     def profile(self, steps: int = 1000) -> Profile:
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""

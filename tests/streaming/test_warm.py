@@ -85,10 +85,10 @@ def test_another_process_finds_what_was_compiled(folder):
 
 
 def test_all_is_every_kernel_and_every_entry_of_the_machine():
-    from pulse.program import machine
+    from pulse.program.kernels.entries import ENTRIES
     from pulse.program.kernels.registry import KERNELS
 
-    assert set(warming.names()) == {*KERNELS, *(f"machine.{name}" for name in machine.ENTRIES)}
+    assert set(warming.names()) == {*KERNELS, *ENTRIES}
 
 
 def test_a_name_that_is_not_there():

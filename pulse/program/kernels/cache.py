@@ -84,10 +84,11 @@ def _update(digest: Any, *parts: object) -> None:
 
 @functools.cache
 def _links(name: str) -> frozenset[str]:
-    """The modules of pulse that a module's globals come from."""
+    """The modules of pulse, and of the module's own package, that its globals come from."""
+    packages = ("pulse.", f"{name.partition('.')[0]}.")
     values = vars(sys.modules[name]).values()
     homes = {value.__name__ if isinstance(value, types.ModuleType) else _home(value) for value in values}
-    return frozenset(home for home in homes if home.startswith("pulse.") and home in sys.modules)
+    return frozenset(home for home in homes if home.startswith(packages) and home in sys.modules)
 
 
 def _home(value: object) -> str:
@@ -96,7 +97,7 @@ def _home(value: object) -> str:
 
 @functools.cache
 def sources_hash(name: str) -> str:
-    """A hash of the source files of a module and of all modules of pulse that it uses."""
+    """A hash of the source files of a module and of all modules of pulse and its own package that it uses."""
     modules: set[str] = set()
     ahead = {name} & sys.modules.keys()
     while ahead:

@@ -87,9 +87,9 @@ def test_kernels_call_nothing_and_never_fail(name: str) -> None:
 
 
 def test_the_machine_calls_kernels_only() -> None:
-    function, result, arguments = machine.ENTRIES["run"]
+    sig = machine.RUN.signature
     compiled: Any = CFunc(
-        function, ((types.int64,) * arguments, result), locals={}, options={"nopython": True}
+        machine.RUN.function, (sig.args, sig.return_type), locals={}, options={"nopython": True}
     )
     compiled.compile()
     check_calls(compiled._library._get_module_for_linking(), pointers=True)

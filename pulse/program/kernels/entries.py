@@ -1,0 +1,103 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+"""Compiled functions that are no kernels: what Python, or a C library, calls by itself."""
+
+from collections.abc import Callable
+from functools import cached_property
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import types
+from numba.core.ccallback import CFunc
+
+from pulse.program.kernels.cache import FunctionCache
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ENTRIES: dict[str, "Entry | Callback"] = {}
+"""All of them, by name: ``machine.run``."""
+
+
+class Entry:
+    """A function of ints that Python calls and that holds no GIL; compiled, or loaded from disk, at its first use.
+
+    result     numba's type of what it gives
+    arguments  how many ints it takes
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], result: Any, arguments: int) -> None:
+        self.name = name
+        self.function = function
+        self.signature: Any = result(*[types.int64] * arguments)
+        self._cache = FunctionCache(name, cast(FunctionType, function))
+
+    @property
+    def kept(self) -> bool:
+        """Whether the compiled form is on the disk."""
+        return self._cache.kept()
+
+    @cached_property
+    def call(self) -> Callable[..., Any]:
+        """The compiled function; skips numba's dispatch on types."""
+        dispatcher: Any = numba.njit(nogil=True)(self.function)
+        dispatcher._cache = self._cache
+        dispatcher.compile(self.signature)
+        return dispatcher.overloads[self.signature.args].entry_point
+
+    def prepare(self) -> None:
+        """Compile it, or load it."""
+        _ = self.call
+
+
+class Callback:
+    """A function that a C library calls; it must not raise, for nothing is there to catch it."""
+
+    def __init__(self, name: str, function: Callable[..., Any], signature: Any) -> None:
+        self.name = name
+        self.function = function
+        self.signature = signature
+        self._cache = FunctionCache(name, cast(FunctionType, function))
+
+    @property
+    def kept(self) -> bool:
+        """Whether the compiled form is on the disk."""
+        return self._cache.kept()
+
+    @cached_property
+    def _compiled(self) -> Any:
+        args: Any = (self.signature.args, self.signature.return_type)
+        callback: Any = CFunc(self.function, args, locals={}, options={"nopython": True, "error_model": "numpy"})
+        callback._cache = self._cache
+        callback.compile()
+        return callback
+
+    @property
+    def address(self) -> int:
+        """Where the C function is; this process only."""
+        return self._compiled.address
+
+    def prepare(self) -> None:
+        """Compile it, or load it."""
+        _ = self._compiled
+
+
+def entry(name: str, arguments: int, result: Any = types.none) -> Callable[[Callable[..., Any]], Entry]:
+    """Declare an entry; the function takes that many ints."""
+
+    def declare(function: Callable[..., Any]) -> Entry:
+        made = Entry(name, function, result, arguments)
+        ENTRIES[name] = made
+        return made
+
+    return declare
+
+
+def callback(name: str, signature: Any) -> Callable[[Callable[..., Any]], Callback]:
+    """Declare a callback of a numba signature."""
+
+    def declare(function: Callable[..., Any]) -> Callback:
+        made = Callback(name, function, signature)
+        ENTRIES[name] = made
+        return made
+
+    return declare

@@ -1,0 +1,43 @@
+"""Events that wake a thread that is in compiled code, or an event loop."""
+
+import os
+import sys
+
+from pulse.errors import PulseError
+
+
+class Event:
+    """Something that is set and waited for, by its descriptors.
+
+    to_read   readable while it is set; blocking
+    to_write  eight bytes written to it set it; never blocks
+    """
+
+    def __init__(self) -> None:
+        if sys.platform == "linux":
+            self.to_read = self.to_write = os.eventfd(0, os.EFD_CLOEXEC)
+        elif os.name == "posix":
+            self.to_read, self.to_write = os.pipe()
+            os.set_blocking(self.to_write, False)
+        else:
+            raise PulseError("threads without the GIL need Linux or macOS; on Windows use WSL")
+        self._closed = False
+
+    def set(self) -> None:
+        """Set it. Nothing happens where it is set already, or closed."""
+        if not self._closed:
+            try:
+                os.write(self.to_write, (1).to_bytes(8, sys.byteorder))
+            except BlockingIOError:
+                return  # a pipe full of wake-ups: it is set
+
+    def clear(self) -> None:
+        """Take one setting back; waits for it where it is not set."""
+        os.read(self.to_read, 8)
+
+    def close(self) -> None:
+        """Give the descriptors back. Nobody may wait any more."""
+        if not self._closed:
+            self._closed = True
+            for descriptor in {self.to_read, self.to_write}:
+                os.close(descriptor)
