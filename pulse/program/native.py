@@ -177,6 +177,11 @@ class NativeState(State):
         self._run_machine = machine.runner()
         self._clear()
 
+    @property
+    def memory(self) -> Array:
+        """All that the stream remembers, as bytes; what is written there counts at once."""
+        return self._memory
+
     def _clear(self) -> None:
         self._memory[:] = self._program.initial
 

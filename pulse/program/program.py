@@ -122,9 +122,10 @@ class State(ABC):
         """
         checked = self._checked(feed)
         self.check_open()
-        return self._advance(checked)
+        return self.advance(checked)
 
-    def _advance(self, feed: Feed) -> dict[str, Array]:
+    def advance(self, feed: Feed) -> dict[str, Array]:
+        """``step`` for a pulse that has been checked, or that ``end`` gave."""
         result = self._run(feed)
         self.clock.pulse += 1
         return result
@@ -141,18 +142,23 @@ class State(ABC):
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
         Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
         """
+        results: list[dict[str, Array]] = []
+        for feed in self.end(rest, fill):
+            results.append(self.advance(feed))
+            if after is not None:
+                after()
+        return results
+
+    def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
+        """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
         self.check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
         self.clock.end = end
         self._ended()
+        left = self.program.steps(end) - self.clock.pulse
         empty = {port.name: _pulse(port, fill) for port in self._streaming}
-        results: list[dict[str, Array]] = []
-        for number in range(self.program.steps(end) - self.clock.pulse):
-            results.append(self._advance(feeds[number] if number < len(feeds) else empty))
-            if after is not None:
-                after()
-        return results
+        return [*feeds[:left], *[empty] * (left - len(feeds))]
 
     def reset(self) -> None:
         """Back to the state before the first pulse."""

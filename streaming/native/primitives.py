@@ -43,6 +43,28 @@ def store(typingctx, words, i, value):
 
 
 @intrinsic
+def replace(typingctx, words, i, old, new):
+    """``words[i] = new`` where it is ``old``, as one step among all threads; whether it was."""
+
+    def build(context, builder, sig, args):
+        place = builder.gep(args[0], [args[1]], inbounds=True)
+        return builder.extract_value(builder.cmpxchg(place, args[2], args[3], "seq_cst"), 1)
+
+    return types.boolean(WORDS, types.int64, types.int64, types.int64), build
+
+
+@intrinsic
+def fence(typingctx):
+    """What was stored before is seen by others before anything is loaded after."""
+
+    def build(context, builder, sig, args):
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.none(), build
+
+
+@intrinsic
 def monotonic_ns(typingctx):
     """Nanoseconds of the clock of ``time.monotonic_ns``."""
 

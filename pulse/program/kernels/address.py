@@ -1,12 +1,13 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 """Addresses as ints made into typed pointers, and back; only in compiled code."""
 
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType
 
-FLOATS, BYTES, SHORTS = PointerType(types.float32), PointerType(types.uint8), PointerType(types.int32)
+FLOATS, DOUBLES, BYTES = PointerType(types.float32), PointerType(types.float64), PointerType(types.uint8)
 
 
 def _pointer_at(result: PointerType):
@@ -23,6 +24,8 @@ words_at = intrinsic(_pointer_at(WORDS))
 """The int64 at an address."""
 floats_at = intrinsic(_pointer_at(FLOATS))
 """The float32 at an address."""
+doubles_at = intrinsic(_pointer_at(DOUBLES))
+"""The float64 at an address."""
 bytes_at = intrinsic(_pointer_at(BYTES))
 """The uint8 at an address."""
 
@@ -35,3 +38,15 @@ def address_of(typingctx, pointer):
         return builder.ptrtoint(args[0], INT64)
 
     return types.int64(pointer), build
+
+
+@intrinsic
+def call_at(typingctx, function, argument):
+    """Call the C function at an address: ``void(int64)``."""
+
+    def build(context, builder, sig, args):
+        kind = ir.FunctionType(ir.VoidType(), [INT64])
+        builder.call(builder.inttoptr(args[0], ir.PointerType(kind)), [args[1]])
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.int64), build

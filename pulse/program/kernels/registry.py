@@ -126,6 +126,11 @@ def device(function: Function) -> Function:
     return register_jitable(forceinline=True, **OPTIONS)(function)
 
 
+def routine(function: Function) -> Function:
+    """A helper that is called, not inlined: one that is large, or used in several places."""
+    return register_jitable(**OPTIONS)(function)
+
+
 def compile_kernels(
     names: Iterable[str] | None = None, progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[Kernel]:

@@ -1,0 +1,91 @@
+"""What a live run connects, and how it is to behave."""
+
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+from streaming.channels import Channels
+from streaming.native import line_words as w
+from streaming.native.filters import QUALITIES
+
+ENGINES = {"worker": w.ON_WORKER, "callback": w.IN_CALLBACK}
+POLICIES = {"wait": w.WAITS, "drop_oldest": w.DROPS, "silence_then_catch_up": w.CATCHES_UP, "abort": w.ABORTS}
+"""What happens where nothing is ready to be played; in each case the device plays silence.
+
+wait                   what is late is played late: nothing is lost, and from then on the delay is longer
+drop_oldest            pulses whose sound would come too late are not computed; the delay stays
+silence_then_catch_up  all is computed, what comes too late is not played; the delay stays
+abort                  the run ends with an error
+"""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a line connects.
+
+    rate_hz                  of the model
+    rate_in_hz, rate_out_hz  of the device
+    channels_in              of the device
+    channels_out             of the device; 0 where nothing is played
+    channels                 what of the input is heard
+    block_frames             of the device; 0 where it is not known or changes
+    two_clocks               whether input and output are devices with clocks of their own
+    """
+
+    rate_hz: int
+    rate_in_hz: int
+    rate_out_hz: int
+    channels_in: int = 1
+    channels_out: int = 1
+    channels: Channels = Channels()
+    block_frames: int = 0
+    two_clocks: bool = False
+
+    def __post_init__(self) -> None:
+        if min(self.rate_hz, self.rate_in_hz, self.rate_out_hz) < 1:
+            raise InputError(
+                f"sample rates must be positive: model {self.rate_hz}, input {self.rate_in_hz}, output "
+                f"{self.rate_out_hz} Hz"
+            )
+        if self.channels_in < 1 or self.channels_out < 0 or self.block_frames < 0:
+            raise InputError(
+                f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
+                "one channel in at least, and no negative number"
+            )
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How a line runs.
+
+    engine          ``worker``: a thread of its own computes; ``callback``: the device's callback does, which saves
+                    the headroom where a pulse takes far less time than a block
+    policy          one of ``POLICIES``
+    headroom_s      what a worker may take to answer, rounded up to whole blocks; 5 ms where None
+    quality         of resampling: ``low``, ``medium``, ``high``
+    output          the output that is played, by name; the first that is sound where None
+    records         whether Python gets all outputs of each pulse, too
+    reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
+    held_clock      whether ``Line.set_time`` says what time it is
+    """
+
+    engine: str = "worker"
+    policy: str = "silence_then_catch_up"
+    headroom_s: float | None = None
+    quality: str = "medium"
+    output: str | None = None
+    records: bool = False
+    reserve_frames: int = 0
+    held_clock: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("engine", self.engine, ENGINES),
+            ("policy", self.policy, POLICIES),
+            ("quality", self.quality, QUALITIES),
+        ):
+            if value not in known:
+                raise InputError(f"{name} {value!r}: choose one of {', '.join(known)}")
+        if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
+            raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
+        if self.reserve_frames < 0:
+            raise InputError(f"a reserve of {self.reserve_frames} frames: give 0 or more")

@@ -1,0 +1,98 @@
+"""How long a frame is on the line, and why: what is agreed on before the first block comes."""
+
+from dataclasses import dataclass
+from math import ceil, gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+HEADROOM_S = 0.005
+"""What a worker has by default to answer, rounded up to whole blocks."""
+HORIZON_S = 20.0
+"""How far the course of blocks and pulses is followed where rates differ."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Frames that output waits for, at the device's rate of output.
+
+    A device that gives block k of input takes block k of output at once. Output must have begun so much later that
+    what a pulse needs is there in time:
+
+    reblocking  until a pulse is full: with blocks of B frames and pulses of P (in device frames) P - gcd(P, B),
+                P - 1 where B is not known
+    resampling  what the filters of both resamplers see ahead
+    headroom    what the worker may take to answer
+    lead        frames of silence that the model hears first, at its rate: with them its pulses end where the
+                first resampler's blocks do, which saves up to a pulse; part of ``resampling``
+    """
+
+    reblocking: int
+    resampling: int
+    headroom: int
+    lead: int = 0
+    lead_frames: int = 0
+    """The lead in frames of the device."""
+
+    @property
+    def frames(self) -> int:
+        """All of it."""
+        return self.reblocking + self.resampling + self.headroom
+
+
+@dataclass(frozen=True)
+class Course:
+    """What sets the pace: pulses of the model, blocks and rates of the device.
+
+    pulse_frames         of the model
+    block_frames         of the device; 0 where it is not known or changes
+    rate_hz              of the model
+    rate_in_hz, rate_out_hz  of the device
+    ahead_in, ahead_out  frames that the filter of each resampler sees ahead, at the rate of its input
+    """
+
+    pulse_frames: int
+    block_frames: int
+    rate_hz: int
+    rate_in_hz: int
+    rate_out_hz: int
+    ahead_in: int = 0
+    ahead_out: int = 0
+
+    def schedule(self, headroom_s: float | None, worker: bool, two_clocks: bool = False) -> Schedule:
+        """The least that works. ``headroom_s`` is for a worker; a default where None. Two clocks cost two blocks."""
+        headroom = self._headroom(headroom_s) if worker else 0
+        if two_clocks:
+            headroom += 2 * (self.block_frames or self.in_device_frames(self.pulse_frames))
+        plain = self._longest_wait(0, 0, 0)
+        ahead = -(-self.ahead_in * self.rate_hz // self.rate_in_hz) % self.pulse_frames
+        waits = {
+            lead: self._longest_wait(self.ahead_in, self.ahead_out, lead) for lead in dict.fromkeys((0, ahead))
+        }
+        lead = min(waits, key=lambda one: waits[one])
+        return Schedule(plain, waits[lead] - plain, headroom, lead, self.in_device_frames(lead))
+
+    def in_device_frames(self, frames: int) -> int:
+        """Frames of the model at the device's rate of output."""
+        return -(-frames * self.rate_out_hz // self.rate_hz)
+
+    def _headroom(self, wanted_s: float | None) -> int:
+        block = max(self.block_frames, 1)
+        frames = ceil((HEADROOM_S if wanted_s is None else wanted_s) * self.rate_out_hz - 1e-9)
+        return max(-(-frames // block), 1) * block
+
+    def _longest_wait(self, ahead_in: int, ahead_out: int, lead: int) -> int:
+        """The most that output taken can be ahead of output made, over all blocks, and the lead."""
+        pulse, block = self.pulse_frames, max(self.block_frames, 1)
+        if self.rate_in_hz == self.rate_hz == self.rate_out_hz and not ahead_in and not ahead_out:
+            return pulse - gcd(pulse, block)
+        blocks = np.arange(1, int(HORIZON_S * self.rate_in_hz / block) + 2, dtype=np.int64)
+        heard = _resampled(blocks * block, self.rate_in_hz, self.rate_hz, ahead_in) + lead
+        made = _resampled(heard // pulse * pulse, self.rate_hz, self.rate_out_hz, ahead_out)
+        taken = -(-blocks * block * self.rate_out_hz // self.rate_in_hz)
+        return int(np.max(taken - made, initial=0)) + self.in_device_frames(lead)
+
+
+def _resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
+    """Frames that a resampler has made of so many: frame k belongs to the moment k / rate_out."""
+    return np.maximum(-(-(frames - ahead) * rate_out // rate_in), 0)

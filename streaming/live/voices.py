@@ -1,0 +1,173 @@
+"""Voices: the states of one program, one for each stream of a line, and their words."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.native import NativeState
+from pulse.program.packed import Packed, pack
+from pulse.program.program import Program, State
+from pulse.pulsify.model import Port
+from streaming.files import audio_output
+from streaming.native import line_words as w
+
+
+class Voices:
+    """One state of a program for each stream.
+
+    program     one input streams, and it is sound
+    sound       the output that is played; None where nothing is
+    constants   the inputs that do not stream, by name
+    delay       frames that the sound is to be late, of which the model's own delay is a part
+    Raises      InputError
+    """
+
+    def __init__(
+        self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
+    ) -> None:
+        self.program = program
+        self.sound = sound
+        self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
+        self.packed = [_packed(state) for state in self.states]
+        self.native = all(isinstance(state, NativeState) for state in self.states)
+        own = sound.delay if sound is not None else 0
+        if delay < own:
+            raise InputError(
+                f"{program.model.title}: delays the sound by {own} frames where the line has room for {delay}; "
+                "start with a larger reserve"
+            )
+        self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
+        self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
+        self._memories = [_memory(state) for state in self.states]
+        self.words = np.zeros((streams, w.VOICE_WORDS), np.int64)
+        slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
+        for number, words in enumerate(self.words):
+            words[w.PACKED] = self.packed[number].words.ctypes.data
+            words[w.SLOT_OUT] = self._outputs[number].ctypes.data
+            words[w.SOUND] = 0 if slot is None else slot.offset
+            words[w.DELAY_LEFT] = own
+            words[w.LINE] = self._lines[number].ctypes.data
+            words[w.LINE_FRAMES] = delay - own
+            words[w.MEMORY] = self._memories[number].ctypes.data
+            words[w.MEMORY_BYTES] = self._memories[number].size
+            words[w.LIMIT] = (1 << 62) if program.limit is None else program.limit // program.pulse
+            words[w.DELAY] = own
+
+    @property
+    def address(self) -> int:
+        """Of the words of the first voice."""
+        return self.words.ctypes.data
+
+    @property
+    def output_bytes(self) -> int:
+        """Of the packed outputs of one stream."""
+        return self.packed[0].output_bytes
+
+    def room(self) -> Array:
+        """Memory for the states of all streams."""
+        return np.zeros(sum(memory.size for memory in self._memories), np.uint8)
+
+    def begin(self) -> Array:
+        """The memory of states that have had nothing."""
+        fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
+        return np.concatenate(fresh)
+
+    def pack(self, memory: Array, pulses: int) -> list[bytes]:
+        """Snapshots of the states that had this memory after so many pulses."""
+        snapshots: list[bytes] = []
+        for part, state in zip(self._parts(memory), self.states):
+            spare = self.program.spawn(state.constants)
+            _memory(spare)[:] = part
+            spare.clock.pulse = pulses
+            snapshots.append(spare.snapshot())
+        return snapshots
+
+    def unpack(self, snapshots: Sequence[bytes]) -> tuple[Array, int]:
+        """The memory in snapshots, and the pulses that the states had had. Raises InputError."""
+        if len(snapshots) != len(self.states):
+            raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
+        memory, counts = self.room(), set[int]()
+        for part, state, snapshot in zip(self._parts(memory), self.states, snapshots):
+            spare = self.program.spawn(state.constants)
+            spare.restore(snapshot)
+            if spare.clock.end is not None:
+                raise InputError("the snapshot is of a stream that has ended")
+            part[:] = _memory(spare)
+            counts.add(spare.clock.pulse)
+        if len(counts) != 1:
+            raise InputError("the snapshots are not of one moment: take those that one call gave")
+        return memory, counts.pop()
+
+    def _parts(self, memory: Array) -> list[Array]:
+        ends = np.cumsum([each.size for each in self._memories])
+        return [memory[end - each.size : end] for end, each in zip(ends, self._memories)]
+
+    def outputs(self, record: Array) -> list[dict[str, Array]]:
+        """For each stream the outputs in the bytes behind a record's header, copies."""
+        parts = record.reshape(len(self.states), -1)
+        return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
+
+    def run(self, slots: NDArray[np.float32]) -> None:
+        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs."""
+        port = next(port for port in self.program.inputs if port.streams)
+        for number, state in enumerate(self.states):
+            results = state.step(slots[number].reshape(port.shape))
+            for slot in self.packed[number].outputs:
+                slot.view(self._outputs[number])[...] = results[slot.name]
+
+
+def _memory(state: State) -> Array:
+    return state.memory if isinstance(state, NativeState) else np.zeros(1, np.uint8)
+
+
+def _packed(state: State) -> Packed:
+    if isinstance(state, NativeState):
+        return state.packed()
+    places = [(port.name, np.zeros(port.shape, port.dtype)) for port in state.program.outputs]
+    layout = pack((0, 0, 0), [], places, [], {})
+    empty = pack((0, 0, 0), [], [], [], {})
+    return Packed(empty.words, empty.constants, (), layout.outputs, 0, layout.output_bytes)
+
+
+def sound_input(program: Program) -> Port:
+    """The input of a model that hears sound. Raises InputError."""
+    streaming = [port for port in program.inputs if port.streams]
+    if len(streaming) == 1 and streaming[0].is_sound:
+        return streaming[0]
+    forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    raise InputError(
+        f"{program.model.title}: takes no sound but {forms}; a live run needs one input of sound, float32"
+    )
+
+
+def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
+    """The output that can be played: sound at the rate of the input; None where there is none. Raises InputError."""
+    playable = [port for port in program.outputs if audio_output(port, source)]
+    if name is None:
+        return playable[0] if playable else None
+    for port in playable:
+        if port.name == name:
+            return port
+    listed = ", ".join(port.name for port in playable) or "none"
+    raise InputError(f"output {name!r} cannot be played: {listed} of {program.model.title} is sound at the rate of its input")
+
+
+def require_alike(old: Program, new: Program) -> None:
+    """Raise InputError unless ``new`` can take the place of ``old`` between two pulses."""
+
+    def forms(ports: Sequence[Port]) -> list[tuple[object, ...]]:
+        return [(port.name, port.shape, port.dtype, port.streams) for port in ports]
+
+    if old.pulse != new.pulse:
+        raise InputError(
+            f"{new.model.title}: has pulses of {new.pulse} frames where {old.pulse} are running; compile it for those"
+        )
+    if forms(old.outputs) != forms(new.outputs) or forms(old.inputs) != forms(new.inputs):
+        raise InputError(
+            f"{new.model.title}: its inputs or outputs differ from those of the program that runs; begin a new run"
+        )
+
+

@@ -1,0 +1,58 @@
+# pyright: basic, reportArgumentType=false
+"""The callback of a device, in the form of PortAudio's; its user data is the address of a line's words."""
+
+from numba.core import types
+
+from pulse.program.kernels.address import address_of, call_at, floats_at, words_at
+from pulse.program.kernels.entries import callback
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.registry import device
+from streaming.native import line_words as w
+from streaming.native.histogram import record
+from streaming.native.line import capture, now_ns, play
+from streaming.native.primitives import load, set_event, store
+
+CONTINUE, COMPLETE = 0, 1
+SIGNATURE = types.int32(
+    types.voidptr, types.voidptr, types.uint64, types.voidptr, types.uint64, types.voidptr
+)
+"""Input, output, frames, time, flags, user data."""
+
+
+@device
+def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
+    """Count a callback: when it came, and what the device reports."""
+    if side[w.LAST_NS] > 0:
+        gap = now - side[w.LAST_NS]
+        side[w.LONGEST_GAP_NS] = max(side[w.LONGEST_GAP_NS], gap)
+        record(words_at(side[w.INTERVAL_TIMES]), gap)
+    store(side, w.LAST_NS, now)
+    for flag in range(4):
+        if (flags >> flag) & 1:
+            side[w.INPUT_UNDERFLOWS + flag] = side[w.INPUT_UNDERFLOWS + flag] + 1
+    if time_address != 0:
+        times = words_at(time_address)
+        for i in range(3):
+            side[w.DEVICE_TIMES + i] = times[i]
+
+
+@callback("line.callback", SIGNATURE)
+def stream_callback(source, target, frames, time, flags, user):
+    """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when STOP is set."""
+    words = words_at(address_of(user))
+    entered = now_ns(words)
+    heard, plays = address_of(source) != 0, address_of(target) != 0
+    side = words + (w.SIDES if heard else w.SIDES + w.SIDE_WORDS)
+    note(side, entered, address_of(time), types.int64(flags))
+    count = types.int64(frames)
+    if heard:
+        capture(words, floats_at(address_of(source)), count, entered)
+        if words[w.ENGINE] == w.IN_CALLBACK:
+            call_at(words[w.PUMP], address_of(user))
+        elif words[w.WAKE] >= 0:
+            set_event(words[w.WAKE])
+    if plays:
+        play(words, floats_at(address_of(target)), count)
+    record(words_at(side[w.CALLBACK_TIMES]), now_ns(words) - entered)
+    store(side, w.CALLBACKS, side[w.CALLBACKS] + 1)
+    return CONTINUE if load(words, w.STOP) == 0 else COMPLETE

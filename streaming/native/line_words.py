@@ -1,0 +1,121 @@
+"""What is where in the words of a line, of its streams and of its voices.
+
+Each block of words has one writer, and begins on a cache line of its own.
+"""
+
+CACHE_LINE = 8
+
+# Settings: written by Python before anything runs.
+(
+    HELD,  # 1: the clock is HELD_NOW_NS, which a test sets
+    HELD_NOW_NS,
+    ENGINE,  # IN_CALLBACK or ON_WORKER
+    POLICY,
+    WAKE,  # descriptor that wakes the worker, to write; -1: none
+    WAIT,  # the same, to read
+    NOTIFY,  # descriptor that tells Python of new records, to write; -1: none
+    IN_CHANNELS,
+    IN_RING,  # address of float32 [IN_FRAMES, IN_CHANNELS]
+    IN_FRAMES,  # a power of two
+    OUT_CHANNELS,  # 0: nothing is played
+    OUT_RING,
+    OUT_FRAMES,
+    PLAYED,  # address of float32 [OUT_FRAMES, OUT_CHANNELS]: what was played, silence included
+    MARKS,  # address of pairs: frames accepted so far, and when
+    MARK_COUNT,  # a power of two
+    STREAMS,
+    STREAM,  # address of the words of the first stream
+    PULSE,  # frames of the model
+    ROOM,  # the most frames that a pulse adds to the ring of output
+    DEADLINE_NS,
+    GAINS,  # address of float32: model and bypass now, then what they are to become
+    RECORDS,  # address of the ring of records
+    RECORD_COUNT,  # a power of two
+    RECORD_BYTES,
+    LARGEST,  # device frames that are taken at a time
+    SCRATCH,  # address of float32 [LARGEST]
+    IN_RATE,  # Hz
+    OUT_RATE,
+    DRIFT,  # address of float64: the level, smoothed; its integral; target; all frames. 0: one clock
+    TOTAL_TIMES,  # histograms
+    WAITING_TIMES,
+    COMPUTE_TIMES,
+    OUTPUT_BYTES,  # of one stream's outputs in a record
+    PUMP,  # address of the C function
+) = range(35)
+
+# Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
+(
+    CALLBACKS,
+    LAST_NS,
+    LONGEST_GAP_NS,
+    INPUT_UNDERFLOWS,
+    INPUT_OVERFLOWS,
+    OUTPUT_UNDERFLOWS,
+    OUTPUT_OVERFLOWS,
+    CALLBACK_TIMES,  # histograms; written by Python
+    INTERVAL_TIMES,
+    DEVICE_TIMES,  # three float64: when the input was heard, now, and when the output will be, in seconds
+) = range(10)
+SIDES = 40
+SIDE_WORDS = 16
+
+# Capture.
+FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
+
+# Worker.
+(
+    IN_READ,
+    MARKS_READ,
+    OUT_WRITTEN,
+    FILLED,
+    PULSES,
+    PULSES_DROPPED,
+    MISSED,
+    NONFINITE,
+    STATUS,
+    RECORDS_WRITTEN,
+    RECORDS_LOST,
+    VOICES,  # address of the words of the first voice
+    NEXT_VOICES,  # 0: there are none
+    PRIMING,  # pulses that the next voices run along before they are heard
+    COMPUTE_NS,
+    BEGUN_NS,  # when Python began to compute this pulse; 0: it does not
+    SAVED,  # pulses that the states had had when they were saved
+) = range(80, 97)
+
+# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in.
+OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR = range(104, 110)
+
+# Python: a command and its arguments; the worker sets it to NONE when it is done.
+COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(112, 117)
+
+LINE_WORDS = 120
+
+# A stream.
+CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
+STREAM_WORDS = 8
+
+# A voice: one stream's state in one program.
+(
+    PACKED,
+    SLOT_OUT,
+    SOUND,  # byte of the sound in the outputs
+    DELAY_LEFT,  # frames of the model's delay that are still to come
+    LINE,  # address of float32 [LINE_FRAMES]: what makes delays of programs equal
+    LINE_FRAMES,
+    LINE_PLACE,
+    MEMORY,
+    MEMORY_BYTES,
+    RAN,  # pulses that the state has had
+    LIMIT,  # how many it may have
+    DELAY,  # frames of the model's delay
+) = range(12)
+VOICE_WORDS = 16
+
+IN_CALLBACK, ON_WORKER = range(2)
+WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
+RUNNING, WAS_LATE, LIMIT_REACHED = range(3)
+NONE, SAVE, LOAD, SWAP = range(4)
+RECORD_HEADER = 64
+"""Bytes in front of the outputs of a record: number of the pulse, arrival and readiness in ns."""

@@ -1,0 +1,79 @@
+# pyright: basic
+"""What is done to samples on the line; pointers to f32."""
+
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.registry import routine
+
+MIX = -1
+"""The channel that is the mean of all."""
+
+
+@routine
+def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
+    """One channel of interleaved frames, or the mean of all."""
+    if channel >= 0:
+        for i in range(frames):
+            target[i] = source[i * channels + channel]
+        return
+    for i in range(frames):
+        total = source[i * channels]
+        for other in range(1, channels):
+            total += source[i * channels + other]
+        target[i] = total / channels
+
+
+@routine
+def spread(
+    ring: Pointer, capacity: int, at: int, channels: int, first: int, copies: int, sound: Pointer, frames: int
+) -> None:
+    """Samples into ``copies`` channels of a ring of frames; a channel that the ring has not is left out."""
+    for channel in range(first, min(first + copies, channels)):
+        for i in range(frames):
+            ring[((at + i) & (capacity - 1)) * channels + channel] = sound[i]
+
+
+@routine
+def delayed(samples: Pointer, count: int, line: Pointer, length: int, place: int) -> int:
+    """Samples exchanged with those of ``length`` before, in place; gives the place in the line for the next time."""
+    if length == 0:
+        return 0
+    for i in range(count):
+        before = line[place]
+        line[place] = samples[i]
+        samples[i] = before
+        place += 1
+        if place == length:
+            place = 0
+    return place
+
+
+@routine
+def finite(samples: Pointer, count: int) -> int:
+    """NaN and infinities made silent, in place; how many there were."""
+    found = 0
+    for i in range(count):
+        value = samples[i]
+        if not abs(value) <= 3.4e38:
+            samples[i] = 0.0
+            found += 1
+    return found
+
+
+@routine
+def faded(sound: Pointer, dry: Pointer, gains: Pointer, count: int) -> None:
+    """``sound = a*sound + b*dry`` in place, a and b going from gains 0 and 1 to gains 2 and 3."""
+    if gains[0] == 1.0 and gains[2] == 1.0 and gains[1] == 0.0 and gains[3] == 0.0:
+        return
+    for i in range(count):
+        part = (i + 1) / count
+        a = gains[0] + part * (gains[2] - gains[0])
+        b = gains[1] + part * (gains[3] - gains[1])
+        sound[i] = a * sound[i] + b * dry[i]
+
+
+@routine
+def cross(new: Pointer, old: Pointer, count: int) -> None:
+    """``new`` fades in over ``old``, in place."""
+    for i in range(count):
+        part = (i + 1) / count
+        new[i] = old[i] + part * (new[i] - old[i])
