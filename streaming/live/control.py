@@ -87,6 +87,10 @@ class Control:
         sound = None
         if line.form.channels_out:
             sound = sound_output(program, sound_input(program), line.behaviour.output)
+        if line.behaviour.records and [port.delay for port in program.outputs] != [
+            port.delay for port in line.program.outputs
+        ]:
+            raise InputError(f"{program.model.title}: its outputs are later or earlier than those that are delivered")
         voices = Voices(program, line.streams, sound, line.constants, line.model_delay)
         if not voices.native:
             raise InputError(f"{program.model.title}: compile it for the numba backend to take over while others run")

@@ -142,6 +142,11 @@ class Line:
         """What time it is, for a line whose clock is held."""
         self.words[w.HELD_NOW_NS] = ns
 
+    @property
+    def memory(self) -> list[Array]:
+        """All memory that is the line's own."""
+        return self._kept
+
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``Behaviour.records``."""
         first, last = int(self.words[w.RECORDS_READ]), int(self.words[w.RECORDS_WRITTEN])
@@ -257,6 +262,7 @@ class Line:
             w.OUT_WRITTEN: waiting - self.schedule.lead_frames,
             w.VOICES: self.voices.address,
             w.PUMP: pump.address,
+            w.LOADED_AT: -1,
         }.items():
             words[word] = value
         self.total, self.waiting, self.compute = self._histogram(), self._histogram(), self._histogram()

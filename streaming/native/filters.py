@@ -30,7 +30,7 @@ class Quality:
 QUALITIES = {
     "low": Quality(16, 73, 128),
     "medium": Quality(32, 92, 256),
-    "high": Quality(96, 124, 1024),
+    "high": Quality(96, 128, 1024),
 }
 """
 As measured. Bands are parts of the lower Nyquist frequency; the stop band begins there, so nothing is folded back.
@@ -99,7 +99,9 @@ def design(rate_in_hz: int, rate_out_hz: int, quality: str) -> Filter:
     taps = -(-2 * half // LANES) * LANES
     phases = int(np.ceil(wanted.phases / frames))
     behind = np.arange(half - taps + 1, half + 1) - np.arange(phases + 1)[:, None] / phases
-    rows = _kaiser(behind / half, wanted.stop_db) * np.sinc(_cutoff(2 * half / frames, wanted.stop_db) / frames * behind)
+    rows = _kaiser(behind / half, wanted.stop_db) * np.sinc(
+        _cutoff(2 * half / frames, wanted.stop_db) / frames * behind
+    )
     table = aligned_bytes(4 * rows.size).view(np.float32).reshape(rows.shape)
     table[:] = rows / rows.sum(axis=1, keepdims=True)
     table.flags.writeable = False

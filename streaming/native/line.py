@@ -325,6 +325,8 @@ def obey(words: Pointer) -> None:
                 voice[w.RAN] = words[w.SECOND]
                 voice[w.DELAY_LEFT] = max(voice[w.DELAY] - words[w.SECOND] * words[w.PULSE], 0)
             address += voice[w.MEMORY_BYTES]
+        if order == w.LOAD:
+            words[w.LOADED_AT] = words[w.PULSES]
     store(words, w.COMMAND, w.NONE)
 
 

@@ -82,7 +82,8 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     COMPUTE_NS,
     BEGUN_NS,  # when Python began to compute this pulse; 0: it does not
     SAVED,  # pulses that the states had had when they were saved
-) = range(80, 97)
+    LOADED_AT,  # how many pulses had been run when states were loaded; -1: never
+) = range(80, 98)
 
 # Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in.
 OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR = range(104, 110)

@@ -103,9 +103,7 @@ def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> float:
 
 
 @device
-def outputs(
-    words: Pointer, history: Pointer, table: Pointer, target: Pointer, step: int, count: int
-) -> int:
+def outputs(words: Pointer, history: Pointer, table: Pointer, target: Pointer, step: int, count: int) -> int:
     """``produce``, for a history and a table at hand."""
     made = min(count, ready(words))
     taps, unit, fraction, at = words[TAPS], words[UNIT], words[FRACTION], words[AT]
@@ -213,7 +211,9 @@ class NativeResampler:
         Raises InputError: not one row of floats
         """
         if block.ndim != 1 or block.dtype.kind != "f":
-            raise InputError(f"a resampler takes one row of floats, got an array {block.shape} of {block.dtype}")
+            raise InputError(
+                f"a resampler takes one row of floats, got an array {block.shape} of {block.dtype}"
+            )
         samples = np.ascontiguousarray(block, np.float32)
         target = np.empty(ready_after(self.words.tolist(), len(samples)), np.float32)
         convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))

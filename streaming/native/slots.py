@@ -107,6 +107,13 @@ def _wake(worker: Pointer) -> None:
         set_event(worker[WAKE])
 
 
+@entry("slots.join", 4)
+def join(worker_address, table_address, place, queue_address):
+    """Enter a queue in a table, and have the worker look at that table."""
+    store(words_at(table_address), place, queue_address)
+    store(words_at(worker_address), TABLE, table_address)
+
+
 @entry("slots.submit", 3)
 def submit(worker_address, queue_address, slot):
     """Put a filled slot at the end of the order."""

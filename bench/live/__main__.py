@@ -1,0 +1,127 @@
+"""``python -m bench.live``: how soon designs have a result, and what they drop, while Python does something else.
+
+Real PortAudio on a JACK server with a dummy driver, 10 ms blocks at 48 kHz, a model of about 1 ms a block.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import pulse
+from bench.host import Host
+from bench.live.design import Design, Outcome, Setup
+from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
+from bench.live.load import compute_and_collect, hold_the_lock
+from bench.live.server import jack, portaudio
+from bench.models.amplifier import RATE_HZ, amplifier
+from bench.timing import Percentiles, time_steps
+from pulse.errors import PulseError
+from pulse.program.program import Program
+
+BLOCK_FRAMES = 480
+
+DESIGNS: Mapping[str, Design] = {
+    "asyncio": in_the_loop,
+    "asyncio-threads": in_threads,
+    "asyncio-tuned": in_a_quiet_loop,
+}
+"""The rows of the table."""
+LOADS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
+    "idle": nullcontext,
+    "computes and collects": compute_and_collect,
+    "sorts": hold_the_lock,
+}
+"""What else Python does."""
+
+
+def main() -> None:
+    """Run every design under every load, one after the other, from sound coming in to sound going out."""
+    parser = argparse.ArgumentParser(prog="python -m bench.live", description=main.__doc__)
+    parser.add_argument("designs", nargs="*", help=f"of {', '.join(DESIGNS)}; all by default")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of each design and load")
+    parser.add_argument("--json", type=Path, help="write all figures")
+    options = parser.parse_args()
+    unknown = [name for name in options.designs if name not in DESIGNS]
+    if unknown:
+        parser.error(f"no design is called {', '.join(unknown)}; there are {', '.join(DESIGNS)}")
+    chosen = {name: design for name, design in DESIGNS.items() if name in (options.designs or DESIGNS)}
+    try:
+        run(chosen, options.seconds, options.json)
+    except PulseError as error:
+        parser.exit(1, f"{error}\n")
+
+
+def run(designs: Mapping[str, Design], seconds: float, target: Path | None = None) -> None:
+    """Measure, print the table, and write the figures."""
+    host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 120)
+    program = pulse.stream(amplifier(), pulse=BLOCK_FRAMES)
+    model = model_time(program)
+    table = new_table(
+        f"10 ms blocks, a model of {model.p50_us / 1e3:.2f} ms (p50): from callback entry to the result"
+    )
+    rows: list[dict[str, object]] = []
+    with jack(RATE_HZ, BLOCK_FRAMES), portaudio() as device:
+        setup = Setup(program, device, RATE_HZ, BLOCK_FRAMES, seconds)
+        for name, load, outcome in outcomes(designs, setup):
+            table.add_row(name, load, *cells(outcome))
+            rows.append({"design": name, "load": load, **figures(outcome)})
+    console.print(str(host), style="dim", highlight=False)
+    console.print(table)
+    if target is not None:
+        found = {"host": str(host), "seconds": seconds, "model_p50_us": model.p50_us, "rows": rows}
+        target.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def outcomes(designs: Mapping[str, Design], setup: Setup) -> Iterator[tuple[str, str, Outcome]]:
+    """Each design under each load, in a thread of its own."""
+    for load, loaded in LOADS.items():
+        for name, design in designs.items():
+            with loaded(), ThreadPoolExecutor(1) as thread:
+                yield name, load, thread.submit(design, setup).result()
+
+
+def model_time(program: Program) -> Percentiles:
+    """The model alone, step after step."""
+    (port,) = program.inputs
+    state, x = program.spawn(), np.random.default_rng(0).standard_normal(port.shape).astype(np.float32)
+    return Percentiles.of(time_steps(lambda: state.step(x), 300))
+
+
+def new_table(title: str) -> Table:
+    """Its columns."""
+    table = Table(title=title)
+    table.add_column("design")
+    table.add_column("Python meanwhile")
+    for name in ("p50 ms", "p99 ms", "p99.9 ms", "max ms", "blocks", "late", "dropped", "flagged"):
+        table.add_column(name, justify="right")
+    return table
+
+
+def cells(outcome: Outcome) -> list[str]:
+    """A row of the table."""
+    found = outcome.latency.summary()
+    times = (found.p50_us, found.p99_us, found.p999_us, found.max_us)
+    counts = (outcome.blocks, found.missed, outcome.dropped, outcome.flagged)
+    return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts)]
+
+
+def figures(outcome: Outcome) -> dict[str, object]:
+    """The same, for JSON."""
+    return {
+        "blocks": outcome.blocks,
+        "dropped": outcome.dropped,
+        "flagged": outcome.flagged,
+        "latency": outcome.latency.as_dict(),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Designs of the usual kind: the callback hands blocks to an asyncio loop, which runs the model."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bench.live.design import Outcome, Setup
+from pulse.facts import Array
+from streaming import Session
+from streaming.latency import Latency
+from streaming.realtime import Realtime, on_this_thread, prepare
+
+HEADROOM = 1
+"""Blocks between one that comes in and its result: it has the time of a block to be computed."""
+MOST_WAITING = 4
+"""Blocks; more are not accepted, for their results would come too late anyway."""
+
+Push: TypeAlias = Callable[[Array], Awaitable[Array]]
+
+
+def in_the_loop(setup: Setup) -> Outcome:
+    """``Session.push`` in the loop."""
+    session = _warmed(setup)
+
+    async def push(block: Array) -> Array:
+        return _pushed(session, block)
+
+    return asyncio.run(_run(setup, push))
+
+
+def in_threads(setup: Setup) -> Outcome:
+    """``Session.push`` through ``asyncio.to_thread``, a hop for each block."""
+    session = _warmed(setup)
+
+    async def push(block: Array) -> Array:
+        return await asyncio.to_thread(_pushed, session, block)
+
+    return asyncio.run(_run(setup, push))
+
+
+def in_a_quiet_loop(setup: Setup) -> Outcome:
+    """``in_the_loop`` with all that a system does for such a design: short turns of Python's threads, priority."""
+    wishes = Realtime(switch_interval_s=1e-4)
+    on_this_thread(wishes)
+    with prepare(wishes):
+        return in_the_loop(setup)
+
+
+def opened(setup: Setup, callback: Callable[..., None]) -> Any:
+    """The device; it runs inside of its context and calls the callback as sounddevice does."""
+    import sounddevice
+
+    return sounddevice.Stream(
+        setup.rate_hz, setup.block_frames, setup.device, 1, "float32", "low", callback=callback
+    )
+
+
+class _Exchange:
+    """What is between the callback and the loop."""
+
+    def __init__(self, setup: Setup, loop: asyncio.AbstractEventLoop) -> None:
+        self.latency = Latency(setup.block_s)
+        self.blocks = self.dropped = self.flagged = 0
+        self.device_time_s: Callable[[], float] = lambda: 0.0
+        """The clock of the device; set before it runs."""
+        self._loop = loop
+        self._waiting: asyncio.Queue[tuple[int, int, Array]] = asyncio.Queue(MOST_WAITING)
+        self._results: deque[tuple[int, Array]] = deque()
+
+    def callback(self, heard: Array, played: Array, frames: int, times: Any, flags: object) -> None:
+        """In the device's thread: hand over what is heard, play the result that is due now or silence.
+
+        A block has arrived when PortAudio called, before Python's lock was had.
+        """
+        waited_s = max(0.0, self.device_time_s() - times.currentTime)
+        arrived_ns = time.monotonic_ns() - int(waited_s * 1e9)
+        self.flagged += bool(flags)
+        self._loop.call_soon_threadsafe(self._accept, self.blocks, arrived_ns, heard.copy())
+        due = self.blocks - HEADROOM
+        while self._results and self._results[0][0] < due:
+            self._results.popleft()
+        if self._results and self._results[0][0] == due:
+            played[:] = self._results.popleft()[1].reshape(played.shape)
+        else:
+            played.fill(0)
+            self.dropped += due >= 0
+        self.blocks += 1
+
+    def _accept(self, number: int, arrived_ns: int, block: Array) -> None:
+        if not self._waiting.full():
+            self._waiting.put_nowait((number, arrived_ns, block))
+
+    async def work(self, push: Push) -> None:
+        """In the loop: block by block."""
+        while True:
+            number, arrived_ns, block = await self._waiting.get()
+            self._results.append((number, await push(block)))
+            self.latency.record_ns(time.monotonic_ns() - arrived_ns)
+
+
+async def _run(setup: Setup, push: Push) -> Outcome:
+    exchange = _Exchange(setup, asyncio.get_running_loop())
+    worker = asyncio.create_task(exchange.work(push))
+    device = opened(setup, exchange.callback)
+    exchange.device_time_s = lambda: device.time
+    with device:
+        await asyncio.wait({worker}, timeout=setup.seconds)
+    if worker.done():
+        worker.result()
+    worker.cancel()
+    return Outcome(exchange.latency, exchange.blocks, exchange.dropped, exchange.flagged)
+
+
+def _pushed(session: Session, block: Array) -> Array:
+    (port,) = session.program.inputs
+    (result,) = session.push(block.reshape(port.shape)).values()
+    return result
+
+
+def _warmed(setup: Setup) -> Session:
+    session = Session(setup.program)
+    for _ in range(20):
+        _pushed(session, np.zeros(setup.block_frames, np.float32))
+    session.reset()
+    return session

@@ -1,0 +1,28 @@
+"""A guitar amplifier in the manner of neural amp models: dilated convolutions over the samples themselves."""
+
+import onnx
+
+from bench.models.writer import Writer, tensor
+
+CHANNELS = 24
+KERNEL = 3
+DILATIONS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512) * 2
+RATE_HZ = 48_000
+
+
+def amplifier() -> onnx.ModelProto:
+    """Sound ``x`` [1, 1, T] to sound ``y`` [1, 1, T]; looks back only, so that it has no delay."""
+    network = Writer(10)
+    h = network.conv("x", "first", 1, CHANNELS)
+    skips: list[str] = []
+    for number, dilation in enumerate(DILATIONS):
+        pads = [(KERNEL - 1) * dilation, 0]
+        wide = network.conv(h, f"wide{number}", CHANNELS, CHANNELS, KERNEL, dilations=[dilation], pads=pads)
+        active = network.add("Tanh", wide)
+        skips.append(active)
+        h = network.add("Add", h, network.conv(active, f"back{number}", CHANNELS, CHANNELS))
+    total = skips[0]
+    for skip in skips[1:]:
+        total = network.add("Add", total, skip)
+    network.conv(total, "y", CHANNELS, 1)
+    return network.model("amplifier", [tensor("x", 1, 1, "T")], [tensor("y", 1, 1, "T")])

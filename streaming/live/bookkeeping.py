@@ -1,0 +1,110 @@
+"""Bookkeeping: accounts made of the words of a line."""
+
+import time
+
+import numpy as np
+
+from streaming.latency import Latency
+from streaming.live.account import Account, Counters, Delay
+from streaming.live.line import Line
+from streaming.live.taps import Tap
+from streaming.native import line_words as w
+from streaming.native.histogram import latency_of
+
+
+class Bookkeeping:
+    """Reads what a line counts; one for each who looks, since levels and load are those since the last account.
+
+    line  whose words they are; reading disturbs nobody
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._started_s = self._now_s()
+        self._heard = Tap(line.heard, line.words, w.IN_WRITTEN)
+        self._played = Tap(line.played, line.words, w.FRAMES_OUT)
+        self._before = self._started_s, 0
+
+    def account(self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()) -> Account:
+        """How the line does now."""
+        line, now_s = self._line, self._now_s()
+        computed = int(line.words[w.COMPUTE_NS])
+        since_s, computed_before = self._before
+        elapsed_s = now_s - since_s
+        self._before = now_s, computed
+        missed = int(line.words[w.MISSED])
+        return Account(
+            now_s - self._started_s,
+            self.counters(stalls, reopened),
+            delay,
+            line.deadline_s,
+            latency_of(line.total, line.deadline_s, missed),
+            latency_of(line.waiting),
+            latency_of(line.compute),
+            _both(line.callback_times),
+            _both(line.intervals),
+            self._heard.peaks(),
+            self._played.peaks() if line.form.channels_out else (),
+            (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
+            notes,
+        )
+
+    def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:
+        """What has happened so far."""
+        words = [int(word) for word in self._line.words]
+
+        def both(word: int) -> int:
+            return words[w.SIDES + word] + words[w.SIDES + w.SIDE_WORDS + word]
+
+        return Counters(
+            callbacks=both(w.CALLBACKS),
+            pulses=words[w.PULSES] - words[w.PULSES_DROPPED],
+            frames_in=words[w.FRAMES_IN],
+            frames_lost=words[w.FRAMES_LOST],
+            frames_out=words[w.FRAMES_OUT],
+            frames_silent=words[w.FRAMES_SILENT],
+            frames_skipped=words[w.FRAMES_SKIPPED],
+            pulses_dropped=words[w.PULSES_DROPPED],
+            missed=words[w.MISSED],
+            input_underflows=both(w.INPUT_UNDERFLOWS),
+            input_overflows=both(w.INPUT_OVERFLOWS),
+            output_underflows=both(w.OUTPUT_UNDERFLOWS),
+            output_overflows=both(w.OUTPUT_OVERFLOWS),
+            stalls=stalls,
+            reopened=reopened,
+        )
+
+    def _now_s(self) -> float:
+        held = self._line.behaviour.held_clock
+        return int(self._line.words[w.HELD_NOW_NS]) / 1e9 if held else time.monotonic()
+
+
+def delay_of(line: Line, device_in_s: float, device_out_s: float) -> Delay:
+    """From mouth to ear, the line's part counted in frames."""
+    schedule, rate = line.schedule, line.form.rate_out_hz
+    return Delay(
+        device_in_s=device_in_s,
+        reblocking_s=schedule.reblocking / rate,
+        resampling_s=schedule.resampling / rate,
+        headroom_s=schedule.headroom / rate,
+        model_s=line.model_delay / line.form.rate_hz,
+        device_out_s=device_out_s,
+        frames=line.delay_frames,
+    )
+
+
+def measured_latency_s(line: Line) -> tuple[float, float] | None:
+    """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
+    sides = line.words[w.SIDES : w.SIDES + 2 * w.SIDE_WORDS].reshape(2, -1)
+    heard, now, _ = sides[0, w.DEVICE_TIMES : w.DEVICE_TIMES + 3].view(np.float64)
+    place = 1 if line.form.two_clocks else 0
+    _, then, played = sides[place, w.DEVICE_TIMES : w.DEVICE_TIMES + 3].view(np.float64)
+    if not (0 < heard <= now and (not line.form.channels_out or 0 < then <= played)):
+        return None
+    return float(now - heard), float(played - then) if line.form.channels_out else 0.0
+
+
+def _both(histograms: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Latency:
+    first, second = (latency_of(histogram) for histogram in histograms)
+    first.merge(second)
+    return first

@@ -1,0 +1,207 @@
+"""Live: a program between devices, for as long as one likes."""
+
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program, require_program
+from streaming.live.account import Account, Delay
+from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
+from streaming.live.control import Control
+from streaming.live.form import Behaviour
+from streaming.live.host import Host
+from streaming.live.line import Line
+from streaming.live.outputs import Outputs
+from streaming.live.plan import Plan, Streams
+from streaming.live.recorder import Recorder
+from streaming.live.setup import Setup
+from streaming.live.watch import PERIOD_S, TEARDOWN_S, Watch
+from streaming.live.worker import Worker
+from streaming.native import line_words as w
+from streaming.realtime import Measure, Realtime, prefault, prepare
+
+RECONNECTS = (None, "keep", "reset")
+WARM_PULSES = 3
+
+
+class Live:
+    """A program between a device that hears and one that plays.
+
+    program    one input streams, and it is sound
+    plan       devices, rates, blocks, channels
+    behaviour  engine, policy, headroom
+    realtime   what is asked of the system
+    reconnect  what is done where a device goes away: None ends the run with an error; ``keep`` opens it again as soon
+               as it is back, ``reset`` does too and lets the model begin anew
+    constants  the inputs that do not stream, by name
+    host       who has the devices; PortAudio where None
+    Raises     InputError, DeviceError
+
+    A context manager; inside of the block the devices are open. What ends a run by itself is raised by ``wait``, else
+    at the end of the block.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        plan: Plan,
+        behaviour: Behaviour = Behaviour(),
+        realtime: Realtime = Realtime(),
+        reconnect: str | None = None,
+        constants: Mapping[str, Array] | None = None,
+        host: Host | None = None,
+    ) -> None:
+        require_program(program)
+        if reconnect not in RECONNECTS:
+            raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
+        self.plan, self.realtime = plan, realtime
+        self.host = _portaudio() if host is None else host
+        self.devices = Streams(self.host, plan, program.pulse)
+        behaviour = replace(behaviour, held_clock=self.host.held)
+        self.line = Line(program, self.devices.form, behaviour, constants)
+        self.control = Control(self.line)
+        self.outputs = Outputs(self.line)
+        """Frames for Python, where ``Behaviour.records``."""
+        self.measures: list[Measure] = []
+        """What was had of ``realtime``."""
+        self._books = Bookkeeping(self.line)
+        self._watch = Watch(self.line, self.devices, self.control, reconnect, self._now_s)
+        self._worker: Worker | None = None
+        self._supervisor: threading.Thread | None = None
+        self._stops = threading.Event()
+        self._prepared = ExitStack()
+        self._raised = False
+
+    def __enter__(self) -> "Live":
+        try:
+            self._warm()
+            self.measures += self._prepared.enter_context(prepare(self.realtime))
+            if self.line.behaviour.engine == "worker" and not self.host.held:
+                self._worker = Worker(self.line, self.realtime)
+                self._worker.start()
+                self.measures += self._worker.measures
+            self.devices.open(self.line, self._watch.finished)
+            self.control.running = not self.host.held
+            self._watch.begin()
+            if not self.host.held:
+                self._supervisor = threading.Thread(target=self._supervise, name="pulse-supervisor", daemon=True)
+                self._supervisor.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+        if kind is None and self._watch.error is not None and not self._raised:
+            raise self._watch.error
+
+    @property
+    def delay(self) -> Delay:
+        """From mouth to ear, as it is now."""
+        return delay_of(self.line, *(measured_latency_s(self.line) or self.devices.latencies_s))
+
+    @property
+    def setup(self) -> Setup:
+        """What the run was started with."""
+        form, behaviour, program = self.line.form, self.line.behaviour, self.line.program
+        choice = form.channels
+        named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
+        return Setup(
+            model=program.model.title,
+            backend=program.backend,
+            weights=program.form,
+            pulse_frames=program.pulse,
+            rate_hz=form.rate_hz,
+            input=self.devices.source.name,
+            output=None if self.devices.target is None else self.devices.target.name,
+            device_rate_hz=form.rate_in_hz,
+            block_frames=form.block_frames,
+            channels=named,
+            streams=self.line.streams,
+            engine=behaviour.engine if self.line.native else "python",
+            policy=behaviour.policy,
+            deadline_s=self.line.deadline_s,
+            delay=self.delay,
+            measures=tuple(self.measures),
+        )
+
+    def account(self) -> Account:
+        """How the run does now; levels and load are those since the last account."""
+        watch = self._watch
+        notes = [*(str(measure) for measure in self.measures if not measure.had), *self.devices.notes, *watch.events]
+        return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
+
+    def record(self, heard: Path | None = None, played: Path | None = None) -> Recorder:
+        """Write what comes in, and what is played, to sound files until the recorder is closed. Raises InputError."""
+        return Recorder(self.line, heard, played, threaded=not self.host.held)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
+        ended = self._watch.wait(seconds)
+        if ended and self._watch.error is not None:
+            self._raised = True
+            raise self._watch.error
+        return ended
+
+    def look(self) -> None:
+        """See that the run goes on; done by a thread, unless a test holds the clock."""
+        if self._worker is not None and self._worker.error is not None:
+            raise self._worker.error
+        self._watch.look()
+
+    def close(self) -> None:
+        """Give everything back, in bounded time; the counters stay."""
+        self._stops.set()
+        if self._supervisor is not None:
+            self._supervisor.join()
+            self._supervisor = None
+        self.line.words[w.NOTIFY] = -1
+        stopped = self.devices.stop(TEARDOWN_S)
+        self.control.running = False
+        if self._worker is not None:
+            self._worker.stop()
+            self._worker = None
+        if stopped:
+            self.line.close()
+        else:
+            _abandoned.append(self.line)
+        self._prepared.close()
+
+    def _warm(self) -> None:
+        """Compile, load and touch everything before the first block comes."""
+        program, line = self.line.program, self.line
+        _ = line.callback_address
+        state = program.spawn(line.constants)
+        zeros = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}
+        for _ in range(WARM_PULSES if program.limit is None else 1):
+            state.step(zeros)
+        line.pump()
+        prefault(*line.memory)
+
+    def _supervise(self) -> None:
+        while not self._stops.wait(PERIOD_S):
+            self.look()
+
+    def _now_s(self) -> float:
+        return int(self.line.words[w.HELD_NOW_NS]) / 1e9 if self.host.held else time.monotonic()
+
+
+_abandoned: list[Line] = []
+"""Lines whose device does not answer: its thread may still use their memory."""
+
+
+def _portaudio() -> Host:
+    from streaming.live.portaudio import PortAudio
+
+    return PortAudio()

@@ -1,0 +1,133 @@
+"""Plan: which devices, at what rate, in what blocks; and the streams that come of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+from streaming.channels import Channels
+from streaming.errors import DeviceError
+from streaming.live.form import Form
+from streaming.live.host import Endpoint, Host, OpenStream, Order
+from streaming.live.line import Line
+
+STEREO = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for.
+
+    rate_hz         of the model
+    input, output   a device's number or a part of its name; the system's usual one where None
+    play            whether anything is played
+    channels        what of the input is heard: the mean of the first two channels, one, or one stream for each
+    device_rate_hz  of the devices; their usual one where None
+    block_frames    device frames that come at once; as many as a pulse where None, the device's choice where 0
+    latency         of the devices: ``low``, ``high`` or seconds
+    """
+
+    rate_hz: int
+    input: str | int | None = None
+    output: str | int | None = None
+    play: bool = True
+    channels: Channels = Channels()
+    device_rate_hz: int | None = None
+    block_frames: int | None = None
+    latency: str | float = "low"
+
+    def __post_init__(self) -> None:
+        if self.rate_hz < 1 or (self.device_rate_hz is not None and self.device_rate_hz < 1):
+            raise InputError(f"sample rates must be positive: model {self.rate_hz}, device {self.device_rate_hz} Hz")
+        if self.block_frames is not None and self.block_frames < 0:
+            raise InputError(f"blocks of {self.block_frames} frames: give 0 or more")
+
+
+class Streams:
+    """The devices of a plan, and the streams that are open on them.
+
+    pulse_frames  of the model
+    Raises        InputError, DeviceError: no such device or channel
+    """
+
+    def __init__(self, host: Host, plan: Plan, pulse_frames: int) -> None:
+        self._host, self._plan = host, plan
+        self.source = host.choose("input", plan.input)
+        self.target = host.choose("output", plan.output) if plan.play else None
+        heard = _channels_in(plan.channels, self.source)
+        streams = plan.channels.streams(heard)
+        played = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
+        if played and streams > played and streams > 1:
+            raise InputError(
+                f"{streams} streams for {played} channels of {self.target.name if self.target else ''}: choose "
+                "another output device, or one channel, or mix"
+            )
+        rate = plan.device_rate_hz or self._usual_rate()
+        frames = plan.block_frames
+        if frames is None:
+            frames = max(round(pulse_frames * rate / plan.rate_hz), 1)
+        apart = self.target is not None and (self.target.index, self.target.name) != (self.source.index, self.source.name)
+        self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
+        self._open: list[OpenStream] = []
+
+    @property
+    def latencies_s(self) -> tuple[float, float]:
+        """What the devices themselves add, as they state it: of the input and of the output."""
+        if not self._open:
+            return 0.0, 0.0
+        return self._open[-1].input_latency_s, self._open[0].output_latency_s if self.target else 0.0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is not as it should be."""
+        return tuple(stream.note for stream in self._open if stream.note)
+
+    def open(self, line: Line, finished: Callable[[], None]) -> None:
+        """Open all and let callbacks begin, those that only play first. Raises DeviceError: nothing is open then."""
+        order = Order(
+            line.callback_address,
+            line.address,
+            self.source,
+            self.target,
+            self.form.channels_in,
+            self.form.channels_out,
+            self.form.rate_in_hz,
+            self.form.block_frames,
+            self._plan.latency,
+            finished,
+        )
+        orders = [order.only_target(), order.only_source()] if self.form.two_clocks else [order]
+        try:
+            for each in orders:
+                self._open.append(self._host.open(each))
+            for stream in self._open:
+                stream.start()
+        except DeviceError:
+            self.stop(limit_s=2.0)
+            raise
+
+    def reopen(self, line: Line, finished: Callable[[], None]) -> None:
+        """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
+        if not self._host.refresh():
+            raise DeviceError("the audio system does not answer any more: start this program again")
+        self.source = self._host.choose("input", self._plan.input if self._plan.input is None else self.source.name)
+        if self.target is not None:
+            wanted = None if self._plan.output is None else self.target.name
+            self.target = self._host.choose("output", wanted)
+        self.open(line, finished)
+
+    def stop(self, limit_s: float) -> bool:
+        """Give the devices back; False where one of them does not answer within the limit."""
+        streams, self._open = self._open, []
+        answers = [stream.stop(limit_s) for stream in reversed(streams)]
+        return all(answers)
+
+    def _usual_rate(self) -> int:
+        return self.source.rate_hz if self.target is None else min(self.source.rate_hz, self.target.rate_hz)
+
+
+def _channels_in(channels: Channels, source: Endpoint) -> int:
+    """How many channels are opened for a choice. Raises InputError."""
+    if channels.index is None:
+        return min(source.channels, STEREO)
+    channels.streams(source.channels)
+    return channels.index + 1

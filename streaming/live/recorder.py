@@ -1,0 +1,75 @@
+"""Recorder: what came in and what was played, into files, beside the line."""
+
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from pulse.errors import InputError
+from streaming.audio import AudioWriter
+from streaming.live.line import Line
+from streaming.live.taps import Tap
+from streaming.native import line_words as w
+
+PERIOD_S = 0.1
+
+
+class Recorder:
+    """Writes the input as it was accepted, and the output as it was played, silence included.
+
+    line             whose rings are read
+    heard, played    sound files; None for what is not wanted. They get their names when the recorder closes.
+    threaded         whether a thread of its own writes; else ``write`` does
+    Raises           InputError: a file that cannot be written, or output where nothing is played
+
+    Where the disk stops for longer than the rings last, frames are left out and counted in ``lost``; the line does not
+    wait. What goes wrong while writing is in ``problem``, and what was written until then is kept.
+    """
+
+    def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
+        form = line.form
+        if played is not None and not form.channels_out:
+            raise InputError(f"{played}: nothing is played that could be recorded")
+        self.problem: str | None = None
+        self._files = ExitStack()
+        self._pairs: list[tuple[Tap, AudioWriter]] = []
+        with ExitStack() as opened:
+            if heard is not None:
+                writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
+                self._pairs.append((Tap(line.heard, line.words, w.IN_WRITTEN), writer))
+            if played is not None:
+                writer = opened.enter_context(AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT"))
+                self._pairs.append((Tap(line.played, line.words, w.FRAMES_OUT), writer))
+            self._files = opened.pop_all()
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+        if threaded:
+            self._thread = threading.Thread(target=self._run, name="pulse-recorder", daemon=True)
+            self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """Frames that are missing in the files."""
+        return sum(tap.lost for tap, _ in self._pairs)
+
+    def write(self) -> None:
+        """Write what has come since the last time."""
+        for tap, writer in self._pairs:
+            frames = tap.read()
+            if self.problem is None and len(frames):
+                try:
+                    writer.write(frames)
+                except InputError as error:
+                    self.problem = str(error)
+
+    def close(self) -> None:
+        """Write the rest; the files get their names. Raises InputError: they cannot."""
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self.write()
+        self._files.close()
+
+    def _run(self) -> None:
+        while not self._ends.wait(PERIOD_S):
+            self.write()

@@ -1,0 +1,49 @@
+"""Taps: what went through a line's rings, read beside it without disturbing it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.channels import Samples
+
+
+class Tap:
+    """The frames of a ring since the last reading.
+
+    ring      [frames, channels], a power of two of frames
+    words     of the line
+    position  the word that says how many frames have been written
+    lost      frames that were overwritten before they were read
+    """
+
+    def __init__(self, ring: Samples, words: NDArray[np.int64], position: int) -> None:
+        self._ring, self._words, self._position = ring, words, position
+        self._read = int(words[position])
+        self._margin = len(ring) // 4
+        self.lost = 0
+
+    def read(self) -> Samples:
+        """[frames, channels], a copy; those that may be overwritten meanwhile are left out, and counted."""
+        written = int(self._words[self._position])
+        self._skip_to(written - len(self._ring) + self._margin)
+        first, count, capacity = self._read, written - self._read, len(self._ring)
+        places = np.arange(first, first + count) & (capacity - 1)
+        frames = self._ring[places]
+        self._read = written
+        torn = int(self._words[self._position]) - capacity + self._margin // 2 - first
+        if torn > 0:
+            torn = min(torn, count)
+            self.lost += torn
+            frames = frames[torn:]
+        return frames
+
+    def peaks(self) -> tuple[float, ...]:
+        """The peak of each channel since the last reading."""
+        frames = self.read()
+        if not len(frames):
+            return (0.0,) * self._ring.shape[1]
+        return tuple(float(peak) for peak in np.abs(frames).max(axis=0))
+
+    def _skip_to(self, first: int) -> None:
+        if first > self._read:
+            self.lost += first - self._read
+            self._read = first

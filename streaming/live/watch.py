@@ -1,0 +1,143 @@
+"""Watch: sees that a live run goes on, and opens devices again that went away."""
+
+import threading
+from collections.abc import Callable
+
+from pulse.errors import InputError, PulseError
+from pulse.wording import spelled
+from streaming.errors import DeviceError
+from streaming.live.control import Control
+from streaming.live.line import Line
+from streaming.live.plan import Streams
+from streaming.native import line_words as w
+
+PERIOD_S = 0.1
+STALL_S = 1.0
+"""Without a callback for so long, or for four blocks, a device is taken to be gone."""
+RETRY_S = 0.5
+TEARDOWN_S = 2.0
+
+
+class Watch:
+    """Looks at the counters of a line.
+
+    streams    the devices
+    control    of the line
+    reconnect  None, ``keep`` or ``reset``; see ``Live``
+    now_s      the clock
+    """
+
+    def __init__(
+        self, line: Line, streams: Streams, control: Control, reconnect: str | None, now_s: Callable[[], float]
+    ) -> None:
+        self.error: PulseError | None = None
+        self.stalls = 0
+        self.reopened = 0
+        self.events: list[str] = []
+        """What happened, with the second since the start."""
+        self._line, self._streams, self._control = line, streams, control
+        self._reconnect, self._now_s = reconnect, now_s
+        self._started_s = now_s()
+        self._ended = threading.Event()
+        self._callbacks = self._seen()
+        self._seen_s = self._started_s
+        self._retry_s = 0.0
+        self._gone = False
+        self._finished = False
+        self._begun_s = self._started_s
+        self.limit_s = max(STALL_S, 4 * line.form.block_frames / line.form.rate_in_hz)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over by itself; ``error`` says why."""
+        return self._ended.is_set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for the end, or so long; whether it has ended."""
+        return self._ended.wait(seconds)
+
+    def finished(self) -> None:
+        """A device has ended by itself; from any thread."""
+        self._finished = True
+
+    def begin(self) -> None:
+        """The devices are open now."""
+        self._finished = False
+        self._callbacks, self._seen_s = self._seen(), self._now_s()
+
+    def look(self) -> None:
+        """One look at everything; called every ``PERIOD_S``."""
+        if self.ended:
+            return
+        status = int(self._line.words[w.STATUS])
+        if status == w.WAS_LATE:
+            self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
+        elif status == w.LIMIT_REACHED:
+            limit = self._line.program.limit
+            self.end(PulseError(f"the model has had its most frames, {limit}: reset it before, or convert it for more"))
+        elif self._gone:
+            self._reopen()
+        else:
+            self._look_at_device()
+
+    def end(self, error: PulseError | None) -> None:
+        """The run is over."""
+        self.error = self.error or error
+        self._ended.set()
+
+    def _look_at_device(self) -> None:
+        callbacks, now_s = self._seen(), self._now_s()
+        if any(new != old for new, old in zip(callbacks, self._callbacks)) and not self._finished:
+            if all(new != old for new, old in zip(callbacks, self._callbacks)):
+                self._callbacks, self._seen_s = callbacks, now_s
+            elif now_s - self._seen_s < self.limit_s:
+                return
+        if not self._finished and now_s - self._seen_s < self.limit_s:
+            return
+        self.stalls += 1
+        what = "ended by itself" if self._finished else f"has not called for {now_s - self._seen_s:.1f} s"
+        self._note(f"the device {what}")
+        answered = self._streams.stop(TEARDOWN_S)
+        if not answered:
+            self._note("it does not answer any more; left alone")
+        if self._reconnect is None:
+            name, way_out = self._streams.source.name, spelled("reconnect")
+            self.end(
+                DeviceError(
+                    f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "
+                    "is back"
+                )
+            )
+            return
+        self._gone, self._retry_s = True, now_s
+
+    def _reopen(self) -> None:
+        if self._now_s() < self._retry_s:
+            return
+        self._retry_s = self._now_s() + RETRY_S
+        words = self._line.words
+        words[w.ANCHOR] = words[w.FRAMES_IN]
+        for side in range(2):
+            words[w.SIDES + side * w.SIDE_WORDS + w.LAST_NS] = 0
+        try:
+            self._streams.reopen(self._line, self.finished)
+        except (DeviceError, InputError):
+            return  # not back yet
+        self._gone = False
+        self.reopened += 1
+        self.begin()
+        self._note("opened again")
+        if self._reconnect == "reset":
+            self._control.reset()
+
+    def _seen(self) -> tuple[int, ...]:
+        sides = 2 if self._line.form.two_clocks else 1
+        return tuple(int(self._line.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides))
+
+    def _note(self, text: str) -> None:
+        self.events.append(f"{self._now_s() - self._started_s:.1f} s: {text}")
+
+    def _advice(self) -> str:
+        return "larger blocks or more headroom give it time, another policy goes on with silence"
+
+

@@ -1,0 +1,79 @@
+"""What may be asked of the system for a stream, and what was had of it."""
+
+import os
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+
+LOWEST, HIGHEST = 1, 99
+"""Priorities of SCHED_FIFO on Linux."""
+SHORTEST_SWITCH_S = 1e-6
+
+
+@dataclass(frozen=True)
+class Realtime:
+    """Wishes; None or False leaves a thing as it is.
+
+    priority           1 to 99: SCHED_FIFO of the engine's thread, else as near to it as the rights allow
+    lock_memory        no page that has been touched leaves the memory, until the end
+    cpu                the only CPU of the engine's thread, 0 is the first
+    freeze_gc          collect garbage, then keep all that is there out of later collections, until the end
+    switch_interval_s  seconds after which Python threads take turns, until the end; of use only where an engine runs
+                       in Python
+    Raises             InputError: a priority, CPU or interval that does not exist
+    """
+
+    priority: int | None = 70
+    lock_memory: bool = True
+    cpu: int | None = None
+    freeze_gc: bool = True
+    switch_interval_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.priority is not None and not LOWEST <= self.priority <= HIGHEST:
+            raise InputError(
+                f"priority {self.priority}: there are {LOWEST} to {HIGHEST}, or None for no priority"
+            )
+        if self.cpu is not None and not 0 <= self.cpu < cpus():
+            raise InputError(f"cpu {self.cpu}: this machine has 0 to {cpus() - 1}, or None for all of them")
+        if self.switch_interval_s is not None and not self.switch_interval_s >= SHORTEST_SWITCH_S:
+            raise InputError(
+                f"switch_interval_s {self.switch_interval_s:g}: {SHORTEST_SWITCH_S:g} at least, or None for Python's"
+            )
+
+
+NOTHING = Realtime(priority=None, lock_memory=False, freeze_gc=False)
+"""No wish at all."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One thing that was asked of the system.
+
+    name    what: ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
+    asked   what was wished
+    got     what is, in the same words
+    reason  why they differ and what to do; None where they are the same
+    """
+
+    name: str
+    asked: str
+    got: str
+    reason: str | None = None
+
+    @property
+    def had(self) -> bool:
+        """Whether it is as it was asked."""
+        return self.got == self.asked
+
+    def __str__(self) -> str:
+        if self.had:
+            return f"{self.name}: {self.got}"
+        return f"{self.name}: {self.got} instead of {self.asked}: {self.reason}"
+
+
+def cpus() -> int:
+    """The CPUs of this machine, those included that this process may not use."""
+    if "SC_NPROCESSORS_CONF" in getattr(os, "sysconf_names", {}):
+        return os.sysconf("SC_NPROCESSORS_CONF")
+    return os.cpu_count() or 1

@@ -1,0 +1,106 @@
+"""What streams change in the whole process while they run."""
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+
+from streaming.realtime.memory import lock_all, unlock_all
+from streaming.realtime.options import Measure, Realtime
+
+
+@contextmanager
+def prepare(options: Realtime) -> Generator[list[Measure]]:
+    """Quiet the collector and lock the memory while a stream runs; enter it when all is loaded, compiled and touched.
+
+    Streams may run at once: each does it anew for what has come since, and the last one that ends undoes it.
+
+    yields  one measure for each wish that concerns the process
+    """
+    with ExitStack() as until_the_end:
+        measures: list[Measure] = []
+        if options.switch_interval_s is not None:
+            measures.append(until_the_end.enter_context(_switching.held(options.switch_interval_s)))
+        if options.freeze_gc:
+            measures.append(until_the_end.enter_context(_collector.held()))
+        if options.lock_memory:
+            measures.append(until_the_end.enter_context(_memory.held()))
+        yield measures
+
+
+class _Shared:
+    """Something of the process that streams hold together.
+
+    make  does it, once for each stream; gives the reason where it cannot
+    undo  called when the last one that had it ends
+    """
+
+    def __init__(
+        self, name: str, done: str, undone: str, make: Callable[[], str | None], undo: Callable[[], None]
+    ) -> None:
+        self._name, self._done, self._undone = name, done, undone
+        self._make, self._undo = make, undo
+        self._lock = threading.Lock()
+        self._holders = 0
+
+    @contextmanager
+    def held(self) -> Generator[Measure]:
+        """Make it, and undo it at the end."""
+        with self._lock:
+            reason = self._make()
+            self._holders += reason is None
+        if reason is not None:
+            yield Measure(self._name, self._done, self._undone, reason)
+            return
+        try:
+            yield Measure(self._name, self._done, self._done)
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if not self._holders:
+                    self._undo()
+
+
+class _SwitchInterval:
+    """How long a Python thread may keep the others waiting: the shortest time that a running stream asks for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._before_s = 0.0
+        self._asked_s: list[float] = []
+
+    @contextmanager
+    def held(self, interval_s: float) -> Generator[Measure]:
+        """Set it, and set back at the end."""
+        with self._lock:
+            if not self._asked_s:
+                self._before_s = sys.getswitchinterval()
+            self._asked_s.append(interval_s)
+            shortest_s = self._set()
+        reason = None if shortest_s == interval_s else "another stream of this process asks for it"
+        try:
+            yield Measure("switch interval", _milliseconds(interval_s), _milliseconds(shortest_s), reason)
+        finally:
+            with self._lock:
+                self._asked_s.remove(interval_s)
+                self._set()
+
+    def _set(self) -> float:
+        shortest_s = min(self._asked_s, default=self._before_s)
+        sys.setswitchinterval(shortest_s)
+        return shortest_s
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:g} ms"
+
+
+def _freeze() -> None:
+    gc.collect()
+    gc.freeze()
+
+
+_collector = _Shared("collector", "frozen", "running", _freeze, gc.unfreeze)
+_memory = _Shared("memory", "locked", "not locked", lock_all, unlock_all)
+_switching = _SwitchInterval()

@@ -1,0 +1,145 @@
+"""The designs of ``bench.live`` play each result in its place, count what they drop, and leave nothing behind."""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import pulse
+from bench.live import __main__ as table
+from bench.live import event_loop
+from bench.live.design import Outcome, Setup
+from bench.models.amplifier import amplifier
+from bench.models.writer import Writer, tensor
+from pulse.errors import InputError
+from streaming.latency import Latency
+
+FRAMES = 16
+SECONDS = 0.4
+
+
+class Device:
+    """Calls back every few milliseconds from a thread; block n is n + 1 throughout."""
+
+    def __init__(self, callback):
+        self.callback = callback
+        self.played = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    @property
+    def time(self):
+        return time.monotonic()
+
+    def run(self):
+        while not self.ended.wait(0.005):
+            heard = np.full((FRAMES, 1), len(self.played) + 1, np.float32)
+            played = np.full_like(heard, np.nan)
+            self.callback(heard, played, FRAMES, SimpleNamespace(currentTime=self.time - 0.001), None)
+            self.played.append(played)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+
+@pytest.fixture
+def devices(monkeypatch):
+    """Those that were opened."""
+    found = []
+
+    def opened(setup, callback):
+        found.append(Device(callback))
+        return found[-1]
+
+    monkeypatch.setattr(event_loop, "opened", opened)
+    return found
+
+
+@pytest.fixture(scope="module")
+def setup():
+    network = Writer(0)
+    network.node("Add", ["x", "x"], ["y"])
+    model = network.model("double", [tensor("x", 1, "T")], [tensor("y", 1, "T")])
+    return Setup(pulse.stream(model, pulse=FRAMES, backend="numpy"), 0, 8000, FRAMES, SECONDS)
+
+
+@pytest.mark.parametrize("name", table.DESIGNS)
+def test_each_result_is_played_in_its_place(name, setup, devices):
+    with ThreadPoolExecutor(1) as thread:
+        outcome = thread.submit(table.DESIGNS[name], setup).result(60)
+    (device,) = devices
+    assert outcome.blocks == len(device.played) > 10
+    silent = 0
+    for number, played in enumerate(device.played):
+        if played.any():
+            np.testing.assert_array_equal(played, 2.0 * number)
+        else:
+            silent += number >= event_loop.HEADROOM
+    assert outcome.dropped == silent < outcome.blocks - 1
+    assert outcome.latency.count <= outcome.blocks
+    assert outcome.latency.percentile_s(50) > 0.001
+    assert not device.thread.is_alive()
+
+
+def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
+    def broken(*_):
+        raise InputError("broken")
+
+    monkeypatch.setattr(event_loop, "_warmed", lambda _: None)
+    monkeypatch.setattr(event_loop, "_pushed", broken)
+    with pytest.raises(InputError, match="broken"):
+        event_loop.in_the_loop(setup)
+    assert not devices[0].thread.is_alive()
+
+
+@pytest.mark.parametrize("load", table.LOADS)
+def test_a_load_ends_with_its_context(load):
+    before = threading.active_count()
+    with table.LOADS[load]():
+        assert threading.active_count() - before == {"idle": 0, "computes and collects": 2, "sorts": 1}[load]
+    assert threading.active_count() == before
+
+
+def test_a_row_tells_what_came_of_a_design():
+    latency = Latency(0.01)
+    for milliseconds in (1, 2, 12):
+        latency.record_ns(milliseconds * 1_000_000)
+    outcome = Outcome(latency, blocks=5, dropped=2, flagged=1)
+    assert table.cells(outcome)[3:] == ["12.00", "5", "1", "2", "1"]
+    assert len(table.new_table("").columns) == 2 + len(table.cells(outcome))
+    assert json.loads(json.dumps(table.figures(outcome)))["latency"]["missed"] == 1
+
+
+def test_the_model_is_sound_in_and_sound_out():
+    model = pulse.load(amplifier()).analyse()
+    x = np.random.default_rng(0).standard_normal((1, 1, 960)).astype(np.float32)
+    y = model.run(x)["y"]
+    assert y.shape == x.shape and 0.1 < y.std() < 10
+    np.testing.assert_allclose(model.run(x[..., :480])["y"], y[..., :480], atol=1e-5)
+    (port,) = model.declutter().pulsify(pulse=480).outputs
+    assert (port.delay, port.rate) == (0, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("jackd") is None, reason="jackd is not installed")
+def test_against_a_sound_server(tmp_path):
+    figures = Path(tmp_path / "figures.json")
+    command = [sys.executable, "-m", "bench.live", "asyncio", "--seconds", "0.5", "--json", str(figures)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "from callback entry to the result" in done.stdout
+    rows = json.loads(figures.read_text())["rows"]
+    assert [row["load"] for row in rows] == list(table.LOADS)
+    assert all(row["blocks"] > 10 for row in rows)

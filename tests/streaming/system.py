@@ -1,0 +1,16 @@
+"""What the tests of priority and memory need of the system that they run on."""
+
+import sys
+
+import pytest
+
+from streaming.realtime.rights import is_capable
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+
+def capable(capability):
+    """For tests that need a right of the user."""
+    return pytest.mark.skipif(
+        sys.platform != "linux" or not is_capable(capability), reason="this user lacks the capability"
+    )

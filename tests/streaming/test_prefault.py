@@ -1,0 +1,60 @@
+"""Pages that are touched ahead."""
+
+import mmap
+
+import numpy as np
+import pytest
+
+from streaming.realtime import prefault
+from tests.streaming.system import linux
+
+
+def faults():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+@linux
+def test_no_first_access_waits_after_prefault():
+    pages = 2000
+    plain, touched = (mmap.mmap(-1, pages * mmap.PAGESIZE) for _ in range(2))
+    for block in (plain, touched):
+        block.madvise(mmap.MADV_NOHUGEPAGE)
+    arrays = [np.frombuffer(block, np.uint8) for block in (plain, touched)]
+    prefault(arrays[1])
+    counts = []
+    for array in arrays:
+        before = faults()
+        array[:: mmap.PAGESIZE] = 1
+        counts.append(faults() - before)
+    assert counts[0] >= pages
+    assert counts[1] < pages // 20
+
+
+@pytest.mark.parametrize(
+    "form", ["plain", "strided", "backwards", "read only", "empty", "scalar", "transposed"]
+)
+def test_prefault_keeps_values(form):
+    values = np.random.default_rng(0).standard_normal((300, 41)).astype(np.float32)
+    array = {
+        "plain": values,
+        "strided": values[3::7, 1::2],
+        "backwards": values[::-1, ::-1],
+        "read only": np.broadcast_to(values[0], (5, 41)),
+        "empty": values[:0],
+        "scalar": values[0, :1].reshape(()),
+        "transposed": values.T,
+    }[form]
+    before = values.copy()
+    prefault(array, values)
+    np.testing.assert_array_equal(values, before)
+
+
+def test_prefault_reads_what_cannot_be_written(tmp_path):
+    """A file that is mapped to be read."""
+    path = tmp_path / "weights"
+    path.write_bytes(bytes(range(256)) * 64)
+    mapped = np.memmap(path, np.uint8, "r")
+    prefault(mapped)
+    assert mapped[-1] == 255

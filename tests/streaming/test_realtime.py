@@ -1,0 +1,184 @@
+"""Locked memory, a quiet collector, and all of it without rights: had or told, and undone at the end."""
+
+import ctypes
+import gc
+import json
+import mmap
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.realtime import Measure, Realtime, memory, on_this_thread, prepare
+from streaming.realtime.options import NOTHING, cpus
+from streaming.realtime.rights import CAP_IPC_LOCK, status
+from tests.streaming.system import capable, linux
+
+ONLY_LOCK = Realtime(priority=None, freeze_gc=False)
+ONLY_GC = Realtime(priority=None, lock_memory=False)
+
+WITHOUT_RIGHTS = """
+import json, os, resource
+from streaming.realtime import Realtime, on_this_thread, prepare
+for kind, limit in (("RTPRIO", 0), ("NICE", 0), ("MEMLOCK", 1 << 20)):
+    resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (limit, limit))
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+with prepare(Realtime()) as measures:
+    measures += on_this_thread(Realtime())
+print(json.dumps([[each.name, each.had, each.got, str(each)] for each in measures]))
+"""
+
+
+def locked_kib():
+    return int(status("VmLck").removesuffix(" kB"))
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ({"priority": 0}, "priority 0: there are 1 to 99"),
+        ({"priority": 100}, "priority 100"),
+        ({"cpu": 9999}, f"cpu 9999: this machine has 0 to {cpus() - 1}"),
+        ({"cpu": -1}, "cpu -1"),
+        ({"switch_interval_s": 0.0}, "switch_interval_s 0: 1e-06 at least"),
+        ({"switch_interval_s": float("nan")}, "switch_interval_s nan"),
+    ],
+)
+def test_wishes_that_nobody_can_have(wish, words):
+    with pytest.raises(InputError, match=words):
+        Realtime(**wish)
+
+
+def test_a_measure_tells_what_is_and_why():
+    assert str(Measure("memory", "locked", "locked")) == "memory: locked"
+    measure = Measure("priority", "FIFO 70", "normal", "no rights; ask for them")
+    assert not measure.had
+    assert str(measure) == "priority: normal instead of FIFO 70: no rights; ask for them"
+
+
+def test_no_wish_changes_nothing():
+    before = sys.getswitchinterval(), gc.get_freeze_count()
+    with prepare(NOTHING) as measures:
+        assert measures == on_this_thread(NOTHING) == []
+        assert (sys.getswitchinterval(), gc.get_freeze_count()) == before
+
+
+@linux
+def test_without_rights_all_goes_on_and_is_told():
+    """A user of no rights: the collector is frozen, for the rest there is a reason and a way out."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
+    )
+    measures = {name: (had, got, text) for name, had, got, text in json.loads(done.stdout)}
+    assert list(measures) == ["collector", "memory", "priority"]
+    assert measures["collector"][0]
+    had, got, text = measures["memory"]
+    assert (had, got) == (False, "not locked")
+    assert "may lock 1 (ulimit -l); put '@audio - memlock unlimited' into /etc/security/limits.d" in text
+    had, got, text = measures["priority"]
+    assert (had, got) == (False, "normal")
+    assert "the limit of this user is 0 (ulimit -r); put '@audio - rtprio 70'" in text
+    assert done.stderr == ""
+
+
+@capable(CAP_IPC_LOCK)
+def test_memory_is_locked_until_the_last_stream_ends():
+    before = locked_kib()
+    with prepare(ONLY_LOCK) as measures:
+        assert measures == [Measure("memory", "locked", "locked")]
+        first = locked_kib()
+        assert first > before + 10_000
+        held = mmap.mmap(-1, 64 << 20)
+        with prepare(ONLY_LOCK):
+            assert locked_kib() >= first + (60 << 10)
+        assert locked_kib() >= first
+        held.close()
+    assert locked_kib() == 0
+
+
+@linux
+def test_a_lock_that_is_refused_is_told(monkeypatch):
+    class Libc:
+        def mlockall(self, flags):
+            assert flags == memory.MCL_CURRENT | memory.MCL_ONFAULT
+            ctypes.set_errno(12)
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc())
+    monkeypatch.setattr(memory, "is_capable", lambda _: True)
+    monkeypatch.setattr(memory, "unlock_all", lambda: pytest.fail("it was not locked"))
+    with prepare(ONLY_LOCK) as measures:
+        (measure,) = measures
+    assert (
+        str(measure) == "memory: not locked instead of locked: the kernel refused it: Cannot allocate memory"
+    )
+
+
+def test_the_collector_keeps_out_what_is_there():
+    with prepare(ONLY_GC) as measures:
+        frozen = gc.get_freeze_count()
+        assert measures == [Measure("collector", "frozen", "frozen")]
+        assert frozen > 1000
+        more = [[] for _ in range(5000)]
+        with prepare(ONLY_GC):
+            assert gc.get_freeze_count() > frozen + 4000
+        assert gc.get_freeze_count() > frozen
+        del more
+    assert gc.get_freeze_count() == 0
+
+
+def test_the_shortest_switch_interval_counts():
+    before = sys.getswitchinterval()
+    slow, fast = (Realtime(None, False, None, False, seconds) for seconds in (2e-3, 1e-4))
+    with prepare(slow) as measures:
+        assert measures == [Measure("switch interval", "2 ms", "2 ms")]
+        with prepare(fast):
+            assert sys.getswitchinterval() == pytest.approx(1e-4)
+            with prepare(slow) as (measure,):
+                assert str(measure) == (
+                    "switch interval: 0.1 ms instead of 2 ms: another stream of this process asks for it"
+                )
+        assert sys.getswitchinterval() == pytest.approx(2e-3)
+    assert sys.getswitchinterval() == before
+
+
+def test_all_is_undone_after_an_error():
+    before = sys.getswitchinterval()
+    with pytest.raises(RuntimeError, match="in the stream"), prepare(Realtime(switch_interval_s=1e-3)):
+        raise RuntimeError("in the stream")
+    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+    assert sys.platform != "linux" or locked_kib() == 0
+
+
+def test_streams_that_end_in_another_order_than_they_began():
+    """Eight streams in threads: while any runs the collector is frozen, at the end it is not."""
+    begun, seen = threading.Barrier(8, timeout=30), []
+
+    def stream(number):
+        with prepare(Realtime(switch_interval_s=1e-3 * (number + 1))):
+            begun.wait()
+            seen.append(gc.get_freeze_count() > 0)
+
+    before = sys.getswitchinterval()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(stream, range(8)))
+    assert seen == [True] * 8
+    assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
+
+
+def test_windows_goes_on_and_tells(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with prepare(Realtime()) as measures:
+        found = [*measures, *on_this_thread(Realtime(cpu=0))]
+    assert {each.name: each.had for each in found} == {
+        "collector": True,
+        "memory": False,
+        "priority": False,
+        "cpu": False,
+    }
+    assert all(each.had or each.reason == "not available on win32" for each in found)

@@ -1,0 +1,137 @@
+"""Priority and CPU of the engine's thread: from real time to nice to normal."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from streaming.realtime import Measure, Realtime, memory, on_this_thread, thread
+from streaming.realtime.rights import CAP_SYS_NICE
+from tests.streaming.system import capable, linux
+
+
+def in_a_thread(call):
+    """What a call gives in a thread of its own, which takes its priority with it."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result(30)
+
+
+def policy():
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, os.sched_getparam(0).sched_priority
+
+
+@capable(CAP_SYS_NICE)
+def test_priority_is_of_the_thread_alone():
+    """Neither the thread that starts the engine nor one that the engine starts has it, nor does a process."""
+
+    def engine():
+        measures = on_this_thread(Realtime(priority=42))
+        code = "import os; print(os.sched_getscheduler(0))"
+        child = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+        return measures, policy(), in_a_thread(policy), int(child.stdout)
+
+    measures, own, of_its_thread, of_its_process = in_a_thread(engine)
+    assert measures == [Measure("priority", "FIFO 42", "FIFO 42")]
+    assert own == (os.SCHED_FIFO, 42)
+    assert of_its_thread == (os.SCHED_OTHER, 0) and of_its_process == os.SCHED_OTHER
+    assert policy() == (os.SCHED_OTHER, 0)
+
+
+@linux
+def test_one_cpu_for_the_thread_alone():
+    before = os.sched_getaffinity(0)
+    chosen = max(before)
+    wish = Realtime(priority=None, cpu=chosen)
+    found = in_a_thread(lambda: (on_this_thread(wish), os.sched_getaffinity(0)))
+    assert found == ([Measure("cpu", f"CPU {chosen}", f"CPU {chosen}")], {chosen})
+    assert os.sched_getaffinity(0) == before
+
+
+@linux
+def test_a_cpu_that_the_process_may_not_use(monkeypatch):
+    def refused(*_):
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    (measure,) = on_this_thread(Realtime(priority=None, cpu=0))
+    assert not measure.had or os.sched_getaffinity(0) == {0}
+    assert "Invalid argument; the CPUs of this process are 0" in measure.reason
+
+
+class Scheduler:
+    """A kernel that gives so much and no more."""
+
+    def __init__(self, monkeypatch, fifo, nice, capable=False):
+        self.fifo, self.lowest = fifo, nice
+        self.priority = self.nice = 0
+        monkeypatch.setattr(os, "sched_setscheduler", self.take)
+        monkeypatch.setattr(os, "setpriority", self.renice)
+        monkeypatch.setattr(
+            os, "sched_getscheduler", lambda _: os.SCHED_FIFO if self.priority else os.SCHED_OTHER
+        )
+        monkeypatch.setattr(os, "sched_getparam", lambda _: os.sched_param(self.priority))
+        monkeypatch.setattr(os, "getpriority", lambda *_: self.nice)
+        monkeypatch.setattr(thread, "is_capable", lambda _: capable)
+        monkeypatch.setattr(thread, "soft_limit", {"RTPRIO": fifo, "NICE": 20 - nice}.get)
+
+    def take(self, _, policy, param):
+        assert policy & os.SCHED_RESET_ON_FORK
+        if param.sched_priority > self.fifo:
+            raise PermissionError(1, "Operation not permitted")
+        self.priority = param.sched_priority
+
+    def renice(self, kind, who, nice):
+        assert kind == os.PRIO_PROCESS and who == threading.get_native_id()
+        if nice < self.lowest:
+            raise PermissionError(13, "Permission denied")
+        self.nice = nice
+
+
+@linux
+@pytest.mark.parametrize(
+    ("fifo", "nice", "got"),
+    [
+        (70, 0, "FIFO 70"),
+        (20, -20, "FIFO 20"),
+        (0, -20, "nice -11"),
+        (0, -4, "nice -4"),
+        (0, 0, "normal"),
+        (0, 20, "normal"),
+    ],
+)
+def test_from_real_time_to_nice_to_normal(monkeypatch, fifo, nice, got):
+    Scheduler(monkeypatch, fifo, nice)
+    (measure,) = on_this_thread(Realtime())
+    assert (measure.asked, measure.got) == ("FIFO 70", got)
+    assert (
+        measure.reason is None
+        if measure.had
+        else f"the limit of this user is {fifo} (ulimit -r)" in measure.reason
+    )
+
+
+@linux
+def test_a_refusal_that_is_not_the_users_fault(monkeypatch):
+    Scheduler(monkeypatch, 0, -20, capable=True)
+    (measure,) = on_this_thread(Realtime())
+    assert measure.got == "nice -11"
+    assert "Operation not permitted" in measure.reason and "cpu.rt_runtime_us" in measure.reason
+
+
+@pytest.mark.parametrize(("refused", "got"), [(0, "user interactive"), (1, "normal")])
+def test_macos_has_classes_of_threads(monkeypatch, refused, got):
+    class System:
+        def pthread_set_qos_class_self_np(self, quality, relative):
+            assert (quality, relative) == (0x21, 0)
+            return refused
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_: System())
+    priority, cpu = on_this_thread(Realtime(cpu=0))
+    assert (priority.got, cpu.got) == (got, "any CPU")
+    assert priority.reason and cpu.reason == "not available on darwin"
+    assert memory.lock_all() == "not available on darwin"
