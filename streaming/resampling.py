@@ -1,15 +1,15 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-"""Sample rate conversion in chunks, for files and for live audio."""
+"""Sample rate conversion in chunks, for files; live audio has ``native.resample``."""
 
 import numpy as np
 import samplerate
 
 from pulse.errors import InputError
 from streaming.channels import Samples
+from streaming.native.filters import require_rates
 
 QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
-LARGEST_RATIO = 256
 
 
 class Resampler:
@@ -27,12 +27,7 @@ class Resampler:
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"
     ) -> None:
-        if min(rate_in_hz, rate_out_hz) < 1:
-            raise InputError(f"sample rates must be positive, got {rate_in_hz} Hz and {rate_out_hz} Hz")
-        if max(rate_in_hz, rate_out_hz) > LARGEST_RATIO * min(rate_in_hz, rate_out_hz):
-            raise InputError(
-                f"{rate_in_hz} Hz and {rate_out_hz} Hz are more than {LARGEST_RATIO} times apart"
-            )
+        require_rates(rate_in_hz, rate_out_hz)
         if quality not in QUALITIES:
             raise InputError(f"resampling quality {quality!r}: choose one of {', '.join(QUALITIES)}")
         self.rate_in_hz = rate_in_hz

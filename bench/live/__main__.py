@@ -20,6 +20,7 @@ from bench.host import Host
 from bench.live.design import Design, Outcome, Setup
 from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
 from bench.live.load import compute_and_collect, hold_the_lock
+from bench.live.native import in_the_callback, on_a_plain_worker, on_a_worker
 from bench.live.server import jack, portaudio
 from bench.models.amplifier import RATE_HZ, amplifier
 from bench.timing import Percentiles, time_steps
@@ -29,6 +30,9 @@ from pulse.program.program import Program
 BLOCK_FRAMES = 480
 
 DESIGNS: Mapping[str, Design] = {
+    "pulse": on_a_worker,
+    "pulse-plain": on_a_plain_worker,
+    "pulse-callback": in_the_callback,
     "asyncio": in_the_loop,
     "asyncio-threads": in_threads,
     "asyncio-tuned": in_a_quiet_loop,

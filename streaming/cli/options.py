@@ -145,23 +145,30 @@ class ChunkOptions:
 NO_CHUNKS = ChunkOptions()
 
 
-def takes_chunks(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of ``ChunkOptions``; it has them as one argument, ``chunks``.
+def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that dataclasses describe; it has each of them as one argument of that name.
 
-    While it runs, messages name options instead of the parameters of Python.
+    While the command runs, messages name options instead of the parameters of Python.
     """
 
-    @wraps(command)
-    def wrapper(**given: Any) -> None:
-        chunks = ChunkOptions(**{field.name: given.pop(field.name) for field in fields(ChunkOptions)})
-        from pulse.wording import speaking
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapper(**given: Any) -> None:
+            for name, group in groups.items():
+                given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            from pulse.wording import speaking
 
-        with speaking(as_options):
-            command(**given, chunks=chunks)
+            with speaking(as_options):
+                command(**given)
 
-    own = [parameter for name, parameter in signature(command).parameters.items() if name != "chunks"]
-    more = [*signature(ChunkOptions).parameters.values()]
-    listed = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*own, *more)]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-    vars(wrapper)["__signature__"] = Signature(listed)
-    return wrapper
+        own = [parameter for name, parameter in signature(command).parameters.items() if name not in groups]
+        more = [parameter for group in groups.values() for parameter in signature(group).parameters.values()]
+        listed = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*own, *more)]
+        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+        vars(wrapper)["__signature__"] = Signature(listed)
+        return wrapper
+
+    return decorate
+
+
+takes_chunks = takes(chunks=ChunkOptions)

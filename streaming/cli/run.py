@@ -8,6 +8,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.console import print_json, progress
+from streaming.cli.live_options import NOT_LIVE, LiveOptions
 from streaming.cli.run_report import print_run, run_report, snr
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 SOUNDS = (".wav", ".flac", ".ogg")
 
 
-@options.takes_chunks
+@options.takes(chunks=options.ChunkOptions, live=LiveOptions)
 def run(
     model: options.ModelPath = None,
     source: Annotated[
@@ -56,8 +57,9 @@ def run(
     weights: options.Weights = "f32",
     json: options.AsJson = False,
     chunks: options.ChunkOptions = options.NO_CHUNKS,
+    live: LiveOptions = NOT_LIVE,
 ) -> None:
-    """Run a file through a model in pulses, as a live stream would be, and measure every chunk.
+    """Run a file, or with --live a microphone, through a model in pulses, and measure every chunk.
 
     Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay
     is cut off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
@@ -73,6 +75,12 @@ def run(
       [cyan]pulse run vad.onnx in.wav speech.csv[/cyan]            probabilities with their times
 
       [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are no sound
+
+      [cyan]pulse run --live[/cyan]                                microphone, built-in model, loudspeaker
+
+      [cyan]pulse run model.onnx --live --mic usb --stats out.jsonl[/cyan]
+
+      [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file as if a microphone gave it, in real time
     """
     from pulse.errors import InputError
     from streaming.builtin import noisy_path
@@ -84,8 +92,15 @@ def run(
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    source = source or noisy_path()
     program = compile_model(opened.pulsed(pulse), backend, weights)
+    if live.live:
+        from streaming.cli.live import run_live
+
+        run_live(opened, program, source, target, output, channel, live, json)
+        return
+    if live != NOT_LIVE:
+        raise InputError("the options of the panel Live need --live")
+    source = source or noisy_path()
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
     if source.suffix.lower() in READABLE:
         report = _run_arrays(opened, program, source, target, output, deadline_s)

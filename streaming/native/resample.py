@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false
+# pyright: basic, reportIndexIssue=false, reportCallIssue=false
 """Another sample rate, for one stream: a polyphase filter whose ratio may be tuned while it runs.
 
 Output k belongs to the input time ``k * rate_in / rate_out``, exactly: positions are integers, in units of
@@ -6,7 +6,11 @@ Output k belongs to the input time ``k * rate_in / rate_out``, exactly: position
 ``ready``, ``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
@@ -38,6 +42,11 @@ UNIT_BITS = 20
 MOST_TUNING = 200
 """A ratio is tuned by 1/200 at most."""
 FLOAT = 4
+
+
+def exact(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A ``device`` whose arithmetic is done as it is written: the same bits wherever it is inlined."""
+    return register_jitable(forceinline=True, fastmath=False, error_model="numpy")(function)
 
 
 @device
@@ -92,8 +101,8 @@ def append(words: Pointer, history: Pointer, source: Pointer, step: int, count: 
     return count
 
 
-@device
-def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> float:
+@exact
+def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> np.float32:
     """The product of frames with the row of a filter and with the next one; the result lies ``part`` between."""
     here, next_row, there = vzero(), row + taps, vzero()
     for j in range(0, taps, LANES):
@@ -102,7 +111,7 @@ def weighed(frames: Pointer, row: Pointer, taps: int, part: float) -> float:
     return vsum(vfma(part, there - here, here))
 
 
-@device
+@exact
 def outputs(words: Pointer, history: Pointer, table: Pointer, target: Pointer, step: int, count: int) -> int:
     """``produce``, for a history and a table at hand."""
     made = min(count, ready(words))

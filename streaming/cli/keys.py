@@ -1,0 +1,40 @@
+"""Keys that are pressed while a command runs."""
+
+import os
+import select
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+if os.name == "posix":
+    import termios
+    import tty
+
+
+@contextmanager
+def key_presses() -> Generator[Callable[[float], str]]:
+    """Gives a function that waits so many seconds for a key and returns it; empty where none was pressed.
+
+    Where stdin is no terminal of POSIX, nobody can press one.
+    """
+    if os.name != "posix" or not sys.stdin.isatty():
+        yield _nobody
+        return
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+
+    def wait(seconds: float) -> str:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        return os.read(descriptor, 1).decode(errors="replace") if ready else ""
+
+    tty.setcbreak(descriptor)
+    try:
+        yield wait
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def _nobody(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""

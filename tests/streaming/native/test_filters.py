@@ -1,0 +1,68 @@
+"""Filters of resamplers: what they let through, measured on their tables."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.native.filters import QUALITIES, design
+
+BANDS = {"low": (71, 0.71, 0.82), "medium": (90, 0.81, 0.89), "high": (120, 0.91, 0.945)}
+"""Stop band in dB; where the pass band ends; up to where less than 3 dB are lost."""
+RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (48000, 48000)]
+
+
+def response(found, rate_in, rate_out):
+    """Parts of the lower Nyquist frequency, and the gain at each."""
+    curve = found.table[:-1][::-1].T.ravel().astype(np.float64)
+    gains = np.abs(np.fft.rfft(curve, 8 * len(curve))) / found.phases
+    cycles = np.arange(len(gains)) * found.phases / (8 * len(curve))
+    return cycles * 2 * rate_in / min(rate_in, rate_out), gains
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
+def test_the_bands_are_as_documented(rate_in, rate_out, quality):
+    stop_db, passed, lost = BANDS[quality]
+    found = design(rate_in, rate_out, quality)
+    parts, gains = response(found, rate_in, rate_out)
+    assert 20 * np.log10(gains[parts >= 1].max()) < -stop_db
+    assert 20 * np.log10(np.abs(gains[parts <= passed] - 1).max()) < -stop_db + 1
+    assert 20 * np.log10(gains[parts <= lost].min()) > -3
+
+
+@pytest.mark.parametrize(("quality", "delay_ms"), [("low", 1), ("medium", 2), ("high", 6)])
+@pytest.mark.parametrize("rate", [44100, 48000])
+def test_the_delay_is_as_documented(quality, delay_ms, rate):
+    assert design(rate, 16000, quality).half_frames / rate * 1e3 == pytest.approx(delay_ms, abs=0.03)
+    assert design(16000, rate, quality).half_frames / 16 == delay_ms
+
+
+@pytest.mark.parametrize(("rate_in", "rate_out"), [*RATES, (25600, 100), (100, 25600)])
+def test_rows_pass_a_constant_as_it_is_and_lie_on_cache_lines(rate_in, rate_out):
+    found = design(rate_in, rate_out, "medium")
+    np.testing.assert_allclose(found.table.sum(axis=1, dtype=np.float64), 1, atol=1e-6)
+    assert found.taps % 16 == 0 and found.table.ctypes.data % 64 == 0
+    with pytest.raises(ValueError, match="read-only"):
+        found.table[0, 0] = 1
+
+
+def test_the_last_row_is_the_first_one_frame_later():
+    table = design(48000, 44100, "low").table
+    np.testing.assert_allclose(table[-1, 1:], table[0, :-1], atol=1e-4)
+
+
+def test_resamplers_of_the_same_rates_share_a_filter():
+    assert design(48000, 16000, "low") is design(48000, 16000, "low")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 16000, "low"), "must be positive, got 0 Hz"),
+        ((100, 48000, "low"), "more than 256 times apart"),
+        ((48000, 16000, "best"), "'best': choose one of low, medium, high"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        design(*arguments)

@@ -1,0 +1,315 @@
+"""Resampled sound is the ideal one to the last dB that the filter has, wherever it is cut and however it is tuned."""
+
+import re
+import time
+from fractions import Fraction
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+import samplerate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.ccallback import CFunc
+
+from pulse.errors import InputError
+from pulse.program.kernels.address import floats_at, words_at
+from pulse.program.kernels.pointer import Pointer
+from streaming.native import resample
+from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
+from tests.pulse.program.assembly import host, loops
+from tests.pulse.program.test_assembly import check_calls
+
+RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
+EXACT_DB = {"low": 70, "medium": 90, "high": 120}
+"""What a tone in the pass band is worth against all that is wrong with it."""
+PASSED = {"low": 0.71, "medium": 0.81, "high": 0.91}
+
+
+def tone(part, rate_in, rate_out, times_s):
+    """A sine at a part of the lower Nyquist frequency."""
+    return np.sin(np.pi * part * min(rate_in, rate_out) * np.asarray(times_s) + 0.3)
+
+
+def heard(part, rate_in, rate_out, seconds=0.25):
+    """The same as what comes from the microphone."""
+    return tone(part, rate_in, rate_out, np.arange(int(rate_in * seconds)) / rate_in).astype(np.float32)
+
+
+def worth_db(found, ideal):
+    """Signal to error, without the ends."""
+    edge = len(found) // 5
+    error = found[edge:-edge] - ideal[edge : len(found) - edge]
+    return 10 * np.log10(np.mean(ideal**2) / np.mean(error**2))
+
+
+def cut(resampler, x, at):
+    return np.concatenate([resampler.process(piece) for piece in np.split(x, sorted(at))])
+
+
+@numba.njit(nogil=True)
+def line(words_address, source_address, frames, channels, target_address, pulses, pulse, part_address):
+    """As a live line does it: whole pulses from one channel of many, no frame more than needed, a part for each."""
+    words, source, target = words_at(words_address), floats_at(source_address), floats_at(target_address)
+    parts = floats_at(part_address)
+    taken = done = 0
+    for number in range(pulses):
+        tune(words, parts[number])
+        made = 0
+        while made < pulse:
+            wanted = missing(words, pulse - made)
+            if taken + wanted > frames:
+                return taken
+            taken += feed(words, source + taken * channels, channels, min(wanted, 100))
+            made += produce(words, target + 2 * (done + made), 2, min(ready(words), pulse - made))
+        done += made
+    return taken
+
+
+@pytest.mark.parametrize("quality", EXACT_DB)
+@pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
+def test_a_tone_is_the_ideal_one_and_stays_where_it_is(rate_in, rate_out, quality):
+    resampler = NativeResampler(rate_in, rate_out, quality)
+    for part in (0.01, 0.2, 0.5, PASSED[quality]):
+        resampler.reset()
+        found = resampler.process(heard(part, rate_in, rate_out))
+        ideal = tone(part, rate_in, rate_out, np.arange(len(found)) / rate_out)
+        assert worth_db(found, ideal) > EXACT_DB[quality]
+
+
+@pytest.mark.parametrize("quality", EXACT_DB)
+@pytest.mark.parametrize(
+    ("rate_in", "rate_out"), [(48000, 16000), (48000, 44100), (44100, 16000), (48000, 8000)]
+)
+def test_nothing_above_the_cutoff_is_folded_back(rate_in, rate_out, quality):
+    resampler = NativeResampler(rate_in, rate_out, quality)
+    for part in np.linspace(1.001, 0.99 * rate_in / rate_out, 12):
+        resampler.reset()
+        found = resampler.process(heard(part, rate_in, rate_out))
+        middle = found[len(found) // 5 : -len(found) // 5].astype(np.float64)
+        assert 10 * np.log10(2 * np.mean(middle**2)) < -EXACT_DB[quality]
+
+
+@pytest.mark.parametrize(("rate_in", "rate_out"), RATES)
+def test_samplerate_gives_the_same(rate_in, rate_out):
+    x = sum(heard(part, rate_in, rate_out) for part in (0.013, 0.11, 0.37, 0.61, 0.88)) / 5
+    found = NativeResampler(rate_in, rate_out, "high").process(x)
+    reference = samplerate.resample(x, rate_out / rate_in, "sinc_best")
+    assert worth_db(found, reference.astype(np.float64)) > 110
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([*RATES, (11025, 48000), (25600, 100), (100, 25600), (48000, 48000)]),
+    st.sampled_from(sorted(EXACT_DB)),
+    st.integers(1, 700),
+    st.integers(0, 3000),
+    st.lists(st.integers(0, 3000), max_size=8),
+    st.integers(-5000, 5000),
+)
+def test_any_split_gives_the_same_bits(rates, quality, largest, length, at, ppm):
+    x = np.random.default_rng(length).standard_normal(length).astype(np.float32)
+    whole, pieces = (NativeResampler(*rates, quality, largest_block=size) for size in (4096, largest))
+    whole.tuning_ppm = pieces.tuning_ppm = ppm
+    expected = whole.process(x)
+    np.testing.assert_array_equal(cut(pieces, x, [min(place, length) for place in at]), expected)
+    pieces.reset()
+    np.testing.assert_array_equal(pieces.process(x), expected)
+
+
+@pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (16000, 48000), (44100, 48000)])
+def test_pulses_of_one_channel_give_the_same_bits(rate_in, rate_out):
+    """Strided, in pieces, and never a frame ahead."""
+    frames = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
+    expected = NativeResampler(rate_in, rate_out).process(frames[:, 1].copy())
+    resampler = NativeResampler(rate_in, rate_out, largest_block=100)
+    pulse, pulses = 160, len(expected) // 160
+    target, parts = np.full((pulses * pulse, 2), 9, np.float32), np.zeros(pulses, np.float32)
+    taken = line(
+        resampler.address,
+        frames.ctypes.data + 4,
+        len(frames),
+        3,
+        target.ctypes.data,
+        pulses,
+        pulse,
+        parts.ctypes.data,
+    )
+    np.testing.assert_array_equal(target[:, 0], expected[: len(target)])
+    assert (target[:, 1] == 9).all()
+    last = (pulses * pulse - 1) * rate_in // rate_out
+    assert taken == last + resampler.delay_frames + 1
+
+
+@pytest.mark.parametrize("quality", EXACT_DB)
+@pytest.mark.parametrize(("rate_in", "rate_out"), [(48000, 16000), (44100, 48000), (48000, 48000)])
+def test_a_ratio_that_wanders_does_not_click(rate_in, rate_out, quality):
+    """By 200 ppm, another one for each pulse: every sample is where the sum of all steps says."""
+    resampler = NativeResampler(rate_in, rate_out, quality, largest_block=100)
+    pulse, pulses = rate_out // 100, 200
+    parts = (200e-6 * np.sin(np.arange(pulses) / 7)).astype(np.float32)
+    x = heard(PASSED[quality], rate_in, rate_out, 2.1)
+    target = np.empty((pulses * pulse, 2), np.float32)
+    line(resampler.address, x.ctypes.data, len(x), 1, target.ctypes.data, pulses, pulse, parts.ctypes.data)
+    steps = np.repeat(1 + parts.astype(np.float64), pulse) / rate_out
+    ideal = tone(PASSED[quality], rate_in, rate_out, np.cumsum(steps) - steps)
+    error = target[:, 0] - ideal
+    assert worth_db(target[:, 0], ideal) > EXACT_DB[quality]
+    assert np.abs(error[pulse * 5 :]).max() < 3 * 10 ** (-EXACT_DB[quality] / 20)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(RATES),
+    st.integers(-5000, 5000),
+    st.integers(0, 20000),
+    st.integers(1, 20000),
+    st.integers(0, 999_999),
+)
+def test_what_is_missing_is_what_makes_the_outputs_ready(rates, ppm, held, outputs, fraction):
+    resampler = NativeResampler(*rates, "low")
+    resampler.tuning_ppm = ppm
+    words = resampler.words.tolist()
+    words[resample.END] += held
+    words[resample.FRACTION] = fraction * words[resample.UNIT] // 1_000_000
+    more = missing(words, outputs)
+    assert ready_after(words, more) >= outputs
+    if more:
+        assert ready_after(words, more - 1) < outputs
+    else:
+        assert ready(words) >= outputs
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sampled_from(RATES), st.integers(0, 4000), st.integers(-5000, 5000))
+def test_output_k_waits_for_the_delay_and_no_longer(rates, frames, ppm):
+    """Counted with fractions."""
+    resampler = NativeResampler(*rates, "low")
+    resampler.tuning_ppm = ppm
+    words = resampler.words
+    step = Fraction(int(words[resample.STEP]), int(words[resample.UNIT]))
+    made = len(resampler.process(np.zeros(frames, np.float32)))
+    if made:
+        assert int((made - 1) * step) + resampler.delay_frames + 1 <= frames
+    assert int(made * step) + resampler.delay_frames + 1 > frames
+
+
+@numba.njit(nogil=True)
+def endless(words_address, source_address, blocks, block, target_address):
+    """The same block again and again; how many outputs."""
+    words, source, target = words_at(words_address), floats_at(source_address), floats_at(target_address)
+    made = 0
+    for _ in range(blocks):
+        feed(words, source, 1, block)
+        made += produce(words, target, 1, 2 * block)
+    return made
+
+
+@pytest.mark.parametrize("outputs", [1_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ppm", [0, 137])
+def test_positions_do_not_drift(outputs, ppm):
+    """After so many outputs the next one is exactly where it belongs."""
+    resampler, block = NativeResampler(44100, 48000, "low"), 4096
+    resampler.tuning_ppm = ppm
+    source, target = np.zeros(block, np.float32), np.empty(2 * block, np.float32)
+    blocks = outputs // block
+    made = endless(resampler.address, source.ctypes.data, blocks, block, target.ctypes.data)
+    words = dict(enumerate(resampler.words.tolist()))
+    held, unit = words[resample.END] - words[resample.AT], words[resample.UNIT]
+    frame = blocks * block - held + words[resample.TAPS] - 1 - resampler.delay_frames
+    assert made > outputs
+    assert frame * unit + words[resample.FRACTION] == made * words[resample.STEP]
+
+
+def test_as_python_it_stays_in_its_memory():
+    """The functions as they are, where leaving memory is an IndexError."""
+    x = np.random.default_rng(0).standard_normal(150).astype(np.float32)
+    expected = NativeResampler(44100, 48000, "low").process(x)
+    resampler, found = (
+        NativeResampler(44100, 48000, "low", largest_block=20),
+        np.empty(len(expected), np.float32),
+    )
+    words, history, table, source, target = (
+        Pointer(memory.reshape(-1), 0)
+        for memory in (resampler.words, resampler._history, resampler.filter.table, x, found)
+    )
+    fed = made = 0
+    while fed < len(x):
+        fed += resample.append(words, history, source + fed, 1, min(13, len(x) - fed))
+        made += resample.outputs(words, history, table, target + made, 1, 40)
+    assert made == len(expected)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_what_there_is_no_room_for_is_not_taken():
+    """Until something is produced."""
+    resampler = NativeResampler(16000, 16000, "low", largest_block=50)
+    x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
+    words, history, table = (
+        Pointer(memory.reshape(-1), 0)
+        for memory in (resampler.words, resampler._history, resampler.filter.table)
+    )
+    first = resample.append(words, history, Pointer(x, 0), 1, 1000)
+    assert first == 50 + resampler.delay_frames + 1
+    assert resample.append(words, history, Pointer(x, 0), 1, 1) == 0
+    assert resample.outputs(words, history, table, target, 1, 1000) == 51
+    assert resample.append(words, history, Pointer(x, 0), 1, 1000) == 51
+
+
+def test_tuning_has_a_limit_and_lasts():
+    resampler = NativeResampler(48000, 16000)
+    assert resampler.tuning_ppm == 0
+    for part, ppm in ((0.001, 1000), (-0.5, -5000), (1.0, 5000)):
+        tune(resampler.words, part)
+        resampler.reset()
+        assert resampler.tuning_ppm == pytest.approx(ppm, abs=1e-4)
+    assert len(resampler.process(np.zeros(48000, np.float32))) == pytest.approx(16000 / 1.005, abs=40)
+    for ppm in (5001, -5001, float("nan")):
+        with pytest.raises(InputError, match=r"by 5000 ppm at most, got (-?5001|nan)"):
+            resampler.tuning_ppm = ppm
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((48000, 0), "must be positive, got 48000 Hz and 0 Hz"),
+        ((48000, 16000, "sinc_best"), "choose one of low, medium, high"),
+        ((48000, 16000, "low", 0), "blocks of 0 frames for 16000 Hz: use 1 to "),
+        ((48000, 16000, "low", 1 << 40), "blocks of 1099511627776 frames"),
+    ],
+)
+def test_what_is_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        NativeResampler(*arguments)
+
+
+@pytest.mark.parametrize("block", [np.zeros((4, 2), np.float32), np.zeros(4, np.int16)])
+def test_only_one_row_of_floats(block):
+    with pytest.raises(InputError, match=r"takes one row of floats, got an array \(4,"):
+        NativeResampler(48000, 16000).process(block)
+
+
+def test_the_code_calls_nothing_and_computes_in_whole_registers():
+    """Memory is moved by an instruction of LLVM; nothing is allocated, nothing raises."""
+    sig = resample.convert.signature
+    compiled: Any = CFunc(
+        resample.convert.function, (sig.args, sig.return_type), locals={}, options={"nopython": True}
+    )
+    compiled.compile()
+    code = compiled._library._get_module_for_linking()
+    check_calls(code)
+    sums = [body for body in loops(host().assembly(code)) if sum("fm" in line for line in body) >= 2]
+    assert any(re.search(host().arithmetic, line) for body in sums for line in body)
+
+
+def test_ten_milliseconds_take_less_than_25_us():
+    """At medium quality, 48 to 16 kHz; the fastest of many."""
+    resampler = NativeResampler(48000, 16000, "medium")
+    x, target = np.ones(480, np.float32), np.empty(161, np.float32)
+    convert, best = resample.convert.call, float("inf")
+    for _ in range(500):
+        started = time.perf_counter()
+        convert(resampler.address, x.ctypes.data, len(x), target.ctypes.data, len(target))
+        best = min(best, time.perf_counter() - started)
+    assert best < 25e-6
