@@ -15,7 +15,7 @@ from pulse.facts import Array
 from pulse.program.kernels.address import bytes_at
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_i32, move_bytes
-from pulse.program.kernels.registry import device, routine
+from pulse.program.kernels.registry import device
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
 
@@ -115,7 +115,7 @@ def _copy_runs(target: Pointer, target_step: int, source: Pointer, source_step: 
             move_bytes(target + i * target_step, source + i * source_step, run)
 
 
-@routine
+@device
 def _copy_box(box: Pointer, packed: Pointer, inward: bool) -> None:
     """Between a tensor's place and packed bytes."""
     place, run, count, step = bytes_at(box[ADDRESS]), box[RUN], box[COUNT], box[STEP]

@@ -2,7 +2,7 @@
 """Two devices have two clocks: the ratio of the last resampler follows how full the ring of output is."""
 
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import routine
+from pulse.program.kernels.registry import device
 
 LEVEL, INTEGRAL, TARGET = range(3)
 """Float64 of a controller: frames in the ring, smoothed; what has been found of the drift; frames that there should be."""
@@ -13,7 +13,7 @@ INTEGRATING = PROPORTIONAL * PROPORTIONAL / 4
 MOST = 0.003
 
 
-@routine
+@device
 def corrected(state: Pointer, level: int, frames: int, rate: int) -> float:
     """By how much the output is to have fewer frames, as a part of all; called once ``frames`` were written."""
     elapsed = frames / rate

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import routine
+from pulse.program.kernels.registry import device
 from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 TOTAL, LONGEST, COUNTS = 0, 1, 2
@@ -12,7 +12,7 @@ TOTAL, LONGEST, COUNTS = 0, 1, 2
 WORDS_OF = COUNTS + BUCKETS
 
 
-@routine
+@device
 def record(histogram: Pointer, ns: int) -> None:
     """Count a time."""
     ns = max(ns, 0)

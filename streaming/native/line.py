@@ -11,7 +11,7 @@ from pulse.program.kernels.address import bytes_at, call_at, doubles_at, floats_
 from pulse.program.kernels.entries import callback, entry
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_f32, as_i64, as_u8, fill_bytes, move_bytes
-from pulse.program.kernels.registry import device, routine
+from pulse.program.kernels.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.packed import packed_step
 from streaming.native import line_words as w
@@ -48,7 +48,7 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
     move_bytes(as_u8(target + first * channels), bytes_at(ring), (frames - first) * size)
 
 
-@routine
+@device
 def capture(words: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
     """Take a block from the device; where the ring has no room the block is lost, and counted."""
     written, capacity = words[w.IN_WRITTEN], words[w.IN_FRAMES]
@@ -77,7 +77,7 @@ def owed(words: Pointer) -> int:
     return max(load(words, w.FRAMES_SILENT) - load(words, w.FRAMES_SKIPPED) - lost, 0)
 
 
-@routine
+@device
 def play(words: Pointer, target: Pointer, frames: int) -> None:
     """Give a block to the device: what is ready, then silence."""
     read, channels, capacity = words[w.OUT_READ], words[w.OUT_CHANNELS], words[w.OUT_FRAMES]
@@ -108,7 +108,7 @@ def gather(words: Pointer, stream: Pointer, target: Pointer, frames: int) -> Non
     channel_of(target, floats_at(words[w.IN_RING]) + place * channels, channels, stream[w.CHANNEL], frames)
 
 
-@routine
+@device
 def fill_slots(words: Pointer) -> bool:
     """Take from the ring what the next pulse needs, no frame more; whether it is there."""
     pulse, filled, streams = words[w.PULSE], words[w.FILLED], words[w.STREAMS]
@@ -142,7 +142,7 @@ def fill_slots(words: Pointer) -> bool:
     return filled >= pulse
 
 
-@routine
+@device
 def arrival_of(words: Pointer, fallback_ns: int) -> int:
     """When the last frame that was taken from the ring arrived."""
     mark, written, count = words[w.MARKS_READ], load(words, w.MARKS_WRITTEN), words[w.MARK_COUNT]
@@ -157,7 +157,7 @@ def arrival_of(words: Pointer, fallback_ns: int) -> int:
     return arrived
 
 
-@routine
+@device
 def run_voices(words: Pointer, voices: int) -> None:
     """One pulse of the model for every stream; what the model's delay makes invalid is silent."""
     pulse, sound = words[w.PULSE], words[w.OUT_CHANNELS] > 0
@@ -177,7 +177,7 @@ def run_voices(words: Pointer, voices: int) -> None:
             )
 
 
-@routine
+@device
 def silence_voices(words: Pointer) -> None:
     """A pulse that is not computed."""
     for s in range(words[w.STREAMS]):
@@ -185,7 +185,7 @@ def silence_voices(words: Pointer) -> None:
         fill_bytes(bytes_at(voice[w.SLOT_OUT]), 0, words[w.OUTPUT_BYTES])
 
 
-@routine
+@device
 def change_voices(words: Pointer) -> None:
     """The next voices have run along; when they are primed, fade over within this pulse."""
     words[w.PRIMING] = words[w.PRIMING] - 1
@@ -201,7 +201,7 @@ def change_voices(words: Pointer) -> None:
     store(words, w.NEXT_VOICES, 0)  # not before the other: Python asks for this one
 
 
-@routine
+@device
 def mix(words: Pointer) -> None:
     """The model's sound and the input, which has waited as long as the model's, by their gains."""
     pulse, gains = words[w.PULSE], floats_at(words[w.GAINS])
@@ -219,7 +219,7 @@ def mix(words: Pointer) -> None:
     gains[1] = gains[3]
 
 
-@routine
+@device
 def send(words: Pointer) -> None:
     """The mixed pulse into the ring of output."""
     written, capacity, channels = words[w.OUT_WRITTEN], words[w.OUT_FRAMES], words[w.OUT_CHANNELS]
@@ -250,7 +250,7 @@ def send(words: Pointer) -> None:
             tune(words_at(stream[w.OUT_RESAMPLER]), adjust)
 
 
-@routine
+@device
 def keep_record(words: Pointer, arrived: int, done: int) -> None:
     """All outputs of the pulse for Python; where it does not take them they are lost, and counted."""
     written, count = words[w.RECORDS_WRITTEN], words[w.RECORD_COUNT]
@@ -270,7 +270,7 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
         set_event(words[w.NOTIFY])
 
 
-@routine
+@device
 def run_pulse(words: Pointer) -> None:
     """The slots are full: run the model, pass its outputs on, and account for the time."""
     begun = now_ns(words) if words[w.BEGUN_NS] == 0 else words[w.BEGUN_NS]
@@ -304,7 +304,7 @@ def run_pulse(words: Pointer) -> None:
     store(words, w.PULSES, words[w.PULSES] + 1)
 
 
-@routine
+@device
 def obey(words: Pointer) -> None:
     """What Python wants done between two pulses."""
     order = load(words, w.COMMAND)
@@ -330,7 +330,7 @@ def obey(words: Pointer) -> None:
     store(words, w.COMMAND, w.NONE)
 
 
-@routine
+@device
 def may_run(words: Pointer) -> bool:
     """Whether nothing has ended the run, and what the next pulse adds has room."""
     voice = words_at(words[w.VOICES])

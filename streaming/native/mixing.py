@@ -2,13 +2,13 @@
 """What is done to samples on the line; pointers to f32."""
 
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import routine
+from pulse.program.kernels.registry import device
 
 MIX = -1
 """The channel that is the mean of all."""
 
 
-@routine
+@device
 def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, frames: int) -> None:
     """One channel of interleaved frames, or the mean of all."""
     if channel >= 0:
@@ -22,7 +22,7 @@ def channel_of(target: Pointer, source: Pointer, channels: int, channel: int, fr
         target[i] = total / channels
 
 
-@routine
+@device
 def spread(
     ring: Pointer, capacity: int, at: int, channels: int, first: int, copies: int, sound: Pointer, frames: int
 ) -> None:
@@ -32,7 +32,7 @@ def spread(
             ring[((at + i) & (capacity - 1)) * channels + channel] = sound[i]
 
 
-@routine
+@device
 def delayed(samples: Pointer, count: int, line: Pointer, length: int, place: int) -> int:
     """Samples exchanged with those of ``length`` before, in place; gives the place in the line for the next time."""
     if length == 0:
@@ -47,7 +47,7 @@ def delayed(samples: Pointer, count: int, line: Pointer, length: int, place: int
     return place
 
 
-@routine
+@device
 def finite(samples: Pointer, count: int) -> int:
     """NaN and infinities made silent, in place; how many there were."""
     found = 0
@@ -59,7 +59,7 @@ def finite(samples: Pointer, count: int) -> int:
     return found
 
 
-@routine
+@device
 def faded(sound: Pointer, dry: Pointer, gains: Pointer, count: int) -> None:
     """``sound = a*sound + b*dry`` in place, a and b going from gains 0 and 1 to gains 2 and 3."""
     if gains[0] == 1.0 and gains[2] == 1.0 and gains[1] == 0.0 and gains[3] == 0.0:
@@ -71,7 +71,7 @@ def faded(sound: Pointer, dry: Pointer, gains: Pointer, count: int) -> None:
         sound[i] = a * sound[i] + b * dry[i]
 
 
-@routine
+@device
 def cross(new: Pointer, old: Pointer, count: int) -> None:
     """``new`` fades in over ``old``, in place."""
     for i in range(count):
