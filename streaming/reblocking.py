@@ -22,9 +22,11 @@ class Reblocker:
         self.axis = port.axis
         self.frames = port.frames
         self._buffer = np.zeros(port.shape, port.dtype)
+        self._frame = port.shape[: port.axis] + port.shape[port.axis + 1 :]
         self._start = 0
         self._stop = 0
-        self._block = frames_at(self._buffer, self.axis, 0, 0)
+        self._nothing = np.zeros(self.shape(0), port.dtype)
+        self._block = self._nothing
         self._taken = 0
 
     @property
@@ -40,6 +42,9 @@ class Reblocker:
         """The next pulse, valid until the next call. At least ``frames`` frames must be held."""
         waiting = self._stop - self._start
         if waiting == 0:
+            if self._block.shape[self.axis] == self.frames:
+                self._taken = self.frames
+                return self._block
             pulse = frames_at(self._block, self.axis, self._taken, self._taken + self.frames)
             self._taken += self.frames
             return pulse
@@ -53,8 +58,10 @@ class Reblocker:
 
     def keep(self) -> None:
         """Copy what is left of the block, so that the caller may change it."""
-        self._append(self._block.shape[self.axis] - self._taken)
-        self._block, self._taken = frames_at(self._buffer, self.axis, 0, 0), 0
+        left = self._block.shape[self.axis] - self._taken
+        if left:
+            self._append(left)
+        self._block, self._taken = self._nothing, 0
 
     def rest(self) -> Array:
         """All frames that wait, a view. The block must be kept."""
@@ -75,9 +82,14 @@ class Reblocker:
         self.feed(np.frombuffer(memory, self.port.dtype).reshape(shape))
         self.keep()
 
+    def fits(self, block: Array) -> bool:
+        """Whether a block has the port's shape, any number of frames aside."""
+        axis, shape = self.axis, block.shape
+        return len(shape) > axis and shape[:axis] + shape[axis + 1 :] == self._frame
+
     def shape(self, frames: int) -> tuple[int, ...]:
         """The shape of a block."""
-        return (*self.port.shape[: self.axis], frames, *self.port.shape[self.axis + 1 :])
+        return (*self._frame[: self.axis], frames, *self._frame[self.axis :])
 
     def nbytes(self, frames: int) -> int:
         """The size of a block."""
@@ -85,8 +97,6 @@ class Reblocker:
 
     def _append(self, frames: int) -> None:
         """Move frames from the block to the end of the buffer, which is moved or doubled where it is full."""
-        if frames == 0:
-            return
         capacity = self._buffer.shape[self.axis]
         waiting = self._stop - self._start
         if self._stop + frames > capacity:

@@ -1,7 +1,6 @@
-"""A speech denoiser and a sound to try it on, so that everything runs without downloads.
+"""A speech denoiser, a voice detector and a sound to try them on, so that everything runs without downloads.
 
-Both are written by scripts in this folder: ``python -m streaming.builtin.denoiser`` and
-``python -m streaming.builtin.sound``.
+They are written by scripts in this folder: ``python -m streaming.builtin.denoiser``, ``….voice`` and ``….sound``.
 """
 
 from pathlib import Path
@@ -13,6 +12,11 @@ _FOLDER = Path(__file__).parent
 def model_path() -> Path:
     """The denoiser: an offline ONNX model, ``audio`` [1, T] to ``denoised`` [1, T], f32, 16 kHz."""
     return _FOLDER / "denoise.onnx"
+
+
+def voice_path() -> Path:
+    """A voice detector for demos: ``audio`` [1, T] to ``voice`` [1, T/160], probabilities, f32, 16 kHz."""
+    return _FOLDER / "voice.onnx"
 
 
 def noisy_path() -> Path:

@@ -97,13 +97,13 @@ class GraphWriter:
         return self.node(pool, [padded], output, kernel_shape=[frames], **dilations)
 
 
-def noise_floor(graph: GraphWriter, power: str) -> str:
-    """The noise power [1, B, frames]: the minimum of the smoothed power over the last second."""
+def noise_floor(graph: GraphWriter, power: str, tenths: int = 10) -> str:
+    """The noise power [1, B, frames]: the minimum of the smoothed power over so many tenths of a second."""
     loud, quiet = graph.constant("loud", LOUD), graph.constant("minus_loud", -LOUD)
     smooth = graph.past("AveragePool", power, FLOOR_SMOOTHING_FRAMES, loud, "smooth_power")
     negated = graph.node("Mul", [smooth, graph.constant("minus_one", -1.0)], "negated_power")
     short = graph.past("MaxPool", negated, FLOOR_POOL_FRAMES, quiet, "short_minimum")
-    long = graph.past("MaxPool", short, FLOOR_POOL_FRAMES, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
+    long = graph.past("MaxPool", short, tenths, quiet, "long_minimum", dilation=FLOOR_POOL_FRAMES)
     floor = graph.node("Mul", [long, graph.constant("bias", -FLOOR_BIAS)], "noise_power")
     return graph.node("Max", [floor, graph.constant("silent", SILENT)], "noise_floor")
 

@@ -10,7 +10,9 @@ from streaming.cli.bench import bench
 from streaming.cli.check import check
 from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings, print_error
 from streaming.cli.convert import convert
+from streaming.cli.devices import devices
 from streaming.cli.dump import dump
+from streaming.cli.report import report
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
 from streaming.cli.warm import warm
@@ -84,13 +86,17 @@ def pulse(
 
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
+      [cyan]pulse devices[/cyan]                             what --live can hear and play with
+
+      [cyan]pulse report out.jsonl[/cyan]                    how a live run went, from its --stats file
+
       [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
 
     Exit codes: 0 well, 1 a check failed, 2 bad use or input.
     """
 
 
-for command in (run, convert, check, bench, dump, warm):
+for command in (run, convert, check, bench, dump, warm, report, devices):
     app.command()(command)
 
 

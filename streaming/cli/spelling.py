@@ -20,6 +20,12 @@ OPTIONS = {
     "weights": "--weights",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
+    "block_frames": "--block",
+    "headroom_s": "--headroom",
+    "policy": "--policy",
+    "engine": "--engine",
+    "priority": "--priority",
+    "reconnect": "--reconnect",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 

@@ -25,6 +25,11 @@ class Bookkeeping:
         self._played = Tap(line.played, line.words, w.FRAMES_OUT)
         self._before = self._started_s, 0
 
+    def begin(self) -> None:
+        """The devices are open now: seconds count from here."""
+        self._started_s = self._now_s()
+        self._before = self._started_s, int(self._line.words[w.COMPUTE_NS])
+
     def account(self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()) -> Account:
         """How the line does now."""
         line, now_s = self._line, self._now_s()

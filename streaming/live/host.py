@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeGuard
+
+if TYPE_CHECKING:
+    from streaming.live.line import Line
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,12 @@ class Endpoint:
     rate_hz: int
 
 
+class Finished(Protocol):
+    """A device has ended by itself, perhaps by an error."""
+
+    def __call__(self, error: Exception | None = None, /) -> None: ...
+
+
 @dataclass(frozen=True)
 class Order:
     """A stream to be opened: the C callback and its user data, as addresses, and what it is to be called with.
@@ -30,7 +39,9 @@ class Order:
     rate_hz                   of both
     block_frames              of a block; 0 lets the device choose
     latency                   ``low``, ``high`` or seconds
-    finished                  called when the device ends by itself, from any thread
+    finished                  called when the device ends by itself, with what went wrong if that is known, from any
+                              thread
+    delay_frames              by how much later a sample is played, for hosts that end: they play so much more
     """
 
     callback_address: int
@@ -42,7 +53,8 @@ class Order:
     rate_hz: int
     block_frames: int
     latency: str | float
-    finished: Callable[[], None]
+    finished: Finished
+    delay_frames: int = 0
 
     def only_source(self) -> "Order":
         """The same without output."""
@@ -73,10 +85,12 @@ class OpenStream(Protocol):
 class Host(Protocol):
     """Whatever has the devices.
 
-    held     whether time passes only when a test says so: then nothing gets a thread
+    held  whether time passes only when a test says so: then nothing gets a thread, and it is a ``HeldHost``
+    ends  whether its sound has an end: then a device that ends by itself ends the run well
     """
 
     held: bool
+    ends: bool
 
     def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
         """A device for ``input`` or ``output``, by number or a part of its name; the usual one where None.
@@ -92,3 +106,31 @@ class Host(Protocol):
     def refresh(self) -> bool:
         """Look for devices anew, before a stream is opened again; False where nothing can be opened any more."""
         ...
+
+
+class HeldHost(Host, Protocol):
+    """One that holds the clock, and does what threads do elsewhere."""
+
+    def now_ns(self) -> int:
+        """What time it is."""
+        ...
+
+    def attend(self, line: "Line", look: Callable[[], None]) -> None:
+        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
+        ...
+
+    def leave(self, line: "Line") -> None:
+        """Do so no more."""
+        ...
+
+
+def is_held(host: Host) -> TypeGuard[HeldHost]:
+    """Whether a host holds the clock."""
+    return host.held
+
+
+def usual_host() -> Host:
+    """The devices of this machine."""
+    from streaming.live.portaudio import PortAudio
+
+    return PortAudio()

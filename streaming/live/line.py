@@ -1,5 +1,6 @@
 """Line: the memory of a native path from a device through a model and back."""
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.program.memory import aligned_bytes
 from pulse.program.program import Program
 from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
 from streaming.live.schedule import Course
@@ -17,13 +19,15 @@ from streaming.native import line_words as w
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
 from streaming.native.histogram import new_histogram
-from streaming.native.line import finish_pulse, next_pulse, pump, pump_once
+from streaming.native.line import call_line, next_pulse, pump, run_pulse
 from streaming.native.mixing import MIX
 from streaming.native.resample import NativeResampler
 
 RING_S = 4.0
 """What can wait on either side."""
-MARKS = 8192
+MARKS = 1024
+SHORTEST = 16
+"""Frames of a block that is not known, for how many times of arrival there is room."""
 RECORDS = 256
 LARGEST = 4096
 """Frames that are resampled at a time."""
@@ -33,12 +37,15 @@ LARGEST = 4096
 class Record:
     """The outputs of one pulse: its number, when its last sample came, and when they were ready (monotonic ns).
 
+    loads    how often states had been loaded before; ``loaded`` pulses had they had
     outputs  for each stream the outputs by name, frames of the model's delay included
     """
 
     pulse: int
     arrived_ns: int
     ready_ns: int
+    loads: int
+    loaded: int
     outputs: list[dict[str, Array]]
 
 
@@ -71,11 +78,15 @@ class Line:
             raise InputError(f"{program.model.title}: no output is sound at the rate of its input, to be played")
         self.model_delay = max(sound.delay if sound else 0, behaviour.reserve_frames)
         """Frames of the model that the sound is late by, the reserve included."""
-        self.voices = Voices(program, self.streams, sound, self.constants, self.model_delay)
-        """What is heard; ``Control`` may change it."""
-        if behaviour.engine == "callback" and not self.voices.native:
+        self._voices = Voices(program, self.streams, sound, self.constants, self.model_delay)
+        self._successors: Voices | None = None
+        self.native = self._voices.native
+        """Whether no Python is needed to compute."""
+        self.turn = threading.Lock()
+        """Held while Python computes a pulse: who holds it finds the states between two pulses."""
+        if behaviour.engine == "callback" and not self.native:
             raise InputError('engine "callback": only programs of the numba backend run there; take "worker"')
-        self.words: NDArray[np.int64] = np.zeros(w.LINE_WORDS, np.int64)
+        self.words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)
         self._kept: list[Array] = [self.words]
         self._events: list[Event] = []
         resampled_in = form.rate_in_hz != form.rate_hz
@@ -100,9 +111,21 @@ class Line:
         return self.voices.program
 
     @property
-    def native(self) -> bool:
-        """Whether no Python is needed to compute."""
-        return self.voices.native
+    def voices(self) -> Voices:
+        """What is heard."""
+        if self._successors is not None and not self.words[w.NEXT_VOICES]:
+            self._voices, self._successors = self._successors, None
+        return self._voices
+
+    @property
+    def swapping(self) -> bool:
+        """Whether other voices run beside those that are heard."""
+        _ = self.voices
+        return self._successors is not None
+
+    def succeed(self, voices: Voices) -> None:
+        """Keep these voices: they have been ordered to take over."""
+        self._successors = voices
 
     @property
     def address(self) -> int:
@@ -122,7 +145,9 @@ class Line:
     @property
     def delay_s(self) -> float:
         """Between a sample that comes in and the same that goes out, the device itself not counted."""
-        return self.schedule.frames / self.form.rate_out_hz + self.model_delay / self.form.rate_hz
+        lead, rate = self.schedule.lead, self.form.rate_hz
+        waited = self.schedule.frames - self.schedule.lead_frames
+        return waited / self.form.rate_out_hz + (lead + self.model_delay) / rate
 
     @property
     def delay_frames(self) -> int:
@@ -132,11 +157,24 @@ class Line:
     def pump(self) -> None:
         """Run all pulses that are there."""
         if self.native:
-            pump_once.call(self.address)
+            call_line.call(pump.address, self.address)
             return
-        while next_pulse.call(self.address):
+        there = True
+        while there:
+            with self.turn:
+                there = self.take_pulse()
+                if there:
+                    self.run_pulse()
+
+    def take_pulse(self) -> bool:
+        """Take the next pulse into the slots; whether it is there. What ``run_pulse`` takes counts from now on."""
+        return bool(next_pulse.call(self.address))
+
+    def run_pulse(self) -> None:
+        """Run the pulse in the slots."""
+        if not self.native:
             self.voices.run(self.slots)
-            finish_pulse.call(self.address)
+        call_line.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
         """What time it is, for a line whose clock is held."""
@@ -152,9 +190,9 @@ class Line:
         first, last = int(self.words[w.RECORDS_READ]), int(self.words[w.RECORDS_WRITTEN])
         found: list[Record] = []
         for number in range(first, last):
-            row = self._records[number % RECORDS]
-            pulse, arrived, ready = (int(value) for value in row[:24].view(np.int64))
-            found.append(Record(pulse, arrived, ready, self.voices.outputs(row[w.RECORD_HEADER :])))
+            row = self._records[number % len(self._records)]
+            header = [int(value) for value in row[:40].view(np.int64)]
+            found.append(Record(*header, self.voices.outputs(row[w.RECORD_HEADER :])))
         self.words[w.RECORDS_READ] = last
         return found
 
@@ -199,9 +237,11 @@ class Line:
     def _set_up(self, pulse_out: int) -> None:
         form, words, pulse = self.form, self.words, self.program.pulse
         waiting = self.schedule.frames
+        begins_with = waiting - self.schedule.lead_frames
         room = pulse_out + pulse_out // 100 + 2 * len(self.outward)
         in_frames = _power(max(int(RING_S * form.rate_in_hz), 4 * form.block_frames))
-        out_frames = _power(max(int(RING_S * form.rate_out_hz), 4 * (room + waiting)))
+        out_frames = _power(max(int(RING_S * form.rate_out_hz), 4 * (room + waiting + form.block_frames)))
+        mark_count = max(MARKS, _power(in_frames // max(form.block_frames, SHORTEST)))
         largest = max(LARGEST, pulse)
         self.heard = self._buffer(in_frames, form.channels_in)
         """The ring of input; what has been accepted stays for about ``RING_S``."""
@@ -212,9 +252,10 @@ class Line:
         self.gains = self._buffer(4)
         self.gains[:] = 1, 0, 1, 0
         streams = np.zeros((self.streams, w.STREAM_WORDS), np.int64)
-        marks = np.zeros((MARKS, 2), np.int64)
+        marks = np.zeros((mark_count, 2), np.int64)
         record_bytes = w.RECORD_HEADER + self.streams * self.voices.output_bytes
-        self._records = np.zeros((RECORDS if self.behaviour.records else 0, record_bytes), np.uint8)
+        records = _power(max(int(RING_S * form.rate_hz / pulse), RECORDS)) if self.behaviour.records else 0
+        self._records = np.zeros((records, record_bytes), np.uint8)
         self._kept += [streams, marks, self._records]
         lines = self._buffer(self.streams, max(self.model_delay, 1))
         dry = self._buffer(self.streams, pulse)
@@ -243,7 +284,7 @@ class Line:
             w.OUT_FRAMES: out_frames,
             w.PLAYED: self.played.ctypes.data,
             w.MARKS: marks.ctypes.data,
-            w.MARK_COUNT: MARKS,
+            w.MARK_COUNT: mark_count,
             w.STREAMS: self.streams,
             w.STREAM: streams.ctypes.data,
             w.PULSE: pulse,
@@ -251,7 +292,7 @@ class Line:
             w.DEADLINE_NS: round(deadline_s * 1e9),
             w.GAINS: self.gains.ctypes.data,
             w.RECORDS: self._records.ctypes.data if self.behaviour.records else 0,
-            w.RECORD_COUNT: RECORDS,
+            w.RECORD_COUNT: records,
             w.RECORD_BYTES: record_bytes,
             w.LARGEST: largest,
             w.SCRATCH: self._buffer(largest).ctypes.data,
@@ -259,10 +300,12 @@ class Line:
             w.OUT_RATE: form.rate_out_hz,
             w.OUTPUT_BYTES: self.voices.output_bytes,
             w.FILLED: self.schedule.lead,
-            w.OUT_WRITTEN: waiting - self.schedule.lead_frames,
+            w.OUT_WRITTEN: begins_with,
+            w.AGREED: begins_with,
+            w.BEGINS_WITH: begins_with,
             w.VOICES: self.voices.address,
             w.PUMP: pump.address,
-            w.LOADED_AT: -1,
+            w.RUN_PULSE: run_pulse.address,
         }.items():
             words[word] = value
         self.total, self.waiting, self.compute = self._histogram(), self._histogram(), self._histogram()

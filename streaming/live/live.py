@@ -17,7 +17,7 @@ from streaming.live.account import Account, Delay
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
 from streaming.live.control import Control
 from streaming.live.form import Behaviour
-from streaming.live.host import Host
+from streaming.live.host import Host, is_held, usual_host
 from streaming.live.line import Line
 from streaming.live.outputs import Outputs
 from streaming.live.plan import Plan, Streams
@@ -63,10 +63,11 @@ class Live:
         if reconnect not in RECONNECTS:
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
-        self.host = _portaudio() if host is None else host
+        self.host = usual_host() if host is None else host
         self.devices = Streams(self.host, plan, program.pulse)
         behaviour = replace(behaviour, held_clock=self.host.held)
         self.line = Line(program, self.devices.form, behaviour, constants)
+        self.line.set_time(round(self._now_s() * 1e9))
         self.control = Control(self.line)
         self.outputs = Outputs(self.line)
         """Frames for Python, where ``Behaviour.records``."""
@@ -84,12 +85,15 @@ class Live:
         try:
             self._warm()
             self.measures += self._prepared.enter_context(prepare(self.realtime))
-            if self.line.behaviour.engine == "worker" and not self.host.held:
+            if is_held(self.host):
+                self.host.attend(self.line, self.look)
+            elif self.line.behaviour.engine == "worker":
                 self._worker = Worker(self.line, self.realtime)
                 self._worker.start()
                 self.measures += self._worker.measures
             self.devices.open(self.line, self._watch.finished)
             self.control.running = not self.host.held
+            self._books.begin()
             self._watch.begin()
             if not self.host.held:
                 self._supervisor = threading.Thread(target=self._supervise, name="pulse-supervisor", daemon=True)
@@ -157,7 +161,7 @@ class Live:
     def look(self) -> None:
         """See that the run goes on; done by a thread, unless a test holds the clock."""
         if self._worker is not None and self._worker.error is not None:
-            raise self._worker.error
+            self._watch.end(self._worker.error)
         self._watch.look()
 
     def close(self) -> None:
@@ -169,8 +173,10 @@ class Live:
         self.line.words[w.NOTIFY] = -1
         stopped = self.devices.stop(TEARDOWN_S)
         self.control.running = False
+        if is_held(self.host):
+            self.host.leave(self.line)
         if self._worker is not None:
-            self._worker.stop()
+            stopped = self._worker.stop() and stopped
             self._worker = None
         if stopped:
             self.line.close()
@@ -194,14 +200,8 @@ class Live:
             self.look()
 
     def _now_s(self) -> float:
-        return int(self.line.words[w.HELD_NOW_NS]) / 1e9 if self.host.held else time.monotonic()
+        return self.host.now_ns() / 1e9 if is_held(self.host) else time.monotonic()
 
 
 _abandoned: list[Line] = []
 """Lines whose device does not answer: its thread may still use their memory."""
-
-
-def _portaudio() -> Host:
-    from streaming.live.portaudio import PortAudio
-
-    return PortAudio()

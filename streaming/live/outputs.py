@@ -1,6 +1,9 @@
 """Outputs: what the model says of a live stream, for Python."""
 
 from collections.abc import Mapping
+from itertools import groupby
+
+import numpy as np
 
 from pulse.facts import Array
 from streaming.delivery import Delivery
@@ -17,8 +20,8 @@ class Outputs:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        self._loads = 0
         self._deliveries = self._new(0)
-        self._begun_at = -1
 
     @property
     def lost(self) -> int:
@@ -27,38 +30,49 @@ class Outputs:
 
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
-        records = self._line.records()
-        begun_at = int(self._line.words[w.LOADED_AT])
-        before = [record for record in records if begun_at < 0 or record.pulse < begun_at]
-        parts = self._delivered(before)
-        if begun_at != self._begun_at:
-            self._begun_at = begun_at
-            self._deliveries = self._new(int(self._line.words[w.SECOND]))
-        if len(before) < len(records):
-            later = self._delivered(records[len(before) :])
-            parts = [joined(one, other, self._line) for one, other in zip(parts, later)]
+        parts = self._delivered([])
+        for (loads, loaded), records in groupby(self._line.records(), lambda one: (one.loads, one.loaded)):
+            self._begin(loads, loaded)
+            parts = [joined(*pair, self._line) for pair in zip(parts, self._delivered(list(records)))]
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
-        """End the streams: the frames that are still to come. Nobody may use the line any more."""
-        parts = self.ready()
-        filled, frames = int(self._line.words[w.FILLED]), self._line.slots
+        """End the streams: the frames that are still to come. Nobody else may use the line any more.
+
+        Raises InputError: the model needs another length
+        """
+        before = self.ready()
+        self._line.pump()
+        parts = [joined(*pair, self._line) for pair in zip(before, self.ready())]
+        words = self._line.words
+        self._begin(int(words[w.LOADS]), int(words[w.LOADED]))
+        filled, voices = int(words[w.FILLED]), self._line.voices
         ends: list[dict[str, Array]] = []
-        for number, (state, delivery) in enumerate(zip(self._line.voices.states, self._deliveries)):
+        for number, (state, delivery) in enumerate(zip(voices.states, self._deliveries)):
+            ran = int(voices.words[number, w.RAN])
             if self._line.native:
-                state.clock.pulse = int(self._line.voices.words[number, w.RAN])
+                state.clock.pulse = ran
+            delivery.check_end(ran * state.program.pulse + filled)
             port = next(port for port in state.program.inputs if port.streams)
             shape = [filled if axis == port.axis else 1 for axis in range(len(port.shape))]
-            results = state.flush(frames[number, :filled].reshape(shape))
-            delivery.end = state.clock.end
+            results = state.flush(self._line.slots[number, :filled].reshape(shape))
+            delivery.end = (delivery.pulses - ran) * state.program.pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))
             ends.append({**joined(parts[number], ready, self._line), **delivery.finals()})
         return ends
+
+    def _begin(self, loads: int, loaded: int) -> None:
+        """Deliver from now on what states gave that were loaded so often, and then had had so many pulses."""
+        if loads != self._loads:
+            self._loads, self._deliveries = loads, self._new(loaded)
 
     def _new(self, pulses: int) -> list[Delivery]:
         made = [Delivery(self._line.program) for _ in range(self._line.streams)]
         for delivery in made:
             delivery.pulses = pulses
+            for port in delivery.program.outputs:
+                if port.streams:
+                    delivery.sent[port.name] = max(pulses * port.frames - port.delay, 0)
         return made
 
     def _delivered(self, records: list[Record]) -> list[dict[str, Array]]:
@@ -70,7 +84,5 @@ class Outputs:
 
 def joined(first: Mapping[str, Array], then: Mapping[str, Array], line: Line) -> dict[str, Array]:
     """Frames one behind the other, for each output."""
-    import numpy as np
-
     axes = {port.name: port.axis or 0 for port in line.program.outputs}
     return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}

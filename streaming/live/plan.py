@@ -1,13 +1,12 @@
 """Plan: which devices, at what rate, in what blocks; and the streams that come of it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from pulse.errors import InputError
 from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.live.form import Form
-from streaming.live.host import Endpoint, Host, OpenStream, Order
+from streaming.live.host import Endpoint, Finished, Host, OpenStream, Order
 from streaming.live.line import Line
 
 STEREO = 2
@@ -70,6 +69,11 @@ class Streams:
         self._open: list[OpenStream] = []
 
     @property
+    def end(self) -> bool:
+        """Whether it is well when a device ends by itself."""
+        return self._host.ends
+
+    @property
     def latencies_s(self) -> tuple[float, float]:
         """What the devices themselves add, as they state it: of the input and of the output."""
         if not self._open:
@@ -81,7 +85,7 @@ class Streams:
         """What is not as it should be."""
         return tuple(stream.note for stream in self._open if stream.note)
 
-    def open(self, line: Line, finished: Callable[[], None]) -> None:
+    def open(self, line: Line, finished: Finished) -> None:
         """Open all and let callbacks begin, those that only play first. Raises DeviceError: nothing is open then."""
         order = Order(
             line.callback_address,
@@ -94,6 +98,7 @@ class Streams:
             self.form.block_frames,
             self._plan.latency,
             finished,
+            line.delay_frames,
         )
         orders = [order.only_target(), order.only_source()] if self.form.two_clocks else [order]
         try:
@@ -101,11 +106,11 @@ class Streams:
                 self._open.append(self._host.open(each))
             for stream in self._open:
                 stream.start()
-        except DeviceError:
+        except BaseException:
             self.stop(limit_s=2.0)
             raise
 
-    def reopen(self, line: Line, finished: Callable[[], None]) -> None:
+    def reopen(self, line: Line, finished: Finished) -> None:
         """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")

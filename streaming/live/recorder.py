@@ -21,12 +21,14 @@ class Recorder:
     threaded         whether a thread of its own writes; else ``write`` does
     Raises           InputError: a file that cannot be written, or output where nothing is played
 
+    Both files begin with the same block of the device, unless input and output have clocks of their own.
     Where the disk stops for longer than the rings last, frames are left out and counted in ``lost``; the line does not
     wait. What goes wrong while writing is in ``problem``, and what was written until then is kept.
     """
 
     def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
-        form = line.form
+        form, words = line.form, line.words
+        first = None if form.two_clocks else max(int(words[w.IN_WRITTEN]), int(words[w.FRAMES_OUT]))
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
         self.problem: str | None = None
@@ -35,10 +37,10 @@ class Recorder:
         with ExitStack() as opened:
             if heard is not None:
                 writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
-                self._pairs.append((Tap(line.heard, line.words, w.IN_WRITTEN), writer))
+                self._pairs.append((Tap(line.heard, words, w.IN_WRITTEN, first), writer))
             if played is not None:
                 writer = opened.enter_context(AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT"))
-                self._pairs.append((Tap(line.played, line.words, w.FRAMES_OUT), writer))
+                self._pairs.append((Tap(line.played, words, w.FRAMES_OUT, first), writer))
             self._files = opened.pop_all()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None

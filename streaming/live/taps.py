@@ -12,18 +12,21 @@ class Tap:
     ring      [frames, channels], a power of two of frames
     words     of the line
     position  the word that says how many frames have been written
+    first     the first frame that is read; the next one where None
     lost      frames that were overwritten before they were read
     """
 
-    def __init__(self, ring: Samples, words: NDArray[np.int64], position: int) -> None:
+    def __init__(
+        self, ring: Samples, words: NDArray[np.int64], position: int, first: int | None = None
+    ) -> None:
         self._ring, self._words, self._position = ring, words, position
-        self._read = int(words[position])
+        self._read = int(words[position]) if first is None else first
         self._margin = len(ring) // 4
         self.lost = 0
 
     def read(self) -> Samples:
         """[frames, channels], a copy; those that may be overwritten meanwhile are left out, and counted."""
-        written = int(self._words[self._position])
+        written = max(int(self._words[self._position]), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)
         places = np.arange(first, first + count) & (capacity - 1)

@@ -41,6 +41,7 @@ class Voices:
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
         self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
+        self._heard = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
         self.words = np.zeros((streams, w.VOICE_WORDS), np.int64)
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
@@ -48,6 +49,7 @@ class Voices:
             words[w.PACKED] = self.packed[number].words.ctypes.data
             words[w.SLOT_OUT] = self._outputs[number].ctypes.data
             words[w.SOUND] = 0 if slot is None else slot.offset
+            words[w.HEARD] = self._heard[number].ctypes.data
             words[w.DELAY_LEFT] = own
             words[w.LINE] = self._lines[number].ctypes.data
             words[w.LINE_FRAMES] = delay - own

@@ -30,7 +30,7 @@ class Watch:
     def __init__(
         self, line: Line, streams: Streams, control: Control, reconnect: str | None, now_s: Callable[[], float]
     ) -> None:
-        self.error: PulseError | None = None
+        self.error: Exception | None = None
         self.stalls = 0
         self.reopened = 0
         self.events: list[str] = []
@@ -43,8 +43,9 @@ class Watch:
         self._seen_s = self._started_s
         self._retry_s = 0.0
         self._gone = False
+        self._computing = False
         self._finished = False
-        self._begun_s = self._started_s
+        self._failure: Exception | None = None
         self.limit_s = max(STALL_S, 4 * line.form.block_frames / line.form.rate_in_hz)
 
     @property
@@ -56,13 +57,12 @@ class Watch:
         """Wait for the end, or so long; whether it has ended."""
         return self._ended.wait(seconds)
 
-    def finished(self) -> None:
-        """A device has ended by itself; from any thread."""
-        self._finished = True
+    def finished(self, error: Exception | None = None) -> None:
+        """A device has ended by itself, perhaps by an error; from any thread."""
+        self._failure, self._finished = error, True
 
     def begin(self) -> None:
         """The devices are open now."""
-        self._finished = False
         self._callbacks, self._seen_s = self._seen(), self._now_s()
 
     def look(self) -> None:
@@ -80,26 +80,32 @@ class Watch:
         else:
             self._look_at_device()
 
-    def end(self, error: PulseError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """The run is over."""
         self.error = self.error or error
         self._ended.set()
 
     def _look_at_device(self) -> None:
         callbacks, now_s = self._seen(), self._now_s()
-        if any(new != old for new, old in zip(callbacks, self._callbacks)) and not self._finished:
-            if all(new != old for new, old in zip(callbacks, self._callbacks)):
-                self._callbacks, self._seen_s = callbacks, now_s
-            elif now_s - self._seen_s < self.limit_s:
-                return
-        if not self._finished and now_s - self._seen_s < self.limit_s:
-            return
+        if all(new != old for new, old in zip(callbacks, self._callbacks)):
+            self._callbacks, self._seen_s = callbacks, now_s
+        if self._streams.end:
+            if self._finished:
+                self.end(self._failure)
+        elif self._finished:
+            self._lose("ended by itself")
+        elif now_s - self._seen_s >= self.limit_s:
+            self._lose(f"has not called for {now_s - self._seen_s:.1f} s")
+
+    def _lose(self, what: str) -> None:
+        """The device is gone: end the run, or try to have it back."""
         self.stalls += 1
-        what = "ended by itself" if self._finished else f"has not called for {now_s - self._seen_s:.1f} s"
         self._note(f"the device {what}")
         answered = self._streams.stop(TEARDOWN_S)
         if not answered:
             self._note("it does not answer any more; left alone")
+        self._computing = self._control.running
+        self._control.running = self._computing and self._line.behaviour.engine == "worker"
         if self._reconnect is None:
             name, way_out = self._streams.source.name, spelled("reconnect")
             self.end(
@@ -109,26 +115,30 @@ class Watch:
                 )
             )
             return
-        self._gone, self._retry_s = True, now_s
+        self._gone, self._retry_s = True, self._now_s()
+        if self._reconnect == "reset":
+            self._have("reset", self._control.reset)
 
     def _reopen(self) -> None:
         if self._now_s() < self._retry_s:
             return
         self._retry_s = self._now_s() + RETRY_S
-        words = self._line.words
-        words[w.ANCHOR] = words[w.FRAMES_IN]
-        for side in range(2):
-            words[w.SIDES + side * w.SIDE_WORDS + w.LAST_NS] = 0
+        self._have("restarted", self._control.restart)
+        self._finished = False
         try:
             self._streams.reopen(self._line, self.finished)
         except (DeviceError, InputError):
             return  # not back yet
-        self._gone = False
+        self._gone, self._control.running = False, self._computing
         self.reopened += 1
         self.begin()
         self._note("opened again")
-        if self._reconnect == "reset":
-            self._control.reset()
+
+    def _have(self, what: str, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except PulseError as error:
+            self._note(f"not {what}: {error}")
 
     def _seen(self) -> tuple[int, ...]:
         sides = 2 if self._line.form.two_clocks else 1

@@ -2,7 +2,6 @@
 
 import threading
 
-from pulse.errors import PulseError
 from streaming.live.line import Line
 from streaming.native import line_words as w
 from streaming.native.line import work
@@ -20,7 +19,7 @@ class Worker:
     def __init__(self, line: Line, realtime: Realtime) -> None:
         self.measures: list[Measure] = []
         self.error: Exception | None = None
-        """What a program in Python raised; the thread has ended then."""
+        """What ended the thread before its time, such as a program in Python that raised."""
         self._line = line
         self._realtime = realtime
         self._event = line.wakes()
@@ -39,23 +38,24 @@ class Worker:
         self._thread.start()
         self._begun.wait()
 
-    def stop(self, limit_s: float = 2.0) -> None:
-        """End the thread between two pulses. Raises PulseError: it does not within the limit."""
+    def stop(self, limit_s: float = 2.0) -> bool:
+        """End the thread between two pulses; False where a pulse takes longer than the limit."""
         self._line.words[w.STOP] = 1
         self._event.set()
         self._thread.join(limit_s)
-        if self._thread.is_alive():
-            raise PulseError(f"the worker has not ended within {limit_s} s: a pulse of the model takes longer")
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
-        self.measures = on_this_thread(self._realtime)
-        self._begun.set()
-        if self._line.native:
-            work.call(self._line.address)
-            return
         try:
+            self.measures = on_this_thread(self._realtime)
+            self._begun.set()
+            if self._line.native:
+                work.call(self._line.address)
+                return
             while not self._line.words[w.STOP]:
                 self._line.pump()
                 self._event.clear()
         except Exception as error:
             self.error = error
+        finally:
+            self._begun.set()

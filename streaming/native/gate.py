@@ -25,12 +25,10 @@ SIGNATURE = types.int32(
     types.voidptr, types.voidptr, types.uint64, types.voidptr, types.uint64, types.voidptr
 )
 """PortAudio's stream callback: input, output, frames, time, flags, user data."""
-FINISHED_SIGNATURE = types.void(types.voidptr)
-"""Called when a stream has ended by itself, or was stopped."""
 
 # Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
 FUNCTION, USER, BYTES, SHUT = range(4)
-ENTERED, LEFT, ANSWER, FINISHED = range(8, 12)
+ENTERED, LEFT, ANSWER = range(8, 11)
 GATE_WORDS = 16
 POLL_S = 0.0005
 
@@ -77,12 +75,6 @@ def stream_callback(source, target, frames, clock, flags, user):
     return answer
 
 
-@callback("device.finished", FINISHED_SIGNATURE)
-def finished_callback(user):
-    """What a device calls when its stream has ended."""
-    store(words_at(address_of(user)), FINISHED, 1)
-
-
 @entry("device.shut", 1)
 def shut(address):
     """Shut the gate at an address."""
@@ -114,11 +106,6 @@ class Gate:
     def ended(self) -> bool:
         """Whether the function has ended the stream."""
         return bool(self.words[ANSWER])
-
-    @property
-    def finished(self) -> bool:
-        """Whether the device has said that the stream has ended."""
-        return bool(self.words[FINISHED])
 
     def shut(self, limit_s: float) -> bool:
         """Let nobody in from now on; whether all who were inside have left, so that memory may be given back."""

@@ -15,10 +15,10 @@ from pulse.program.kernels.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.packed import packed_step
 from streaming.native import line_words as w
-from streaming.native.drift import corrected
+from streaming.native.drift import LEVEL, TARGET, corrected
 from streaming.native.histogram import record
 from streaming.native.mixing import channel_of, cross, delayed, faded, finite, spread
-from streaming.native.primitives import load, monotonic_ns, set_event, store, wait_event
+from streaming.native.primitives import load, monotonic_ns, replace, set_event, store, wait_event
 from streaming.native.resample import feed, missing, produce, ready, tune
 
 FLOAT = 4
@@ -74,7 +74,7 @@ def owed(words: Pointer) -> int:
     lost = load(words, w.FRAMES_LOST)
     if words[w.OUT_RATE] != words[w.IN_RATE] and words[w.IN_RATE] > 0:
         lost = lost * words[w.OUT_RATE] // words[w.IN_RATE]
-    return max(load(words, w.FRAMES_SILENT) - load(words, w.FRAMES_SKIPPED) - lost, 0)
+    return max(load(words, w.FRAMES_SILENT) - load(words, w.FRAMES_SKIPPED) - lost - words[w.FORGIVEN], 0)
 
 
 @device
@@ -95,7 +95,11 @@ def play(words: Pointer, target: Pointer, frames: int) -> None:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
         store(words, w.FRAMES_SILENT, words[w.FRAMES_SILENT] + (frames - count))
         words[w.LATE] = words[w.LATE] + 1
-    into_ring(words[w.PLAYED], capacity, words[w.FRAMES_OUT], target, frames, channels)
+    kept = min(frames, capacity)
+    left_out = frames - kept
+    into_ring(
+        words[w.PLAYED], capacity, words[w.FRAMES_OUT] + left_out, target + left_out * channels, kept, channels
+    )
     store(words, w.OUT_READ, read + count)
     store(words, w.FRAMES_OUT, words[w.FRAMES_OUT] + frames)
 
@@ -167,13 +171,14 @@ def run_voices(words: Pointer, voices: int) -> None:
         packed_step(words_at(voice[w.PACKED]), stream[w.SLOT_IN], voice[w.SLOT_OUT])
         voice[w.RAN] = voice[w.RAN] + 1
         if sound:
-            output = floats_at(voice[w.SLOT_OUT] + voice[w.SOUND])
+            heard = floats_at(voice[w.HEARD])
+            move_bytes(as_u8(heard), bytes_at(voice[w.SLOT_OUT] + voice[w.SOUND]), pulse * FLOAT)
             invalid = min(voice[w.DELAY_LEFT], pulse)
             if invalid > 0:
-                fill_bytes(as_u8(output), 0, invalid * FLOAT)
+                fill_bytes(as_u8(heard), 0, invalid * FLOAT)
                 voice[w.DELAY_LEFT] = voice[w.DELAY_LEFT] - invalid
             voice[w.LINE_PLACE] = delayed(
-                output, pulse, floats_at(voice[w.LINE]), voice[w.LINE_FRAMES], voice[w.LINE_PLACE]
+                heard, pulse, floats_at(voice[w.LINE]), voice[w.LINE_FRAMES], voice[w.LINE_PLACE]
             )
 
 
@@ -183,6 +188,7 @@ def silence_voices(words: Pointer) -> None:
     for s in range(words[w.STREAMS]):
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         fill_bytes(bytes_at(voice[w.SLOT_OUT]), 0, words[w.OUTPUT_BYTES])
+        fill_bytes(bytes_at(voice[w.HEARD]), 0, words[w.PULSE] * FLOAT)
 
 
 @device
@@ -195,10 +201,9 @@ def change_voices(words: Pointer) -> None:
         for s in range(words[w.STREAMS]):
             old = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
             new = words_at(words[w.NEXT_VOICES]) + s * w.VOICE_WORDS
-            target = floats_at(new[w.SLOT_OUT] + new[w.SOUND])
-            cross(target, floats_at(old[w.SLOT_OUT] + old[w.SOUND]), words[w.PULSE])
+            cross(floats_at(new[w.HEARD]), floats_at(old[w.HEARD]), words[w.PULSE])
     words[w.VOICES] = words[w.NEXT_VOICES]
-    store(words, w.NEXT_VOICES, 0)  # not before the other: Python asks for this one
+    store(words, w.NEXT_VOICES, 0)  # not before the other: Python asks for this one first
 
 
 @device
@@ -208,7 +213,7 @@ def mix(words: Pointer) -> None:
     for s in range(words[w.STREAMS]):
         stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        sound, dry = floats_at(voice[w.SLOT_OUT] + voice[w.SOUND]), floats_at(stream[w.DRY])
+        sound, dry = floats_at(voice[w.HEARD]), floats_at(stream[w.DRY])
         move_bytes(as_u8(dry), bytes_at(stream[w.SLOT_IN]), pulse * FLOAT)
         stream[w.DRY_PLACE] = delayed(
             dry, pulse, floats_at(stream[w.DRY_LINE]), stream[w.DRY_FRAMES], stream[w.DRY_PLACE]
@@ -228,7 +233,7 @@ def send(words: Pointer) -> None:
     for s in range(streams):
         stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        sound, copies = floats_at(voice[w.SLOT_OUT] + voice[w.SOUND]), channels if streams == 1 else 1
+        sound, copies = floats_at(voice[w.HEARD]), channels if streams == 1 else 1
         if stream[w.OUT_RESAMPLER] == 0:
             spread(ring, capacity, written, channels, s, copies, sound, made)
         else:
@@ -262,6 +267,8 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
     header[0] = words[w.PULSES]
     header[1] = arrived
     header[2] = done
+    header[3] = words[w.LOADS]
+    header[4] = words[w.LOADED]
     for s in range(words[w.STREAMS]):
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         move_bytes(place + (w.RECORD_HEADER + s * size), bytes_at(voice[w.SLOT_OUT]), size)
@@ -271,48 +278,86 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
 
 
 @device
-def run_pulse(words: Pointer) -> None:
-    """The slots are full: run the model, pass its outputs on, and account for the time."""
+def compute(words: Pointer, begun: int, arrived: int) -> None:
+    """Run the model, for the next voices too where there are some."""
+    changes = words[w.NEXT_VOICES] != 0
+    for turn in range(2 if changes else 1):
+        run_voices(words, words[w.NEXT_VOICES if turn else w.VOICES])
+    if changes:
+        change_voices(words)
+    computed = now_ns(words)
+    record(words_at(words[w.COMPUTE_TIMES]), computed - begun)
+    record(words_at(words[w.WAITING_TIMES]), begun - arrived)
+    words[w.COMPUTE_NS] = words[w.COMPUTE_NS] + (computed - begun)
+
+
+@callback("line.run_pulse", types.void(types.int64))
+def run_pulse(address):
+    """The slots are full: run the model, or leave it out, pass its outputs on, and account for the time."""
+    words = words_at(address)
     begun = now_ns(words) if words[w.BEGUN_NS] == 0 else words[w.BEGUN_NS]
     arrived = arrival_of(words, begun)
     plays = words[w.OUT_CHANNELS] > 0
     backlog = words[w.OUT_WRITTEN] - load(words, w.OUT_READ)
-    if plays and words[w.POLICY] == w.DROPS and owed(words) >= backlog + words[w.ROOM]:
+    dropped = plays and words[w.POLICY] == w.DROPS and owed(words) >= backlog + words[w.ROOM]
+    if dropped:
         silence_voices(words)
         store(words, w.PULSES_DROPPED, words[w.PULSES_DROPPED] + 1)
-        computed = begun
     else:
-        changes = words[w.NEXT_VOICES] != 0
-        for turn in range(2 if changes else 1):
-            run_voices(words, words[w.NEXT_VOICES if turn else w.VOICES])
-        if changes:
-            change_voices(words)
-        computed = now_ns(words)
-        record(words_at(words[w.COMPUTE_TIMES]), computed - begun)
-        record(words_at(words[w.WAITING_TIMES]), begun - arrived)
-    words[w.COMPUTE_NS] = words[w.COMPUTE_NS] + (computed - begun)
+        compute(words, begun, arrived)
     if plays:
         mix(words)
         send(words)
     done = now_ns(words)
-    record(words_at(words[w.TOTAL_TIMES]), done - arrived)
-    if done - arrived > words[w.DEADLINE_NS]:
-        words[w.MISSED] = words[w.MISSED] + 1
+    if not dropped:
+        record(words_at(words[w.TOTAL_TIMES]), done - arrived)
+        if done - arrived > words[w.DEADLINE_NS]:
+            words[w.MISSED] = words[w.MISSED] + 1
     words[w.FILLED] = 0
+    words[w.BEGUN_NS] = 0
     if words[w.RECORDS] != 0:
         keep_record(words, arrived, done)
     store(words, w.PULSES, words[w.PULSES] + 1)
 
 
 @device
+def restart(words: Pointer) -> None:
+    """No device is open, and one will be: what it plays is to be as late as it was when all began.
+
+    Where input and output stopped at one block, it is. Else the ring of output is cut, or filled up with silence, and
+    there is no debt.
+    """
+    words[w.ANCHOR] = words[w.FRAMES_IN]
+    for side in range(2):
+        words[w.SIDES + side * w.SIDE_WORDS + w.LAST_NS] = 0
+    if words[w.DRIFT] == 0:
+        return
+    surplus = words[w.OUT_WRITTEN] - words[w.OUT_READ] - words[w.BEGINS_WITH]
+    if surplus > 0:
+        words[w.FRAMES_SKIPPED] = words[w.FRAMES_SKIPPED] + surplus
+        words[w.OUT_READ] = words[w.OUT_READ] + surplus
+    ring, channels = words[w.OUT_RING], words[w.OUT_CHANNELS]
+    for _ in range(-surplus):
+        place = words[w.OUT_WRITTEN] & (words[w.OUT_FRAMES] - 1)
+        fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
+        words[w.OUT_WRITTEN] = words[w.OUT_WRITTEN] + 1
+        words[w.AGREED] = words[w.AGREED] + 1
+    words[w.FORGIVEN] = words[w.FRAMES_SILENT] - words[w.FRAMES_SKIPPED] - words[w.FRAMES_LOST]
+    drift = doubles_at(words[w.DRIFT])
+    drift[LEVEL] = drift[TARGET]
+
+
+@device
 def obey(words: Pointer) -> None:
     """What Python wants done between two pulses."""
     order = load(words, w.COMMAND)
-    if order == w.NONE:
+    if order == w.NONE or not replace(words, w.COMMAND, order, w.TAKEN):
         return
     if order == w.SWAP:
         words[w.PRIMING] = words[w.SECOND]
         store(words, w.NEXT_VOICES, words[w.FIRST])
+    elif order == w.RESTART:
+        restart(words)
     else:
         address = words[w.FIRST]
         words[w.SAVED] = words_at(words[w.VOICES])[w.RAN]
@@ -326,7 +371,8 @@ def obey(words: Pointer) -> None:
                 voice[w.DELAY_LEFT] = max(voice[w.DELAY] - words[w.SECOND] * words[w.PULSE], 0)
             address += voice[w.MEMORY_BYTES]
         if order == w.LOAD:
-            words[w.LOADED_AT] = words[w.PULSES]
+            words[w.LOADS] = words[w.LOADS] + 1
+            words[w.LOADED] = words[w.SECOND]
     store(words, w.COMMAND, w.NONE)
 
 
@@ -352,7 +398,7 @@ def pump(address):
         obey(words)
         if not may_run(words) or not fill_slots(words):
             break
-        run_pulse(words)
+        call_at(words[w.RUN_PULSE], address)
     restore_denormals(mode)
 
 
@@ -361,14 +407,10 @@ def next_pulse(address):
     """Whether a pulse is there, now in the slots, for Python to compute."""
     words = words_at(address)
     obey(words)
+    if not may_run(words) or not fill_slots(words):
+        return 0
     words[w.BEGUN_NS] = now_ns(words)
-    return 1 if may_run(words) and fill_slots(words) else 0
-
-
-@entry("line.finish_pulse", 1)
-def finish_pulse(address):
-    """Python has computed the pulse: pass its outputs on."""
-    run_pulse(words_at(address))
+    return 1
 
 
 @entry("line.order", 4)
@@ -382,6 +424,18 @@ def give_order(address, order, first, second):
         set_event(words[w.WAKE])
 
 
+@entry("line.take_back", 2, types.int64)
+def take_back(address, order):
+    """Take a command back; whether nobody had begun to obey."""
+    return 1 if replace(words_at(address), w.COMMAND, order, w.NONE) else 0
+
+
+@entry("line.obey", 1)
+def obey_now(address):
+    """``obey``, where nobody computes."""
+    obey(words_at(address))
+
+
 @entry("line.work", 1)
 def work(address):
     """A worker's life: until STOP is set, ``pump`` whenever the event is."""
@@ -391,7 +445,7 @@ def work(address):
         wait_event(words[w.WAIT])
 
 
-@entry("line.pump_once", 1)
-def pump_once(address):
-    """``pump``, for Python."""
-    call_at(words_at(address)[w.PUMP], address)
+@entry("line.call", 2)
+def call_line(function, address):
+    """``pump`` or ``run_pulse`` of a line, for Python."""
+    call_at(function, address)

@@ -41,8 +41,10 @@ CACHE_LINE = 8
     WAITING_TIMES,
     COMPUTE_TIMES,
     OUTPUT_BYTES,  # of one stream's outputs in a record
-    PUMP,  # address of the C function
-) = range(35)
+    PUMP,  # addresses of C functions: run all pulses that are there, run the one in the slots
+    RUN_PULSE,
+    BEGINS_WITH,  # frames of silence in the ring of output before the first block comes
+) = range(37)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
 (
@@ -82,13 +84,16 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     COMPUTE_NS,
     BEGUN_NS,  # when Python began to compute this pulse; 0: it does not
     SAVED,  # pulses that the states had had when they were saved
-    LOADED_AT,  # how many pulses had been run when states were loaded; -1: never
-) = range(80, 98)
+    LOADS,  # how often states were loaded
+    LOADED,  # pulses that those had had
+    AGREED,  # frames of silence that were written to the ring of output: they are the delay
+) = range(80, 100)
 
-# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in.
-OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR = range(104, 110)
+# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in. FORGIVEN is the part of
+# the debt that is not skipped. The worker writes here when it restarts: no device is open then.
+OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, FORGIVEN = range(104, 111)
 
-# Python: a command and its arguments; the worker sets it to NONE when it is done.
+# Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
 COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(112, 117)
 
 LINE_WORDS = 120
@@ -102,6 +107,7 @@ STREAM_WORDS = 8
     PACKED,
     SLOT_OUT,
     SOUND,  # byte of the sound in the outputs
+    HEARD,  # address of float32 [PULSE]: what of it is played
     DELAY_LEFT,  # frames of the model's delay that are still to come
     LINE,  # address of float32 [LINE_FRAMES]: what makes delays of programs equal
     LINE_FRAMES,
@@ -111,12 +117,12 @@ STREAM_WORDS = 8
     RAN,  # pulses that the state has had
     LIMIT,  # how many it may have
     DELAY,  # frames of the model's delay
-) = range(12)
+) = range(13)
 VOICE_WORDS = 16
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
 RUNNING, WAS_LATE, LIMIT_REACHED = range(3)
-NONE, SAVE, LOAD, SWAP = range(4)
+NONE, SAVE, LOAD, SWAP, RESTART, TAKEN = range(6)
 RECORD_HEADER = 64
-"""Bytes in front of the outputs of a record: number of the pulse, arrival and readiness in ns."""
+"""Bytes in front of the outputs of a record: number of the pulse, arrival and readiness in ns, LOADS, LOADED."""

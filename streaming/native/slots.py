@@ -45,13 +45,19 @@ def slot_at(depth: int, number: int) -> int:
     return ORDER + depth + number * SLOT_WORDS
 
 
+@device
+def _nth(queue: Pointer, count: int) -> int:
+    """The word of the order that belongs to the pulse of this number."""
+    return ORDER + count % queue[DEPTH]
+
+
 @routine
 def _run_next(queue: Pointer) -> bool:
     """Run the oldest pulse that waits; whether there was one."""
     begun, depth = queue[BEGUN], queue[DEPTH]
     if begun == load(queue, SUBMITTED):
         return False
-    slot = queue + (ORDER + depth + queue[ORDER + begun % depth] * SLOT_WORDS)
+    slot = queue + (ORDER + depth + queue[_nth(queue, begun)] * SLOT_WORDS)
     if replace(queue, BEGUN, begun, begun + 1):
         slot[STARTED_NS] = monotonic_ns()
         packed_step(words_at(queue[PACKED]), slot[INPUTS], slot[OUTPUTS])
@@ -119,7 +125,7 @@ def submit(worker_address, queue_address, slot):
     """Put a filled slot at the end of the order."""
     worker, queue = words_at(worker_address), words_at(queue_address)
     submitted = queue[SUBMITTED]
-    queue[ORDER + submitted % queue[DEPTH]] = slot
+    queue[_nth(queue, submitted)] = slot
     store(queue, SUBMITTED, submitted + 1)
     _wake(worker)
 
@@ -130,7 +136,7 @@ def drop(queue_address):
     queue = words_at(queue_address)
     begun = load(queue, BEGUN)
     while begun < queue[SUBMITTED]:
-        slot = queue[ORDER + begun % queue[DEPTH]]
+        slot = queue[_nth(queue, begun)]
         if replace(queue, BEGUN, begun, begun + 1):
             return slot
         begun = load(queue, BEGUN)

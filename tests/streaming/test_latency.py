@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.latency import Latency
+from streaming.latency import BUCKETS, Latency
 
 TIMES_NS = st.lists(st.integers(0, 10**13), min_size=1, max_size=60)
 
@@ -67,3 +67,46 @@ def test_a_time_beyond_the_range_is_counted():
     assert latency.max_s == 1e9
     latency.clear()
     assert latency.count == 0
+
+
+@given(TIMES_NS)
+def test_counts_from_elsewhere_tell_the_same(times):
+    own = recorded(times, 1e-3)
+    counts = np.zeros(BUCKETS, np.int64)
+    for ns in times:
+        counts += np.array(recorded([ns])._counts)
+    assert Latency.of_counts(counts, sum(times), max(times), own.missed, 1e-3).as_dict() == own.as_dict()
+
+
+def test_counts_of_other_buckets_are_refused():
+    with pytest.raises(ValueError, match="there are 2624 buckets"):
+        Latency.of_counts(np.zeros(7, np.int64), 0, 0, 0)
+
+
+@given(TIMES_NS)
+def test_classes_hold_all_of_it(times):
+    own = recorded(times, 1e-3)
+    classes = own.classes()
+    assert sum(count for _, count in classes) == len(times)
+    assert [ns for ns, _ in classes] == sorted({ns for ns, _ in classes})
+    again = Latency.of_classes(classes, own.total_ns, own.max_ns, own.missed, 1e-3)
+    assert again.as_dict() == own.as_dict()
+    assert again.classes() == classes
+
+
+@given(TIMES_NS, TIMES_NS)
+def test_since_is_what_came_later(first, later):
+    whole, earlier, alone = recorded(first + later, 1e-3), recorded(first, 1e-3), recorded(later, 1e-3)
+    found = whole.since(earlier)
+    assert found.classes() == alone.classes()
+    assert (found.count, found.missed, found.total_ns) == (alone.count, alone.missed, alone.total_ns)
+    assert alone.max_ns <= found.max_ns <= min(alone.max_ns * (1 + 1 / 64) + 1, whole.max_ns)
+    if max(later) > max(first):
+        assert found.max_ns == max(later)
+
+
+def test_since_nothing_new():
+    latency = recorded([5, 9])
+    assert latency.since(recorded([5, 9])).as_dict() == recorded([]).as_dict()
+    with pytest.raises(ValueError, match="has counted what this one has not"):
+        latency.since(recorded([5, 10]))

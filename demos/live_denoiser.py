@@ -1,0 +1,60 @@
+"""Hear a microphone without its noise: microphone, built-in denoiser, loudspeaker, and the account of it.
+
+Use headphones, a loudspeaker feeds back. b: bypass, to compare at equal delay; m: mute; q or Ctrl-C: end.
+Without a sound card: --file noisy.wav quiet.wav.
+"""
+
+import argparse
+from pathlib import Path
+
+import pulse
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.cli.keys import key_presses
+from streaming.cli.live_report import final_report
+from streaming.live import Live, Plan
+from streaming.live.file_host import FileHost
+
+
+def follow(live: Live) -> None:
+    """Do what keys say until the run is over."""
+    with key_presses() as pressed:
+        while not live.wait(0):
+            match pressed(0.05):
+                case "b":
+                    live.control.bypassed = not live.control.bypassed
+                case "m":
+                    live.control.muted = not live.control.muted
+                case "q":
+                    return
+
+
+def main() -> None:
+    """Run until the end, then tell how it went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mic", metavar="DEVICE", help="number or part of the name, see pulse devices")
+    parser.add_argument("--speaker", metavar="DEVICE", help="the same for what plays")
+    parser.add_argument(
+        "--file", nargs="+", type=Path, metavar="SOUND", help="a sound in place of the devices [OUT]"
+    )
+    parser.add_argument("--fast", action="store_true", help="do not wait for the time that the file takes")
+    arguments = parser.parse_args()
+    source, target = [*(arguments.file or ()), None, None][:2]
+    try:
+        host = FileHost(source, target, None if arguments.fast else 1.0) if source else None
+        program = pulse.stream(model_path(), pulse=160)
+        live = Live(program, Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker), host=host)
+        with live:
+            print(f"{live.delay.total_s * 1e3:.1f} ms from mouth to ear; b: bypass, m: mute, q: end")
+            try:
+                follow(live)
+            except KeyboardInterrupt:
+                print()
+            account = live.account()
+    except pulse.PulseError as error:
+        raise SystemExit(f"error: {error}") from error
+    for name, text in final_report(account, live.setup):
+        print(f"{name:10} {text}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Writes the built-in voice detector as an ordinary offline ONNX model: ``python -m streaming.builtin.voice``.
+
+Power in bands, set against a noise floor by minimum statistics, as in the denoiser: where some bands of speech stand
+well above it, there is voice. It looks at past samples only and has no trained weights. It is there to be shown, and
+takes any sound that comes and goes for voice; a product wants a trained model.
+"""
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from streaming.builtin import voice_path
+from streaming.builtin.denoiser import (
+    HOP,
+    WINDOW,
+    GraphWriter,
+    Matrix,
+    band_centres,
+    bands,
+    fourier,
+    noise_floor,
+)
+
+BIN_HZ = 50.0
+SPEECH_HZ = (100.0, 4000.0)
+# The floor is the minimum of the last three seconds: pauses of speech are closer together than that.
+FLOOR_TENTHS = 30
+SMOOTHING_FRAMES = 3
+# Power of about -70 dB: what is quieter than that is not called voice, however still it was before.
+QUIET = 1e-7
+# Where the decision lies and how sharp it is: in stationary noise the evidence is 1.0, and 1.5 in one frame of 1000.
+UNDECIDED = 1.75
+SHARPNESS = 3.0
+
+
+def speech_bands() -> Matrix:
+    """The mean over the bands of speech as a 1x1 kernel, [1, B, 1]."""
+    centres_hz = band_centres() * BIN_HZ
+    chosen = (centres_hz >= SPEECH_HZ[0]) & (centres_hz <= SPEECH_HZ[1])
+    return (chosen / chosen.sum()).astype(np.float32)[None, :, None]
+
+
+def evidence(graph: GraphWriter, power: str, noise: str) -> str:
+    """log(1 + mean over bands of the squared power above the floor), [1, 1, frames]; squares favour formants."""
+    zero, one = graph.constant("zero", 0.0), graph.constant("one", 1.0)
+    recent = graph.past("AveragePool", power, SMOOTHING_FRAMES, zero, "recent_power")
+    ratio = graph.node("Div", [recent, noise], "noisy_to_noise")
+    squared = graph.node("Mul", [ratio, ratio], "squared_ratio")
+    mean = graph.node("Conv", [squared, graph.constant("speech_bands", speech_bands())], "speech_ratio")
+    return graph.node("Log", [graph.node("Add", [mean, one], "above_nothing")], "evidence")
+
+
+def voice_detector() -> onnx.ModelProto:
+    """The model: ``audio`` [1, T] to ``voice`` [1, T/160], f32, 16 kHz.
+
+    Frame k is the probability that there is voice in samples 160 k to 160 (k + 1), known with the last of them.
+    """
+    graph = GraphWriter()
+    channel = graph.constant("channel_axis", [1])
+    mono = graph.node("Unsqueeze", ["audio", channel], "mono")
+    basis = graph.constant("fourier", fourier())
+    spectrum = graph.node("Conv", [mono, basis], "spectrum", strides=[HOP], pads=[WINDOW - HOP, 0])
+    graph.nodes.append(helper.make_node("Split", [spectrum], ["real", "imaginary"], "parts", axis=1))
+    squares = [graph.node("Mul", [part, part], f"{part}_power") for part in ("real", "imaginary")]
+    to_bands = graph.constant("to_bands", bands()[0])
+    power = graph.node("Conv", [graph.node("Add", squares, "bin_power"), to_bands], "band_power")
+
+    noise = noise_floor(graph, power, FLOOR_TENTHS)
+    floor = graph.node("Max", [noise, graph.constant("quiet", QUIET)], "floor")
+    centred = graph.node(
+        "Sub", [evidence(graph, power, floor), graph.constant("undecided", UNDECIDED)], "centred"
+    )
+    sharp = graph.node("Mul", [centred, graph.constant("sharpness", SHARPNESS)], "sharp")
+    graph.node("Squeeze", [graph.node("Sigmoid", [sharp], "probability"), channel], "voice")
+
+    audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
+    voice = helper.make_tensor_value_info("voice", TensorProto.FLOAT, [1, None])
+    body = helper.make_graph(graph.nodes, "voice_detector", [audio], [voice], graph.constants)
+    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def main() -> None:
+    """Write the model beside this file."""
+    path = voice_path()
+    onnx.save(voice_detector(), path)
+    print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

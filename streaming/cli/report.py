@@ -1,0 +1,57 @@
+"""pulse report: what a live run has written about itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streaming.cli import options
+from streaming.cli.console import print_json, print_pairs, progress
+
+
+def report(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="STATS", help="What pulse run --live --stats FILE wrote.", show_default=False),
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Draw it: .png, .svg or .pdf.", show_default=False),
+    ] = None,
+    json: options.AsJson = False,
+) -> None:
+    """Tell how a live run went: latency, what was late or lost and when, and the way from mouth to ear.
+
+    Of a run that was killed, or still goes on, all but its last interval is there.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse report out.jsonl[/cyan]                    in words
+
+      [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
+    """
+    from pulse.errors import InputError
+    from pulse.wording import speaking
+    from streaming.cli.live_report import print_delay, print_times, print_worst, summary_pairs
+    from streaming.cli.spelling import as_options
+    from streaming.live.report import as_dict, worst
+    from streaming.live.stats_reader import read_stats
+
+    if target is not None and target.exists() and source.exists() and target.samefile(source):
+        raise InputError(f"{target}: is the input; write to another file")
+    with progress(f"reading {source.name}") as advance:
+        stats = read_stats(source, advance)
+    if target is not None:
+        from streaming.live.plot import draw
+
+        draw(stats, target)
+    with speaking(as_options):
+        if json:
+            print_json(as_dict(stats))
+            return
+        print_pairs(
+            [("run", f"{stats.started:%Y-%m-%d %H:%M:%S}"), *summary_pairs(stats.header.setup, stats.account)]
+        )
+        print_times(stats.account)
+        print_delay(stats.account.delay)
+        print_worst(worst(stats))

@@ -1,0 +1,158 @@
+"""Delivery: what lies behind the machine. Results of pulses in, valid frames out, without the delay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.ops.stateful import FAR, frames_at, most_frames
+from pulse.program.program import Program
+from pulse.pulsify.lengths import lag
+from pulse.pulsify.model import Port
+
+
+class Delivery:
+    """The outputs of one stream.
+
+    program  whose outputs they are
+    pulses   whose results have come
+    end      frames of the symbol in the whole stream; None as long as it has not ended
+    sent     output name -> valid frames given
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._streaming = [port for port in program.outputs if port.streams]
+        self._final = [port for port in program.outputs if not port.streams]
+        self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        self.pulses = 0
+        self.end: int | None = None
+        self.sent = {port.name: 0 for port in self._streaming}
+        self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
+        self._last: dict[str, Array] = {}
+
+    def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
+        """The frames that the next ``count`` pulses make ready.
+
+        results  output name -> array of the port's shape, each valid until the next
+        returns  every streaming output: frames that are surely of the stream, maybe 0, the caller's to keep
+        """
+        gathered = _Gathered(self._streaming, self.pulses, count)
+        result: Mapping[str, Array] = {}
+        for number, result in enumerate(results):
+            gathered.add(number, result)
+        if count and self._final:
+            self._last = {port.name: result[port.name].copy() for port in self._final}
+        self.pulses += count
+        return {port.name: self._sure(port, gathered.arrays[port.name]) for port in self._streaming}
+
+    def check_end(self, frames: int) -> None:
+        """Raise InputError where a stream of so many frames leaves an output unknown."""
+        if self._final and self.program.steps(frames) == 0:
+            names = ", ".join(port.name for port in self._final)
+            raise InputError(f"{names}: not known in a stream of 0 frames; push some first")
+
+    def finals(self) -> dict[str, Array]:
+        """The outputs that do not stream, known when the stream has ended."""
+        return {port.name: self._whole(port) for port in self._final}
+
+    def silence(self) -> dict[str, Array]:
+        """What a pulse of nothing would have given."""
+        return {port.name: np.zeros(port.shape, port.dtype) for port in self.program.outputs}
+
+    @property
+    def kept(self) -> list[int]:
+        """Frames that are held back since they may lie behind the end, for each output that has such."""
+        return [array.shape[self._unsure[name].axis or 0] for name, array in self._kept.items()]
+
+    def dump(self) -> list[bytes]:
+        """The frames that are held back, then the outputs that do not stream, if a pulse has run."""
+        last = [self._last[port.name].tobytes() for port in self._final if self._last]
+        return [*(array.tobytes() for array in self._kept.values()), *last]
+
+    def nbytes(self, kept: Sequence[int]) -> list[list[int]]:
+        """The sizes that ``dump`` may give where so many frames are held back: before the first pulse, and after."""
+        sizes = [_nbytes(_shape(port, frames), port) for port, frames in zip(self._unsure.values(), kept)]
+        return [sizes, sizes + [_nbytes(port.shape, port) for port in self._final]]
+
+    def load(self, sent: Sequence[int], kept: Sequence[int], chunks: Sequence[bytes]) -> None:
+        """The reverse of ``sent``, ``kept`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
+        self.sent = dict(zip(self.sent, sent))
+        for port, frames, chunk in zip(self._unsure.values(), kept, chunks):
+            self._kept[port.name] = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
+        self._last = {
+            port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
+            for port, chunk in zip(self._final, chunks[len(kept) :])
+        }
+
+    def _sure(self, port: Port, array: Array) -> Array:
+        """What of the next frames is surely of the stream; the rest is kept."""
+        axis, unsure = port.axis or 0, port.name in self._unsure
+        if unsure:
+            array = np.concatenate([self._kept[port.name], array], axis)
+        if unsure or self.end is not None:
+            sure = max(0, self._total(port) - self.sent[port.name])
+            whole, array = array, frames_at(array, axis, 0, sure)
+            if unsure:
+                self._kept[port.name] = frames_at(whole, axis, sure, whole.shape[axis]).copy()
+        self.sent[port.name] += array.shape[axis]
+        return array
+
+    def _total(self, port: Port) -> int:
+        """The frames of an output that surely exist, after what the model has had."""
+        frames = self.pulses * self.program.pulse if self.end is None else self.end
+        return max(0, port.length.eval({self.program.model.symbol: frames}))
+
+    def _whole(self, port: Port) -> Array:
+        """An output that does not stream: all of it, or its last frames where it has an axis of time."""
+        value = self._last[port.name].copy()
+        if port.axis is None:
+            return value
+        return frames_at(value, port.axis, port.frames - self._total(port), port.frames)
+
+
+class _Gathered:
+    """Where the frames of some pulses are gathered, without those of the delay."""
+
+    def __init__(self, streaming: list[Port], done: int, pulses: int) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
+        for port in streaming:
+            frames = port.frames
+            drop = min(max(0, port.delay - done * frames), pulses * frames)
+            array: Array = np.empty(_shape(port, pulses * frames - drop), port.dtype)
+            self.arrays[port.name] = array
+            self._places.append((port.name, frames, -drop, array, (slice(None),) * (port.axis or 0)))
+
+    def add(self, number: int, result: Mapping[str, Array]) -> None:
+        """The outputs of a pulse, counted from 0."""
+        for name, frames, first, array, before in self._places:
+            start, valid = first + number * frames, result[name]
+            if start < 0:
+                valid = valid[(*before, slice(min(frames, -start), None))]
+            array[(*before, slice(max(0, start), max(0, start + frames)))] = valid
+
+
+def _surely_there(port: Port, program: Program) -> bool:
+    """Whether every frame after the delay exists, whatever the length of the stream turns out to be."""
+    sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
+    return sure is not None and sure <= port.delay and most_frames(port.length) == FAR
+
+
+def _shape(port: Port, frames: int) -> list[Any]:
+    return [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+
+
+def _no_frames(port: Port) -> Array:
+    return np.empty(_shape(port, 0), port.dtype)
+
+
+def _nbytes(shape: Sequence[int], port: Port) -> int:
+    return prod(shape) * port.dtype.itemsize

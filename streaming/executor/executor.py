@@ -1,0 +1,176 @@
+"""Executor: streams of one program in an event loop, its pulses in a thread of their own."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program, require_program
+from streaming.errors import ExecutorError, only_one
+from streaming.executor.account import Account, Tally, account_of
+from streaming.executor.engine import Engine, engine_for
+from streaming.executor.flow import CLOSED, Block, Flow
+from streaming.executor.policy import Policy
+from streaming.executor.sinks import sink_of
+from streaming.executor.sources import SoundSource, blocks_of, source_of
+from streaming.executor.stream import Stream
+from streaming.realtime import Measure, Realtime, prepare
+
+
+class Executor:
+    """Runs any number of streams of a program at once, on asyncio or trio.
+
+    program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
+    policy        what is done when a source is faster than the engine: ``wait``, ``drop_oldest``,
+                  ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
+    depth         pulses of each stream that may be under way, outputs that nobody has taken included
+    constants     the inputs that do not stream, by name, for all streams
+    realtime      wishes of the engine's thread; None for none
+    rate_hz       frames of the symbol a second; sound needs it
+    deadline_s    when an output is late, from the arrival of its pulse's last sample; a pulse's duration by default,
+                  if the rate is known
+    check_finite  refuse NaN in blocks; infinities pass
+    engine        what runs pulses; one that suits the program by default
+    Raises        InputError: a policy, depth, constants or deadline that do not fit
+
+    One executor has one engine, and that has one thread, in which streams take turns, a pulse each. Leaving the
+    ``async with`` ends the thread; streams that still run fail, and what they had accepted is counted as discarded.
+
+        async with Executor(program) as executor:
+            async for outputs in executor.stream(source):
+                ...
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        policy: str = "wait",
+        depth: int = 8,
+        constants: Mapping[str, Array] | None = None,
+        realtime: Realtime | None = None,
+        *,
+        rate_hz: int | None = None,
+        deadline_s: float | None = None,
+        check_finite: bool = True,
+        engine: Engine | None = None,
+    ) -> None:
+        self.program = require_program(program)
+        self.policy = Policy.named(policy)
+        if depth < 1:
+            raise InputError(f"depth {depth}: at least one pulse must have room")
+        if deadline_s is None and rate_hz is not None:
+            deadline_s = program.pulse / rate_hz
+        if deadline_s is None and self.policy.needs_deadline:
+            raise InputError(f"policy {policy}: give deadline_s, or rate_hz for that of one pulse")
+        if deadline_s is not None and not deadline_s > 0:
+            raise InputError(f"deadline_s {deadline_s:g}: must be positive")
+        self.depth = depth
+        self.rate_hz = rate_hz
+        self.deadline_s = deadline_s
+        self._constants = program.spawn(constants).constants
+        self._check_finite = check_finite
+        self._realtime = realtime
+        self._engine = engine
+        self._flows: set[Flow] = set()
+        self._past = Tally(deadline_s)
+        self._measures: list[Measure] = []
+        self._tasks: TaskGroup | None = None
+        self._until_the_end = AsyncExitStack()
+        self._ended = False
+
+    @property
+    def account(self) -> Account:
+        """Where every frame went, and how long pulses took: all streams, those that have ended included."""
+        running = [flow.tally for flow in self._flows if not flow.closed]
+        measures = [*self._measures, *(self._engine.measures if self._engine is not None else [])]
+        notes = [str(measure) for measure in measures if not measure.had]
+        return account_of([self._past, *running], len(running), self.deadline_s, notes)
+
+    def stream(self, source: Any, channel: str = "mix") -> Stream:
+        """A new stream.
+
+        source   blocks: arrays, or input name -> array, from an iterable or an async one, such as a memory stream;
+                 one array; a ``SoundSource``, or the path of a sound file. It is closed with the stream. A block may
+                 be changed as soon as the next one is asked for.
+        channel  of sound: ``mix`` for the mean of all, or the number of one
+        Raises   InputError: no source, or sound that the model cannot hear
+        """
+        return Stream(partial(self._begin, blocks_of(source, self.program, self.rate_hz, channel)))
+
+    async def run(self, source: Any, sink: Any, channel: str = "mix") -> None:
+        """All outputs of a source into a sink, which sets the pace.
+
+        source, channel  as for ``stream``
+        sink             a function or coroutine function that takes outputs, a memory stream, the path of a file, or
+                         a ``Sink``
+        Raises           what source or sink raise; InputError; ExecutorError
+        """
+        source = source_of(source)
+        heard = source if isinstance(source, SoundSource) else None
+        async with (
+            self.stream(source, channel) as stream,
+            sink_of(sink).opened(self.program, self.rate_hz, heard) as write,
+        ):
+            async for outputs in stream:
+                await write(outputs)
+
+    async def __aenter__(self) -> "Executor":
+        if self._tasks is not None:
+            raise ExecutorError("an executor is entered once; make another one")
+        async with AsyncExitStack() as until_the_end:
+            engine = self._engine or engine_for(self.program, self._realtime)
+            engine.start()
+            until_the_end.push_async_callback(engine.stop)
+            if self._realtime is not None:
+                self._measures = until_the_end.enter_context(prepare(self._realtime))
+            self._tasks = await until_the_end.enter_async_context(anyio.create_task_group())
+            self._engine, self._until_the_end = engine, until_the_end.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._ended = True
+        flows = list(self._flows)
+        for flow in flows:
+            flow.close(CLOSED)
+        for flow in flows:
+            await flow.gone()
+        failed = isinstance(error, Exception)
+        try:
+            # No task is left, so the group need not hear of the body's error, which it would wrap.
+            await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
+        except BaseException as other:
+            found = only_one(other)
+            if failed and not isinstance(found, Exception):
+                return False  # cancelled besides: the next checkpoint says so
+            if found is other:
+                raise
+            raise found from None
+        if error is None:
+            for flow in flows:
+                flow.check()
+        return False
+
+    def _begin(self, blocks: AsyncGenerator[Block]) -> Flow:
+        """Run a stream's pulses from here on. Raises ExecutorError: the executor is not open."""
+        if self._tasks is None or self._engine is None or self._ended:
+            raise ExecutorError(
+                CLOSED if self._ended else "the executor is not open: async with Executor(…) as executor"
+            )
+        self._flows = {flow for flow in self._flows if not flow.is_gone}
+        state = self.program.spawn(self._constants)
+        slots = self._engine.open(state, self.depth)
+        flow = Flow(blocks, state, slots, self.policy, self.deadline_s, self._check_finite, self._close)
+        self._flows.add(flow)
+        self._tasks.start_soon(flow.feed)
+        return flow
+
+    def _close(self, flow: Flow) -> None:
+        self._past.add(flow.tally)

@@ -1,0 +1,91 @@
+"""Microphone: a device that is heard, as a source of an executor."""
+
+from collections.abc import AsyncGenerator
+
+import anyio
+import anyio.to_thread
+
+from streaming.channels import Samples
+from streaming.errors import DeviceError, ExecutorError
+from streaming.executor.sources import SoundSource
+from streaming.live.capture import Capture
+from streaming.live.host import Host, usual_host
+from streaming.live.plan import STEREO
+
+
+class Microphone(SoundSource):
+    """Sound from a device, as it comes.
+
+    device        its number or a part of its name, see ``pulse devices``; the system's usual one where None
+    rate_hz       that it is to run at; its usual one where None. The executor resamples to the model's rate.
+    channels      of its that are opened; the first two, or the one that there is, where None
+    block_frames  device frames that come at once; 0 lets the device choose
+    latency       of the device: ``low``, ``high`` or seconds
+    host          who has the devices; PortAudio where None. A ``FileHost`` plays a file in place of a microphone.
+    Raises        InputError, DeviceError: no such device; later DeviceError: it went away
+
+    The device is open while a stream runs, and is given back when that is closed or cancelled. Its callback is
+    compiled and keeps about 4 s; what the executor does not take in time is lost, and counted in ``frames_lost``.
+    """
+
+    def __init__(
+        self,
+        device: str | int | None = None,
+        rate_hz: int | None = None,
+        channels: int | None = None,
+        *,
+        block_frames: int = 0,
+        latency: str | float = "low",
+        host: Host | None = None,
+    ) -> None:
+        self._host = usual_host() if host is None else host
+        self.device = self._host.choose("input", device)
+        self.rate_hz = rate_hz or self.device.rate_hz
+        self.channels = min(channels or STEREO, self.device.channels)
+        self.block_frames, self.latency = block_frames, latency
+        self._capture: Capture | None = None
+        self._open = False
+
+    @property
+    def frames_in(self) -> int:
+        """Frames that the device has given to the last stream."""
+        return 0 if self._capture is None else self._capture.frames_in
+
+    @property
+    def frames_lost(self) -> int:
+        """Of these: nobody took those before them in time."""
+        return 0 if self._capture is None else self._capture.frames_lost
+
+    async def blocks(self) -> AsyncGenerator[Samples]:
+        if self._open:
+            raise ExecutorError(f"{self.device.name}: one stream has it already; make a Microphone for each")
+        capture = Capture(
+            self._host, self.device, self.channels, self.rate_hz, self.block_frames, self.latency
+        )
+        self._capture, self._open = capture, True
+        try:
+            await anyio.to_thread.run_sync(capture.open)
+            ended = False
+            while not ended:
+                ended, block = capture.finished, capture.read()
+                if len(block):
+                    yield block
+                elif not ended:
+                    await self._wait(capture)
+            if not self._host.ends:
+                raise DeviceError(f"{self.device.name}: the device ended by itself; is it unplugged?")
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(capture.close)
+            self._open = False
+
+    async def _wait(self, capture: Capture) -> None:
+        """Until there is something to read. Raises DeviceError: the device does not call any more."""
+        limit_s = float("inf") if self._host.held else capture.limit_s
+        with anyio.move_on_after(limit_s) as waiting:
+            await anyio.wait_readable(capture.event.to_read)
+        if waiting.cancelled_caught:
+            raise DeviceError(
+                f"{self.device.name}: the device has not called for {limit_s:g} s; is it unplugged, or its server down?"
+            )
+        capture.event.clear()

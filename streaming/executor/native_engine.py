@@ -1,0 +1,178 @@
+"""The native engine: a thread that runs packed pulses without the GIL, from start to stop in one compiled call."""
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+from pulse.program.memory import aligned_bytes
+from pulse.program.native import NativeState
+from pulse.program.packed import Packed, Slot
+from pulse.program.program import Feed, State
+from streaming.executor.engine import Result
+from streaming.executor.worker import Worker
+from streaming.native import slots
+from streaming.native.events import Event
+from streaming.realtime import Measure, Realtime
+
+FEWEST = 8
+"""Words of the first table that has places."""
+ENTRIES = (
+    slots.work,
+    slots.join,
+    slots.submit,
+    slots.drop,
+    slots.finished,
+    slots.listen,
+    slots.leave,
+    slots.is_at,
+    slots.stop,
+)
+
+
+class NativeEngine:
+    """For programs of the numba backend."""
+
+    def __init__(self, realtime: Realtime | None = None) -> None:
+        self._words = np.zeros(slots.WORKER_WORDS, np.int64)
+        self.address: int = self._words.ctypes.data
+        self._wake = Event()
+        self._words[slots.WAKE], self._words[slots.WAIT] = self._wake.to_write, self._wake.to_read
+        self._tables = [np.zeros(1, np.int64)]
+        self._words[slots.TABLE] = self._tables[0].ctypes.data
+        self._left: list[NativeSlots] = []
+        self._worker = Worker(self._work, self._end, realtime)
+
+    @property
+    def measures(self) -> list[Measure]:
+        return self._worker.measures
+
+    def start(self) -> None:
+        for one in ENTRIES:
+            one.prepare()
+        self._worker.start()
+
+    def open(self, state: State, depth: int) -> "NativeSlots":
+        assert isinstance(state, NativeState)
+        self._sweep()
+        table = self._tables[-1]
+        if np.all(table[1:]):
+            table = self._grow(table)
+        place = 1 + int(np.argmin(table[1:] != 0))
+        made = NativeSlots(self, place, state, depth)
+        slots.join.call(self.address, table.ctypes.data, place, made.address)
+        return made
+
+    async def stop(self) -> None:
+        await self._worker.stop()
+        self._sweep()
+        self._wake.close()
+
+    def leave(self, leaving: "NativeSlots", place: int) -> None:
+        """Take slots out of the table; their memory stays as long as the worker is at them."""
+        if slots.leave.call(self.address, place, leaving.address):
+            self._left.append(leaving)
+        else:
+            leaving.event.close()
+
+    def _sweep(self) -> None:
+        """Forget what has left, where the worker is not at it any more."""
+        for one in [one for one in self._left if not slots.is_at.call(self.address, one.address)]:
+            self._left.remove(one)
+            one.event.close()
+
+    def _grow(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A table with twice the places; the worker may still be at the one before, which stays."""
+        larger = np.zeros(max(FEWEST, 2 * len(table)), np.int64)
+        larger[: len(table)] = table
+        larger[slots.COUNT] = len(larger) - 1
+        self._tables.append(larger)
+        return larger
+
+    def _work(self) -> None:
+        slots.work.call(self.address)
+
+    def _end(self) -> None:
+        slots.stop.call(self.address)
+
+
+class NativeSlots:
+    """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
+
+    def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
+        self.event = Event()
+        self.failure: Exception | None = None
+        self._engine = engine
+        self._place = place
+        self._state = state
+        self._packed: Packed = state.packed()
+        self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
+        self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
+        self._words = np.zeros(slots.queue_words(depth), np.int64)
+        self.address: int = self._words.ctypes.data
+        self._words[slots.DEPTH] = depth
+        self._words[slots.PACKED] = self._packed.words.ctypes.data
+        self._words[slots.EVENT] = self.event.to_write
+        self._times: list[int] = []
+        self._filled: list[dict[str, Array]] = []
+        self._given: list[dict[str, Array]] = []
+        for number in range(depth):
+            inputs = self._inputs[number * self._packed.input_bytes :]
+            outputs = self._outputs[number * self._packed.output_bytes :]
+            first = slots.slot_at(depth, number)
+            self._words[first + slots.INPUTS] = inputs.ctypes.data
+            self._words[first + slots.OUTPUTS] = outputs.ctypes.data
+            self._times.append(first + slots.STARTED_NS)
+            self._filled.append(_views(self._packed.inputs, inputs))
+            self._given.append(_views(self._packed.outputs, outputs))
+        self._free = list(range(depth))
+        self._order: deque[int] = deque()
+        self._collected = 0
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    def submit(self, pulse: Feed) -> None:
+        slot = self._free.pop()
+        for name, view in self._filled[slot].items():
+            view[...] = pulse[name]
+        self._order.append(slot)
+        slots.submit.call(self._engine.address, self.address, slot)
+
+    def drop(self) -> int | None:
+        slot = slots.drop.call(self.address)
+        if slot < 0:
+            return None
+        place = self._order.index(slot)
+        del self._order[place]
+        self._free.append(slot)
+        return place
+
+    def ready(self) -> int:
+        return slots.finished.call(self.address) - self._collected
+
+    def listen(self) -> int:
+        return slots.listen.call(self.address) - self._collected
+
+    def collect(self, count: int) -> Iterator[Result]:
+        for _ in range(count):
+            slot = self._order[0]
+            started, ended = self._words[self._times[slot] : self._times[slot] + 2].tolist()
+            yield Result(self._given[slot], started, ended)
+            self._order.popleft()
+            self._free.append(slot)
+            self._collected += 1
+
+    def end(self, rest: Feed) -> list[dict[str, Array]]:
+        self._state.clock.pulse = self._collected
+        return self._state.end(rest)
+
+    def close(self) -> None:
+        self._engine.leave(self, self._place)
+
+
+def _views(tensors: tuple[Slot, ...], memory: Array) -> dict[str, Array]:
+    return {tensor.name: tensor.view(memory) for tensor in tensors}

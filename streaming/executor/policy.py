@@ -1,0 +1,49 @@
+"""Policies: what an executor does when its engine is slower than a source."""
+
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What happens at the two ends of a full engine.
+
+    drops    a pulse for which there is no room makes room: the oldest pulse that is not begun goes, itself if there
+             is no other. Otherwise the source waits.
+    silent   where an output is wanted and late, silence of the same length goes out, and the output is thrown away
+             when it comes
+    aborts   where an output is wanted and late, the stream fails
+
+    An output is *late* if it is not there when somebody waits for it ``deadline_s`` after the last sample of its
+    pulse has arrived, or later. What is there is never thrown away, however long it took.
+    """
+
+    name: str
+    drops: bool = False
+    silent: bool = False
+    aborts: bool = False
+
+    @property
+    def needs_deadline(self) -> bool:
+        """Whether it asks if an output is late."""
+        return self.silent or self.aborts
+
+    @classmethod
+    def named(cls, name: str) -> "Policy":
+        """One of ``POLICIES``. Raises InputError."""
+        if name not in POLICIES:
+            raise InputError(f"no policy is called {name!r}; there is {', '.join(POLICIES)}")
+        return POLICIES[name]
+
+
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        Policy("wait"),
+        Policy("drop_oldest", drops=True),
+        Policy("silence_then_catch_up", silent=True),
+        Policy("abort", aborts=True),
+    )
+}
+"""By name. All but ``drop_oldest`` let the source wait where ``depth`` pulses are under way."""

@@ -1,0 +1,213 @@
+"""Where outputs go: callables, memory streams, byte streams and files."""
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import numpy as np
+from anyio.abc import ByteSendStream, ObjectSendStream
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program
+from pulse.pulsify.model import Port
+from streaming.audio import AudioWriter, is_sound
+from streaming.executor.encodings import Encoding
+from streaming.executor.sources import SoundSource, require_rate
+from streaming.files import audio_input
+from streaming.frames import FramesFile
+from streaming.resampling import Resampler
+
+Write = Callable[[Mapping[str, Array]], Awaitable[None]]
+BATCH_S = 0.5
+"""Sound is resampled and written in pieces of this length, in a helper thread."""
+
+
+class Sink(ABC):
+    """Something that takes the outputs of one stream."""
+
+    @abstractmethod
+    def opened(
+        self, program: Program, rate_hz: int | None, source: SoundSource | None
+    ) -> AbstractAsyncContextManager[Write]:
+        """Ready to take outputs, until the stream has ended or failed.
+
+        rate_hz  of the model; None where nobody has said it
+        source   the sound that the model hears; None where it is no sound
+        Raises   InputError: the program has no output that the sink can take
+        """
+
+
+class Call(Sink):
+    """A function, or a coroutine function, that is called with the outputs each time."""
+
+    def __init__(self, function: Callable[[Mapping[str, Array]], Any]) -> None:
+        self._function = function
+
+    @asynccontextmanager
+    async def opened(
+        self, program: Program, rate_hz: int | None, source: SoundSource | None
+    ) -> AsyncGenerator[Write]:
+        async def write(outputs: Mapping[str, Array]) -> None:
+            waited = self._function(outputs)
+            if inspect.isawaitable(waited):
+                await waited
+
+        yield write
+
+
+class PcmSink(Sink):
+    """Raw samples of one output, little-endian, into a byte stream, which stays open.
+
+    encoding  s16, s32 or f32
+    output    its name; the first that is sound by default
+    Raises    InputError: no such encoding
+    """
+
+    def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
+        self._stream = stream
+        self._encoding = Encoding.named(encoding)
+        self._output = output
+
+    @asynccontextmanager
+    async def opened(
+        self, program: Program, rate_hz: int | None, source: SoundSource | None
+    ) -> AsyncGenerator[Write]:
+        name = sound_output(program, self._output).name
+
+        async def write(outputs: Mapping[str, Array]) -> None:
+            if outputs[name].size:
+                await self._stream.send(self._encoding.encode(outputs[name].ravel()))
+
+        yield write
+
+
+class SoundFileSink(Sink):
+    """A sound file of one output; it appears under its name when the stream has ended well.
+
+    path      the suffix says the format: .wav, .flac or .ogg
+    rate_hz   of the file; that of the source where it is sound, else that of the model
+    output    its name; the first that is sound by default
+    encoding  see ``streaming.audio``
+    Raises    InputError: a suffix that is no sound
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        rate_hz: int | None = None,
+        output: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._rate_hz = rate_hz
+        self._output = output
+        self._encoding = encoding
+
+    @asynccontextmanager
+    async def opened(
+        self, program: Program, rate_hz: int | None, source: SoundSource | None
+    ) -> AsyncGenerator[Write]:
+        port = sound_output(program, self._output)
+        made_hz = require_rate(rate_hz) * port.rate
+        if made_hz.denominator != 1:
+            raise InputError(
+                f"{port.name}: {float(made_hz):g} samples a second; a sound file needs a whole number"
+            )
+        file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
+        resampler = Resampler(int(made_hz), file_hz)
+        pieces: list[Array] = []
+
+        def write_all(writer: AudioWriter) -> None:
+            samples = np.concatenate(pieces)[:, None]
+            pieces.clear()
+            writer.write(resampler.process(samples))
+
+        with AudioWriter(self.path, file_hz, 1, self._encoding) as writer:
+
+            async def write(outputs: Mapping[str, Array]) -> None:
+                pieces.append(outputs[port.name].ravel())
+                if sum(map(len, pieces)) >= BATCH_S * made_hz:
+                    await anyio.to_thread.run_sync(write_all, writer)
+
+            yield write
+            if pieces:
+                await anyio.to_thread.run_sync(write_all, writer)
+            writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
+
+
+class FramesFileSink(Sink):
+    """Frames of one output as .npy or .csv, gathered in memory and written when the stream has ended well.
+
+    output  its name; the first by default
+    """
+
+    def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
+        self.path = Path(path)
+        self._output = output
+
+    @asynccontextmanager
+    async def opened(
+        self, program: Program, rate_hz: int | None, source: SoundSource | None
+    ) -> AsyncGenerator[Write]:
+        port = _output(program, self._output)
+        frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
+        with FramesFile(self.path, port.axis, frames_hz) as file:
+
+            async def write(outputs: Mapping[str, Array]) -> None:
+                if port.name in outputs:
+                    file.write(outputs[port.name])
+
+            yield write
+
+
+def sink_of(sink: Any) -> Sink:
+    """Anything that takes outputs, as a sink. Raises InputError."""
+    if isinstance(sink, Sink):
+        return sink
+    if isinstance(sink, str | os.PathLike):
+        path = Path(sink)
+        return SoundFileSink(path) if is_sound(path) else FramesFileSink(path)
+    if isinstance(sink, ObjectSendStream):
+        return Call(sink.send)
+    if callable(sink):
+        return Call(sink)
+    raise InputError(
+        f"{type(sink).__name__} is no sink; give a function, a memory stream, the path of a file or a Sink"
+    )
+
+
+def sound_output(program: Program, name: str | None) -> Port:
+    """The output of that name, else the first that is sound. Raises InputError."""
+    if name is None:
+        for port in program.outputs:
+            if port.is_sound:
+                return port
+        raise InputError(f"{program.model.title}: no output is sound; there is {_names(program)}")
+    port = _output(program, name)
+    if not port.is_sound:
+        raise InputError(f"{name} is no sound: {port}")
+    return port
+
+
+def _output(program: Program, name: str | None) -> Port:
+    for port in program.outputs:
+        if name in (None, port.name):
+            return port
+    raise InputError(f"no output is called {name!r}; there is {_names(program)}")
+
+
+def _names(program: Program) -> str:
+    return ", ".join(port.name for port in program.outputs)
+
+
+def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
+    """How many samples the file is to have where it is as long as its source; None where that is not known."""
+    heard = audio_input(program)
+    same = source is not None and heard is not None and port.length == heard.length
+    return source.samples if source is not None and same and source.rate_hz == file_hz else None

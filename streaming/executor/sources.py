@@ -1,0 +1,180 @@
+"""Where blocks come from: anything that can be iterated, and sound in files and byte streams.
+
+What gives sound is a ``SoundSource``; the executor takes the channel that it is to hear, resamples, and gives the
+samples the shape of the model's input.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio.lowlevel
+import anyio.to_thread
+import numpy as np
+from anyio.abc import ByteReceiveStream
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from streaming.audio import AudioReader
+from streaming.channels import Channels, Samples
+from streaming.executor.encodings import Encoding
+from streaming.executor.flow import Block
+from streaming.files import audio_input
+from streaming.resampling import Resampler
+
+LONG_S = 0.05
+"""Longer blocks are resampled in a helper thread, so that the event loop goes on."""
+
+
+class SoundSource(ABC):
+    """Sound that comes in blocks.
+
+    rate_hz  samples a second
+    channels of every block
+    samples  of the whole sound; None where nobody knows
+    quality  of the resampler to the model's rate; see ``streaming.resampling``
+    """
+
+    rate_hz: int
+    channels: int
+    samples: int | None = None
+    quality = "sinc_medium"
+
+    @abstractmethod
+    def blocks(self) -> AsyncGenerator[Samples]:
+        """Float32 [samples, channels], any number of samples; to be closed by whoever iterates."""
+
+
+class SoundFile(SoundSource):
+    """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
+
+    quality = "sinc_best"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with AudioReader(path) as reader:
+            self.rate_hz, self.channels, self.samples = reader.rate_hz, reader.channels, reader.frames
+
+    async def blocks(self) -> AsyncGenerator[Samples]:
+        with AudioReader(self.path) as reader:
+            blocks = iter(reader)
+            while (block := await anyio.to_thread.run_sync(next, blocks, None)) is not None:
+                yield block
+
+
+class PcmSource(SoundSource):
+    """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
+
+    encoding  s16, s32 or f32
+    Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
+    """
+
+    def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
+        if min(channels, rate_hz) < 1:
+            raise InputError(f"{channels} channels at {rate_hz} Hz: both must be positive")
+        self._stream = stream
+        self._encoding = Encoding.named(encoding)
+        self.channels = channels
+        self.rate_hz = rate_hz
+
+    async def blocks(self) -> AsyncGenerator[Samples]:
+        size, rest = self._encoding.dtype.itemsize * self.channels, b""
+        async with self._stream:
+            async for chunk in self._stream:
+                held = rest + chunk
+                whole = len(held) // size * size
+                rest = held[whole:]
+                yield self._encoding.decode(held[:whole]).reshape(-1, self.channels)
+        if rest:
+            raise InputError(
+                f"the byte stream ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"
+            )
+
+
+def source_of(source: Any) -> Any:
+    """The source; the sound file where it is a path. Raises InputError."""
+    return SoundFile(source) if isinstance(source, str | os.PathLike) else source
+
+
+def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
+    """The blocks of any source. Raises InputError: no source, or sound for a model that hears none."""
+    source = source_of(source)
+    if isinstance(source, SoundSource):
+        return _heard(source, program, rate_hz, channel)
+    if isinstance(source, np.ndarray | Mapping):
+        return _each([source])
+    if isinstance(source, AsyncIterable):
+        return _awaited(source)
+    if isinstance(source, Iterable):
+        return _each(source)
+    raise InputError(
+        f"{type(source).__name__} is no source; give arrays, something to iterate over, a SoundSource or the path of "
+        "a sound file"
+    )
+
+
+async def _awaited(source: AsyncIterable[Block]) -> AsyncGenerator[Block]:
+    iterator = aiter(source)
+    try:
+        async for block in iterator:
+            yield block
+    finally:
+        if (close := getattr(iterator, "aclose", None)) is not None:
+            await close()
+
+
+async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
+    iterator = iter(source)
+    try:
+        for block in iterator:
+            yield block
+            await anyio.lowlevel.checkpoint()
+    finally:
+        if (close := getattr(iterator, "close", None)) is not None:
+            close()
+
+
+def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
+    """Sound as the model's input takes it."""
+    port = audio_input(program)
+    if port is None:
+        raise InputError(
+            f"{program.model.title}: takes no sound; give arrays, by input: {program.inputs[0].name}"
+        )
+    choice = Channels.parse(channel)
+    if choice.each:
+        raise InputError("channel each: an executor's stream hears one; open a stream for every channel")
+    choice.streams(source.channels)
+    resampler = Resampler(source.rate_hz, require_rate(rate_hz), 1, source.quality)
+    shape = [1] * len(port.shape)
+    axis = port.axis or 0
+
+    def shaped(samples: Samples) -> Samples:
+        shape[axis] = len(samples)
+        return samples.reshape(shape)
+
+    def heard(block: Samples) -> Samples:
+        return shaped(resampler.process(choice.select(block)))
+
+    async def blocks() -> AsyncGenerator[Block]:
+        sound = source.blocks()
+        try:
+            async for block in sound:
+                if len(block) > LONG_S * source.rate_hz:
+                    yield await anyio.to_thread.run_sync(heard, block)
+                else:
+                    yield heard(block)
+        finally:
+            await sound.aclose()
+        yield shaped(resampler.flush())
+
+    return blocks()
+
+
+def require_rate(rate_hz: int | None) -> int:
+    """The model's rate. Raises InputError where nobody has said it."""
+    if rate_hz is None:
+        raise InputError("sound needs the model's rate: give rate_hz to the executor")
+    return rate_hz

@@ -1,0 +1,63 @@
+"""Stream: the outputs of one source, to be iterated over."""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from streaming.errors import ExecutorError
+from streaming.executor.flow import Flow, Outputs
+
+
+class Stream:
+    """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
+
+    Nothing is taken from the source before the first output is asked for. A stream that is broken off is closed when
+    nobody holds it any more, or with ``async with``, ``aclose``, or its executor.
+    """
+
+    def __init__(self, begin: Callable[[], Flow]) -> None:
+        self._begin = begin
+        self._flow: Flow | None = None
+        self._closed = False
+        self._thread = threading.get_ident()
+
+    def __aiter__(self) -> "Stream":
+        if self._closed or (self._flow is not None and self._flow.closed):
+            raise ExecutorError("the stream has ended; ask the executor for another one")
+        return self
+
+    async def __anext__(self) -> Outputs:
+        """Output name -> the valid frames that are ready, the caller's to keep; some output has at least one.
+
+        What is known only when the stream has ended comes with the last ones. Raises what the source raised, when
+        all before has been given; InputError: blocks, or a length, that the model does not take; ExecutorError.
+        """
+        if self._closed:
+            raise StopAsyncIteration
+        if self._flow is None:
+            self._flow = self._begin()
+        return await self._flow.next()
+
+    async def aclose(self) -> None:
+        """Give up what is under way and close the source. Raises what the source raised, if nobody has seen it."""
+        self._closed = True
+        if self._flow is not None:
+            self._flow.close()
+            await self._flow.gone()
+            self._flow.check()
+
+    async def __aenter__(self) -> "Stream":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.aclose()
+        except Exception:
+            if error is None:
+                raise
+
+    def __del__(self) -> None:
+        if self._flow is not None and not self._flow.closed and threading.get_ident() == self._thread:
+            self._flow.close()

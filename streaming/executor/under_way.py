@@ -1,0 +1,99 @@
+"""The pulses of a stream that are under way: submitted, and not taken yet."""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice, takewhile
+from math import inf
+from typing import NamedTuple
+
+from pulse.facts import Array
+from pulse.program.program import Feed
+from streaming.executor.account import Tally
+from streaming.executor.engine import Slots
+
+
+class Arrival(NamedTuple):
+    """A pulse, as far as time is concerned.
+
+    at_ns   when its last sample was there, by ``time.monotonic_ns``
+    due_s   when its outputs are late, by the loop's clock
+    frames  of the symbol that it holds; the last one may hold fewer than others
+    """
+
+    at_ns: int
+    due_s: float
+    frames: int
+
+
+class UnderWay:
+    """Pulses in slots with their arrivals, the oldest first; counts what becomes of them.
+
+    Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
+    """
+
+    def __init__(self, slots: Slots, tally: Tally) -> None:
+        self._slots = slots
+        self._tally = tally
+        self._arrivals: deque[Arrival] = deque()
+        self._owed = 0
+
+    def __len__(self) -> int:
+        return len(self._arrivals)
+
+    @property
+    def frames(self) -> int:
+        """Frames of the symbol for which nothing was given yet."""
+        return sum(arrival.frames for arrival in self._wanted())
+
+    @property
+    def due_s(self) -> float:
+        """When the oldest that is wanted is late, by the loop's clock."""
+        return next((arrival.due_s for arrival in self._wanted()), inf)
+
+    def submit(self, pulse: Feed, arrival: Arrival) -> None:
+        """Have a pulse run; there must be room."""
+        self._slots.submit(pulse)
+        self._arrivals.append(arrival)
+
+    def drop(self) -> bool:
+        """Leave out the oldest that is not begun; whether there was one."""
+        place = self._slots.drop()
+        if place is not None:
+            del self._arrivals[place]
+        return place is not None
+
+    def ready(self) -> tuple[int, int]:
+        """How many pulses have run, and of how many of them the results are wanted."""
+        count = self._slots.ready()
+        return count, max(0, count - self._owed)
+
+    def results(self, count: int) -> Iterator[dict[str, Array]]:
+        """Take so many pulses that have run; the results that are wanted, each valid until the next."""
+        now_ns = time.monotonic_ns()
+        for result in self._slots.collect(count):
+            arrival = self._arrivals.popleft()
+            self._tally.record(arrival.at_ns, result.started_ns, result.ended_ns, now_ns)
+            if self._owed:
+                self._owed -= 1
+            else:
+                self._tally.frames_out += arrival.frames
+                yield result.outputs
+
+    def late(self, now_s: float) -> int:
+        """How many are wanted and due."""
+        return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._wanted()))
+
+    def owe(self, count: int) -> None:
+        """Silence is given for the oldest that are wanted."""
+        frames = sum(arrival.frames for arrival in islice(self._wanted(), count))
+        self._tally.frames_silent += frames
+        self._tally.frames_out += frames
+        self._owed += count
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._arrivals.clear()
+
+    def _wanted(self) -> Iterator[Arrival]:
+        return islice(self._arrivals, self._owed, None)

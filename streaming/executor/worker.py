@@ -1,0 +1,60 @@
+"""Worker: the one thread of an engine."""
+
+import threading
+from collections.abc import Callable
+
+import anyio
+
+from streaming.errors import ExecutorError
+from streaming.native.events import Event
+from streaming.realtime import Measure, Realtime, on_this_thread
+
+LIMIT_S = 10.0
+"""How long a worker may take to end: it ends behind the pulse that it runs."""
+
+
+class Worker:
+    """A thread that lives from ``start`` to ``stop``.
+
+    body      what it does until it is told to end
+    end       tells it to
+    realtime  what the thread wishes of the system
+    measures  what it had of that, known when it has started
+    """
+
+    def __init__(self, body: Callable[[], None], end: Callable[[], None], realtime: Realtime | None) -> None:
+        self._body = body
+        self._end = end
+        self._realtime = realtime
+        self.measures: list[Measure] = []
+        self._started = threading.Event()
+        self._ended = Event()
+        self._thread = threading.Thread(target=self._live, name="pulse engine", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns when the thread runs."""
+        self._thread.start()
+        self._started.wait()
+
+    async def stop(self, limit_s: float = LIMIT_S) -> None:
+        """Tell it to end and wait for that, whatever is cancelled meanwhile. Raises ExecutorError: it does not end."""
+        self._end()
+        with anyio.move_on_after(limit_s, shield=True) as limit:
+            await anyio.wait_readable(self._ended.to_read)
+        if limit.cancelled_caught:
+            raise ExecutorError(
+                f"the engine has not ended within {limit_s:g} s: a pulse hangs or takes longer than that; its thread "
+                "and memory stay until the process ends"
+            )
+        self._thread.join()
+        self._ended.close()
+
+    def _live(self) -> None:
+        try:
+            if self._realtime is not None:
+                self.measures = on_this_thread(self._realtime)
+            self._started.set()
+            self._body()
+        finally:
+            self._started.set()
+            self._ended.set()

@@ -1,0 +1,160 @@
+"""Intake: what lies before the machine. Blocks of any size in, checked and counted; pulses out."""
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array, dtype_name
+from pulse.program.program import Program
+from pulse.pulsify.model import Port
+from streaming.reblocking import Reblocker
+
+
+class Intake:
+    """The streaming inputs of one stream.
+
+    program       whose inputs they are
+    check_finite  refuse NaN in a block; infinities pass
+
+    A block goes through ``checked``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
+    kept and the block is the caller's again.
+    """
+
+    def __init__(self, program: Program, check_finite: bool = True) -> None:
+        self.program = program
+        self.check_finite = check_finite
+        self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
+        self._floating = {
+            name for name, queue in self._queues.items() if np.issubdtype(queue.port.dtype, np.floating)
+        }
+        self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
+        self._fed: list[Reblocker] = []
+        self.received = dict.fromkeys(self._queues, 0)
+        """Input name -> frames that have arrived."""
+        self.left_out = 0
+        """Pulses that were taken and that the model does not get."""
+
+    @property
+    def frames_in(self) -> int:
+        """Frames of the symbol that have arrived at every input."""
+        return min(int(count / self._queues[name].port.rate) for name, count in self.received.items())
+
+    @property
+    def pending_frames(self) -> int:
+        """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
+        return max(int(queue.held / queue.port.rate) for queue in self._queues.values())
+
+    @property
+    def waiting_frames(self) -> int:
+        """Frames of the symbol that wait, whole at every input."""
+        return min(int(queue.held / queue.port.rate) for queue in self._queues.values())
+
+    def checked(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        """A block by input name. Raises InputError: a name, shape or dtype that does not fit, NaN, too many frames."""
+        blocks = self._named(x)
+        for name, block in blocks.items():
+            queue = self._queues.get(name)
+            if queue is None:
+                raise InputError(f"{name} is no streaming input; push {self._wanted()}")
+            port = queue.port
+            if not queue.fits(block):
+                raise InputError(f"{name}: expected {_form(port)}, got shape {list(block.shape)}")
+            if block.dtype != port.dtype:
+                raise InputError(
+                    f"{name}: expected {_form(port)}, got {dtype_name(block.dtype)}; convert it with "
+                    f".astype(np.{port.dtype.name})"
+                )
+            if self.check_finite and name in self._floating and np.isnan(block).any():
+                self._refuse_nan(name, block)
+        if self.program.limit is not None:
+            self._check_limit(blocks, self.program.limit)
+        return blocks
+
+    def feed(self, blocks: Mapping[str, Array]) -> int:
+        """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
+        for name, block in blocks.items():
+            queue = self._queues[name]
+            queue.feed(block)
+            self._fed.append(queue)
+            self.received[name] += block.shape[queue.axis]
+        return min([queue.held // queue.frames for queue in self._queues.values()])
+
+    def take(self) -> dict[str, Array]:
+        """The next pulse, valid until the next call."""
+        return {name: queue.take() for name, queue in self._queues.items()}
+
+    def keep(self) -> None:
+        """Copy what is left of the blocks, so that the caller may change them."""
+        for queue in self._fed:
+            queue.keep()
+        self._fed.clear()
+
+    def rest(self) -> dict[str, Array]:
+        """All frames that wait, views."""
+        return {name: queue.rest() for name, queue in self._queues.items()}
+
+    def clear(self) -> None:
+        """Forget the frames that wait."""
+        for queue in self._queues.values():
+            queue.clear()
+
+    def reset(self) -> None:
+        """Begin a new stream."""
+        self.clear()
+        self.received = dict.fromkeys(self.received, 0)
+        self.left_out = 0
+
+    @property
+    def held(self) -> list[int]:
+        """Frames that wait, for each input."""
+        return [queue.held for queue in self._queues.values()]
+
+    def dump(self) -> list[bytes]:
+        """The frames that wait, for each input."""
+        return [queue.dump() for queue in self._queues.values()]
+
+    def nbytes(self, held: Sequence[int]) -> list[int]:
+        """The sizes that ``dump`` gives where so many frames wait."""
+        return [queue.nbytes(frames) for queue, frames in zip(self._queues.values(), held)]
+
+    def load(self, received: Sequence[int], held: Sequence[int], chunks: Sequence[bytes]) -> None:
+        """The reverse of ``received``, ``held`` and ``dump``."""
+        self.received = dict(zip(self.received, received))
+        for queue, chunk, frames in zip(self._queues.values(), chunks, held):
+            queue.load(chunk, frames)
+
+    def _check_limit(self, blocks: Mapping[str, Array], limit: int) -> None:
+        counts = dict(self.received)
+        for name, block in blocks.items():
+            counts[name] += block.shape[self._queues[name].axis]
+        most = max(count / self._queues[name].port.rate for name, count in counts.items())
+        left_out = self.left_out * self.program.pulse
+        if most - left_out > limit:
+            raise InputError(
+                f"the model takes at most {limit} frames of {self.program.model.symbol.name} and has had "
+                f"{self.frames_in - left_out}: give fewer, end the stream and begin a new one"
+            )
+
+    def _refuse_nan(self, name: str, block: Array) -> NoReturn:
+        axis = self._queues[name].axis
+        others = tuple(other for other in range(block.ndim) if other != axis)
+        frame = self.received[name] + int(np.argmax(np.isnan(block).any(others)))
+        raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
+
+    def _named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
+        if not isinstance(x, np.ndarray) and isinstance(x, Mapping):
+            return {name: np.asarray(array) for name, array in x.items()}
+        if self._only is None:
+            raise InputError(f"{len(self._queues)} inputs stream: push them by name, {self._wanted()}")
+        return {self._only: np.asarray(x)}
+
+    def _wanted(self) -> str:
+        return "; ".join(f"{queue.port.name}: {_form(queue.port)}" for queue in self._queues.values())
+
+
+def _form(port: Port) -> str:
+    """A block's shape and dtype, the stream axis marked: [1, any, 80] f32."""
+    dims = ["any" if axis == port.axis else str(size) for axis, size in enumerate(port.shape)]
+    return f"[{', '.join(dims)}] {dtype_name(port.dtype)}"

@@ -1,0 +1,53 @@
+"""Calls that may never return, with a limit for whoever waits for them."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Caller:
+    """A thread that makes calls one after the other.
+
+    stuck  a call has not returned within its limit: nothing more is called, not even when it returns after all
+    """
+
+    def __init__(self, name: str) -> None:
+        self.stuck = False
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        while (task := self._calls.get()) is not None and not self.stuck:
+            future, call = task
+            try:
+                future.set_result(call())
+            except BaseException as error:  # whoever waits gets it
+                future.set_exception(error)
+
+    def begin(self, call: Callable[[], Result]) -> "Future[Result]":
+        """Make a call when those before it have returned."""
+        future: Future[Result] = Future()
+        self._calls.put((future, call))
+        return future
+
+    def __call__(self, call: Callable[[], Result], limit_s: float) -> Result:
+        """Make a call and wait for it.
+
+        Raises  TimeoutError: the limit is over, now or in a call before; and what the call raises
+        """
+        if self.stuck:
+            raise TimeoutError("a call before has not returned")
+        future = self.begin(call)
+        try:
+            return future.result(limit_s)
+        except TimeoutError:
+            self.stuck = self.stuck or not future.done()
+            raise
+
+    def end(self) -> None:
+        """Let the thread go when it has made all calls."""
+        self._calls.put(None)

@@ -1,0 +1,119 @@
+"""Capture: what a device hears, kept in memory by its callback until Python takes it; no model."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.channels import Samples
+from streaming.live.host import Endpoint, Host, OpenStream, Order
+from streaming.live.line import RING_S
+from streaming.live.watch import STALL_S, TEARDOWN_S
+from streaming.native import line_words as w
+from streaming.native.callback import stream_callback
+from streaming.native.events import Event
+from streaming.native.histogram import new_histogram
+
+
+class Capture:
+    """The blocks of a device that is heard.
+
+    host          who has the device
+    source        which one
+    channels      of its that are taken
+    rate_hz       that it is to run at
+    block_frames  device frames that come at once; 0 lets the device choose
+    latency       ``low``, ``high`` or seconds
+
+    ``event`` is readable when there is something to ``read``, and when the device has ended by itself. What is not
+    read within ``RING_S`` is lost block by block, and counted.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        source: Endpoint,
+        channels: int,
+        rate_hz: int,
+        block_frames: int,
+        latency: str | float,
+    ) -> None:
+        frames = 1 << (max(int(RING_S * rate_hz), 4 * block_frames) - 1).bit_length()
+        self._ring = np.zeros((frames, channels), np.float32)
+        self._times = [new_histogram() for _ in range(2)]
+        self._words: NDArray[np.int64] = np.zeros(w.LINE_WORDS, np.int64)
+        self._host = host
+        self._order = Order(
+            stream_callback.address,
+            self._words.ctypes.data,
+            source,
+            None,
+            channels,
+            0,
+            rate_hz,
+            block_frames,
+            latency,
+            self._finish,
+        )
+        self._stream: OpenStream | None = None
+        self.event = Event()
+        self.finished = False
+        """Whether the device has ended by itself."""
+        self.limit_s = max(STALL_S, 4 * block_frames / rate_hz)
+        """Without a block for so long the device is taken to be gone."""
+        for word, value in {
+            w.HELD: int(host.held),
+            w.ENGINE: w.ON_WORKER,
+            w.WAKE: self.event.to_write,
+            w.NOTIFY: -1,
+            w.IN_CHANNELS: channels,
+            w.IN_RING: self._ring.ctypes.data,
+            w.IN_FRAMES: frames,
+            w.SIDES + w.CALLBACK_TIMES: self._times[0].ctypes.data,
+            w.SIDES + w.INTERVAL_TIMES: self._times[1].ctypes.data,
+        }.items():
+            self._words[word] = value
+
+    @property
+    def frames_in(self) -> int:
+        """Frames that the device gave."""
+        return int(self._words[w.FRAMES_IN])
+
+    @property
+    def frames_lost(self) -> int:
+        """Of these: nobody had read those before them in time."""
+        return int(self._words[w.FRAMES_LOST])
+
+    @property
+    def latency_s(self) -> float:
+        """Until a sample that was heard is here, as the device states it; 0 while it is not open."""
+        return 0.0 if self._stream is None else self._stream.input_latency_s
+
+    def open(self) -> None:
+        """Open the device; blocks begin to come. Raises DeviceError."""
+        self._stream = self._host.open(self._order)
+        self._stream.start()
+
+    def read(self) -> Samples:
+        """[frames, channels] since the last reading, a copy."""
+        first, last = int(self._words[w.IN_READ]), int(self._words[w.IN_WRITTEN])
+        frames = self._ring[np.arange(first, last) & (len(self._ring) - 1)]
+        self._words[w.IN_READ] = last
+        return frames
+
+    def close(self) -> bool:
+        """Give the device back, in bounded time; False where it does not answer."""
+        stream, self._stream = self._stream, None
+        stopped = stream is None or stream.stop(TEARDOWN_S)
+        self._words[w.WAKE] = -1
+        if stopped:
+            self.event.close()
+        else:
+            _abandoned.append(self)
+        return stopped
+
+    def _finish(self) -> None:
+        self.finished = True
+        self.event.set()
+
+
+_abandoned: list[Capture] = []
+"""Captures whose device does not answer: its thread may still use their memory."""

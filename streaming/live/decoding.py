@@ -1,0 +1,128 @@
+"""Values of JSON into frozen dataclasses, every field checked."""
+
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, cast, get_args, get_origin, get_type_hints
+
+Decoder = Callable[[Any], Any]
+LARGEST = 1 << 63
+
+
+class MisfitError(Exception):
+    """A value that is not what it should be; ``place`` leads to it."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.place: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = ".".join(self.place)
+        return f"{where}: {self.args[0]}" if where else str(self.args[0])
+
+
+@cache
+def decoder(kind: Any) -> Decoder:
+    """What turns a value of JSON into one of ``kind``, or raises MisfitError.
+
+    kind  a dataclass, ``tuple[X, ...]``, ``tuple[X, Y]``, ``dict[str, X]``, ``X | None``, float, str, int (from 0 to
+          2**63). Fields that a dataclass does not know are left out, so that a later version may add some
+    """
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if is_dataclass(kind):
+        return _record(cast(type, kind))
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is UnionType and arguments[1:] == (NoneType,):
+        inner = decoder(arguments[0])
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        return _sequence(arguments)
+    if origin is dict:
+        return _mapping(decoder(arguments[1]))
+    raise TypeError(f"no decoder for {kind}")
+
+
+def _record(kind: type) -> Decoder:
+    hints = get_type_hints(kind)
+    parts = [
+        (one.name, decoder(hints[one.name]), one.default is MISSING and one.default_factory is MISSING)
+        for one in fields(kind)
+    ]
+
+    def decode(value: Any) -> Any:
+        given = _of(dict, value, "an object")
+        found: dict[str, Any] = {}
+        for name, inner, needed in parts:
+            if name in given:
+                found[name] = _inside(name, inner, given[name])
+            elif needed:
+                raise MisfitError(f"{name} is missing")
+        return kind(**found)
+
+    return decode
+
+
+def _sequence(arguments: tuple[Any, ...]) -> Decoder:
+    if arguments[1:] == (Ellipsis,):
+        inner = decoder(arguments[0])
+        return lambda value: tuple(
+            _inside(str(place), inner, each) for place, each in enumerate(_of(list, value, "a list"))
+        )
+    each = [decoder(argument) for argument in arguments]
+
+    def decode(value: Any) -> Any:
+        given = _of(list, value, "a list")
+        if len(given) != len(each):
+            raise MisfitError(f"{len(given)} values in place of {len(each)}")
+        return tuple(_inside(str(place), inner, one) for place, (inner, one) in enumerate(zip(each, given)))
+
+    return decode
+
+
+def _mapping(inner: Decoder) -> Decoder:
+    return lambda value: {
+        name: _inside(name, inner, each) for name, each in _of(dict, value, "an object").items()
+    }
+
+
+def _inside(name: str, inner: Decoder, value: Any) -> Any:
+    try:
+        return inner(value)
+    except MisfitError as misfit:
+        misfit.place = (name, *misfit.place)
+        raise
+
+
+def _of(kind: type, value: Any, words: str) -> Any:
+    if not isinstance(value, kind):
+        raise MisfitError(f"{_shown(value)} is not {words}")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < LARGEST:
+        raise MisfitError(f"{_shown(value)} is not a count")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) is int and -LARGEST <= value < LARGEST:
+        return float(value)
+    if type(value) is not float or not isfinite(value):
+        raise MisfitError(f"{_shown(value)} is not a finite number")
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+_SIMPLE: dict[Any, Decoder] = {
+    int: _whole,
+    float: _number,
+    str: lambda value: _of(str, value, "a string"),
+}

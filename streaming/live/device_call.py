@@ -1,0 +1,55 @@
+"""The call that a device makes for each of its blocks, made from Python."""
+
+import ctypes
+
+import numpy as np
+
+from pulse.errors import InputError
+from streaming.channels import Samples
+from streaming.live.host import Order
+
+FUNCTION = ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_void_p,
+    ctypes.c_ulong,
+    ctypes.c_void_p,
+)
+"""PortAudio's stream callback: input, output, frames, time, flags, user data."""
+INPUT_UNDERFLOW, INPUT_OVERFLOW, OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW = 1, 2, 4, 8
+"""PortAudio's flags."""
+
+
+class DeviceCall:
+    """Calls the callback of an order; no GIL is held meanwhile.
+
+    ``__call__`` takes a block [frames, channels_in], or how many frames where nothing is heard, the flags, and when the
+    first sample was heard, what time it is, and when the first one will be played (seconds), if that is known. It gives
+    what is to be played [frames, channels_out], and the callback's answer. Raises InputError: another number of channels
+    """
+
+    def __init__(self, order: Order) -> None:
+        self._function = FUNCTION(order.callback_address)
+        self._order = order
+
+    def __call__(
+        self, heard: Samples | int, flags: int = 0, times_s: tuple[float, float, float] | None = None
+    ) -> tuple[Samples, int]:
+        order = self._order
+        block = None if isinstance(heard, int) else np.ascontiguousarray(heard, np.float32)
+        frames = heard if isinstance(heard, int) else len(heard)
+        if block is not None and block.shape != (frames, order.channels_in):
+            raise InputError(f"a block {block.shape} for {order.channels_in} channels: give [frames, channels]")
+        played = np.empty((frames, order.channels_out), np.float32)
+        clock = None if times_s is None else np.array(times_s, np.float64)
+        answer = self._function(
+            None if block is None or not order.channels_in else block.ctypes.data,
+            played.ctypes.data if order.channels_out else None,
+            frames,
+            None if clock is None else clock.ctypes.data,
+            flags,
+            order.user_address,
+        )
+        return played, int(answer)

@@ -1,0 +1,158 @@
+"""A sound file in place of a microphone, and one in place of a loudspeaker, for machines without a sound card."""
+
+import ctypes
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.wording import spelled
+from streaming.audio import AudioReader, AudioWriter, sound_format
+from streaming.channels import Samples
+from streaming.errors import DeviceError
+from streaming.live.device_call import DeviceCall
+from streaming.live.host import Endpoint, Order
+from streaming.native import line_words as w
+
+BLOCK_S = 0.01
+POLL_S = 0.0001
+
+
+class FileHost:
+    """Gives a sound file as a device would, and takes what is played; see ``host.Host``.
+
+    source        the file that is heard, once; then the run ends
+    target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
+                  so much longer. None: what is played is thrown away
+    pace          how much faster than time; None: as fast as the model computes, which is then never late
+    block_frames  where the run leaves the choice; 10 ms where None
+    Raises        InputError: a file that cannot be read or written, no pace
+    """
+
+    held = False
+    ends = True
+
+    def __init__(
+        self, source: Path, target: Path | None = None, pace: float | None = 1.0, block_frames: int | None = None
+    ) -> None:
+        with AudioReader(source) as sound:
+            self._endpoint = Endpoint(str(source), None, sound.channels, sound.rate_hz)
+        if target is not None:
+            sound_format(target)
+        if pace is not None and not pace > 0:
+            raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
+        self.source, self.target, self.pace = source, target, pace
+        self._block_frames = block_frames or max(round(BLOCK_S * self._endpoint.rate_hz), 1)
+
+    def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
+        """The file. Raises InputError: a device is wanted."""
+        if wanted not in (None, self._endpoint.name):
+            raise InputError(f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}")
+        return self._endpoint
+
+    def open(self, order: Order) -> "FileStream":
+        """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
+        if order.rate_hz != self._endpoint.rate_hz:
+            raise DeviceError(f"{self.source}: has {self._endpoint.rate_hz} Hz, {order.rate_hz} are wanted")
+        return FileStream(self, order, order.block_frames or self._block_frames)
+
+    def refresh(self) -> bool:
+        """A file that is over is not played again."""
+        return False
+
+
+class FileStream:
+    """A thread that plays a file; see ``host.OpenStream``."""
+
+    note: str | None = None
+    input_latency_s = 0.0
+    output_latency_s = 0.0
+
+    def __init__(self, host: FileHost, order: Order, block_frames: int) -> None:
+        self._order, self._pace, self._frames = order, host.pace, block_frames
+        self._source, self._target = host.source, host.target
+        self._call = DeviceCall(order)
+        self._words = (ctypes.c_int64 * w.LINE_WORDS).from_address(order.user_address)
+        self._stops = threading.Event()
+        self._files = ExitStack()
+        self._writer: AudioWriter | None = None
+        self._thread = threading.Thread(target=self._run, name="pulse-file", daemon=True)
+
+    def start(self) -> None:
+        """Let the callbacks begin. Raises InputError: a file that cannot be read or written."""
+        with ExitStack() as files:
+            self._reader = files.enter_context(AudioReader(self._source))
+            if self._target is not None and self._order.channels_out:
+                self._writer = files.enter_context(
+                    AudioWriter(self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding)
+                )
+            self._files = files.pop_all()
+        self._thread.start()
+
+    def stop(self, limit_s: float) -> bool:
+        """End the callbacks; what has been played until then is written."""
+        self._stops.set()
+        if self._thread.ident is not None:
+            self._thread.join(limit_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        error: Exception | None = None
+        try:
+            with self._files:
+                self._play()
+        except Exception as found:  # whoever waits for the end gets it
+            error = found
+        if not self._stops.is_set():
+            self._order.finished(error)
+
+    def _play(self) -> None:
+        left = self._reader.frames + self._order.delay_frames
+        begun_s = time.monotonic()
+        for number, block in enumerate(self._blocks(), 1):
+            due_s = None
+            if self._pace is not None:
+                due_s = begun_s + number * self._frames / self._order.rate_hz / self._pace
+            self._wait(due_s)
+            if self._stops.is_set():
+                return
+            played, answer = self._call(block)
+            if self._writer is not None:
+                self._writer.write(played[:left])
+            left -= len(played)
+            if answer:
+                return
+
+    def _blocks(self) -> Iterator[Samples]:
+        """The file, and where something is played, silence until its end has been played."""
+        size, channels = self._frames, self._order.channels_in
+        rest = np.zeros((0, channels), np.float32)
+        for piece in self._reader:
+            rest = np.concatenate([rest, piece[:, :channels]])
+            whole = len(rest) // size * size
+            yield from np.split(rest[:whole], whole // size) if whole else []
+            rest = rest[whole:]
+        if self._order.channels_out:
+            missing = len(rest) + self._order.delay_frames
+            rest = np.concatenate([rest, np.zeros((-(-missing // size) * size - len(rest), channels), np.float32)])
+        yield from (rest[at : at + size] for at in range(0, len(rest), size))
+
+    def _wait(self, due_s: float | None) -> None:
+        """Until then; without it, until all that was heard has been taken, and there is something to play."""
+        if due_s is not None:
+            self._stops.wait(max(due_s - time.monotonic(), 0))
+            return
+        while not (self._stops.is_set() or self._is_ready()):
+            time.sleep(POLL_S)
+
+    def _is_ready(self) -> bool:
+        words = self._words
+        if words[w.ENGINE] == w.IN_CALLBACK:
+            return True
+        plays = words[w.OUT_CHANNELS] > 0
+        to_play = words[w.OUT_WRITTEN] - words[w.OUT_READ]
+        return words[w.IN_READ] == words[w.IN_WRITTEN] and (not plays or to_play >= self._frames)

@@ -1,0 +1,218 @@
+"""PortAudio's C library: where it is, what its functions take, and further copies of it."""
+
+import ctypes
+import os
+import sys
+import tempfile
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_long, c_ulong, c_void_p
+from ctypes.util import find_library
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from streaming.errors import DeviceError
+
+FLOAT32 = 1
+"""PortAudio's number of the sample format."""
+JACK = 12
+"""PortAudio's number of the host API."""
+HOST_ERROR, INVALID_CHANNELS, INVALID_RATE, INVALID_DEVICE = -9999, -9998, -9997, -9996
+UNFIT_DEVICES, NO_MEMORY, TIMED_OUT, UNAVAILABLE = -9993, -9992, -9987, -9985
+"""Its errors."""
+
+INSTALL = (
+    "live audio needs the PortAudio library, which pip does not install on Linux: apt install libportaudio2 "
+    "(Fedora: dnf install portaudio; Arch: pacman -S portaudio); files and the virtual device work without it"
+)
+
+
+class DeviceInfo(ctypes.Structure):
+    """PaDeviceInfo; latencies in seconds."""
+
+    _fields_ = (
+        ("version", c_int),
+        ("name", c_char_p),
+        ("host_api", c_int),
+        ("inputs", c_int),
+        ("outputs", c_int),
+        ("low_input_s", c_double),
+        ("low_output_s", c_double),
+        ("high_input_s", c_double),
+        ("high_output_s", c_double),
+        ("rate_hz", c_double),
+    )
+
+
+class HostApiInfo(ctypes.Structure):
+    """PaHostApiInfo."""
+
+    _fields_ = (
+        ("version", c_int),
+        ("kind", c_int),
+        ("name", c_char_p),
+        ("devices", c_int),
+        ("default_input", c_int),
+        ("default_output", c_int),
+    )
+
+
+class StreamParameters(ctypes.Structure):
+    """PaStreamParameters, of one direction."""
+
+    _fields_ = (
+        ("device", c_int),
+        ("channels", c_int),
+        ("format", c_ulong),
+        ("latency_s", c_double),
+        ("special", c_void_p),
+    )
+
+
+class StreamInfo(ctypes.Structure):
+    """PaStreamInfo."""
+
+    _fields_ = (("version", c_int), ("input_s", c_double), ("output_s", c_double), ("rate_hz", c_double))
+
+
+class HostErrorInfo(ctypes.Structure):
+    """PaHostErrorInfo."""
+
+    _fields_ = (("kind", c_int), ("code", c_long), ("text", c_char_p))
+
+
+_PARAMETERS = POINTER(StreamParameters)
+_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "Initialize": (c_int, ()),
+    "Terminate": (c_int, ()),
+    "GetVersionText": (c_char_p, ()),
+    "GetErrorText": (c_char_p, (c_int,)),
+    "GetLastHostErrorInfo": (POINTER(HostErrorInfo), ()),
+    "GetDeviceCount": (c_int, ()),
+    "GetDeviceInfo": (POINTER(DeviceInfo), (c_int,)),
+    "GetDefaultInputDevice": (c_int, ()),
+    "GetDefaultOutputDevice": (c_int, ()),
+    "GetHostApiCount": (c_int, ()),
+    "GetHostApiInfo": (POINTER(HostApiInfo), (c_int,)),
+    "IsFormatSupported": (c_int, (_PARAMETERS, _PARAMETERS, c_double)),
+    "OpenStream": (
+        c_int,
+        (POINTER(c_void_p), _PARAMETERS, _PARAMETERS, c_double, c_ulong, c_ulong, c_void_p, c_void_p),
+    ),
+    "SetStreamFinishedCallback": (c_int, (c_void_p, c_void_p)),
+    "GetStreamInfo": (POINTER(StreamInfo), (c_void_p,)),
+    "StartStream": (c_int, (c_void_p,)),
+    "StopStream": (c_int, (c_void_p,)),
+    "CloseStream": (c_int, (c_void_p,)),
+    "IsStreamActive": (c_int, (c_void_p,)),
+    "GetStreamCpuLoad": (c_double, (c_void_p,)),
+}
+"""Name without ``Pa_`` -> result and arguments."""
+
+
+class Library:
+    """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
+
+    name    what the dynamic linker finds it by; by default where PortAudio is
+    Raises  DeviceError: there is none, or it is none
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        name = located() if name is None else name
+        try:
+            self._dll = ctypes.CDLL(name)
+            functions: dict[str, Any] = {of: getattr(self._dll, f"Pa_{of}") for of in _FUNCTIONS}
+        except (OSError, AttributeError) as error:
+            raise DeviceError(f"{name}: cannot be loaded as PortAudio ({error}); {INSTALL}") from error
+        for of, function in functions.items():
+            function.restype, function.argtypes = _FUNCTIONS[of]
+        self._functions = functions
+        self._origin: Path | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """A function of PortAudio, its name without ``Pa_``."""
+        functions: dict[str, Any] = self.__dict__.get("_functions", {})
+        if name not in functions:
+            raise AttributeError(name)
+        return functions[name]
+
+    @property
+    def initialised(self) -> bool:
+        """Whether anyone in this process has this copy initialised."""
+        return self.GetDeviceCount() >= 0
+
+    def again(self) -> "Library":
+        """Another copy, in a state of its own. Raises DeviceError."""
+        try:
+            origin = self._origin or _file_of(self._dll)
+            copy = Library(_copied(origin))
+        except OSError as error:
+            raise DeviceError(
+                f"PortAudio cannot be loaded once more ({error}); start the program again"
+            ) from error
+        copy._origin = origin
+        if copy.initialised:
+            raise DeviceError(f"{origin}: all copies share one state here; start the program again")
+        return copy
+
+
+def located() -> str:
+    """The name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
+    for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
+        found = find_library(name)
+        if found is not None:
+            return found
+    for folder in _wheel_folders():
+        for file in sorted(folder.glob("portaudio-binaries/libportaudio*")):
+            if _is_for_this_machine(file.name):
+                return str(file)
+    raise DeviceError(INSTALL)
+
+
+def _wheel_folders() -> list[Path]:
+    """Where the wheel of sounddevice has PortAudio, on systems where it has one."""
+    spec = PathFinder.find_spec("_sounddevice_data")
+    places = [] if spec is None else spec.submodule_search_locations or []
+    return [Path(place) for place in places]
+
+
+def _is_for_this_machine(name: str) -> bool:
+    if sys.platform == "darwin":
+        return name == "libportaudio.dylib"
+    arm = "arm" in os.environ.get("PROCESSOR_ARCHITECTURE", "").lower()
+    kind = "arm64" if arm else f"{8 * ctypes.sizeof(c_void_p)}bit"
+    return sys.platform == "win32" and name == f"libportaudio{kind}.dll"
+
+
+class _Place(ctypes.Structure):
+    """Dl_info of ``dladdr``."""
+
+    _fields_ = (("file", c_char_p), ("base", c_void_p), ("symbol", c_char_p), ("address", c_void_p))
+
+
+def _file_of(dll: ctypes.CDLL) -> Path:
+    """The file that a library was loaded from."""
+    if sys.platform == "win32":
+        name = ctypes.create_unicode_buffer(1 << 15)
+        ctypes.windll.kernel32.GetModuleFileNameW(c_void_p(dll._handle), name, len(name))
+        return Path(name.value)
+    place, find = _Place(), ctypes.CDLL(None).dladdr
+    find.argtypes = (c_void_p, POINTER(_Place))
+    if not find(ctypes.cast(dll.Pa_Initialize, c_void_p), byref(place)):
+        raise OSError("the linker does not know its file")
+    return Path(os.fsdecode(place.file))
+
+
+def _copied(source: Path) -> str:
+    """A name under which the linker takes the same library for another one. Raises OSError."""
+    data = source.read_bytes()
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create(source.name, os.MFD_CLOEXEC)
+        with os.fdopen(
+            descriptor, "wb", closefd=False
+        ) as file:  # kept open: its number is the library's name
+            file.write(data)
+        return f"/proc/self/fd/{descriptor}"
+    descriptor, name = tempfile.mkstemp(suffix=source.suffix)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    return name

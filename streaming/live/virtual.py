@@ -1,0 +1,243 @@
+"""Virtual devices on a clock that stands still until it is told to go on: live runs without sound cards and waiting.
+
+    device = VirtualDevice(rate_hz=16000)
+    host = VirtualHost(device, compute_s=0.002)
+    with Live(program, Plan(16000, block_frames=160), host=host) as live:
+        played = host.run(heard)            # block by block, as fast as they can be computed
+        host.stall(0.05)                    # nothing is computed for 50 ms
+        device.jitter_s = 0.004
+        played = host.run(heard)
+        print(live.account().counters.frames_silent)
+
+The callback is the one that a sound card calls. All happens on the thread that calls the host.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, repeat
+
+import numpy as np
+
+from pulse.errors import InputError
+from streaming.channels import Samples
+from streaming.errors import DeviceError
+from streaming.live.devices import Device, Kind, chosen
+from streaming.live.held_worker import HeldWorker
+from streaming.live.host import Endpoint, Order
+from streaming.live.line import Line
+from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
+from streaming.live.watch import PERIOD_S
+
+__all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
+
+
+class VirtualHost:
+    """Has virtual devices, and holds the clock; see ``host.HeldHost``. For one run at a time.
+
+    devices    the first that hears and the first that plays are the usual ones
+    compute_s  what a pulse takes, on the clock that is held; may be changed
+    seed       of jitter
+    streams    those that are open
+    """
+
+    held = True
+    ends = False
+
+    def __init__(self, *devices: VirtualDevice, compute_s: float = 0.0, seed: int = 0) -> None:
+        self.devices = devices or (VirtualDevice(),)
+        self.compute_s = compute_s
+        self.streams: tuple[VirtualStream, ...] = ()
+        self._ns = SECOND
+        self._worker: HeldWorker | None = None
+        self._line: Line | None = None
+        self._look: Callable[[], None] | None = None
+        self._look_ns = 0
+        self._last: VirtualStream | None = None
+        self._random = np.random.default_rng(seed)
+
+    def run(self, heard: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
+        """Let sound be heard, block by block; gives what was played meanwhile, [frames, channels_out].
+
+        heard   [frames, channels_in], or [frames] for one channel
+        blocks  the frames of a block, or of one after the other, again and again; those of the run where None
+        Raises  InputError: not a whole number of blocks of one size, or no device is open
+
+        While the device does not call, time passes, and nothing is heard or played.
+        """
+        heard = heard[:, None] if heard.ndim == 1 else heard
+        pieces: list[Samples] = [self._silence()]
+        done = 0
+        for frames in self._sizes(blocks, len(heard)):
+            pieces.append(self.tick(heard[done : done + frames]))
+            done += frames
+        return np.concatenate(pieces)
+
+    def tick(self, heard: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
+        """Time passes until a block is full, and the device calls; gives what was played meanwhile.
+
+        heard   [frames, channels_in]
+        flags   PortAudio's, see ``device_call``
+        late_s  how much later the device calls than it should; later blocks are in time again
+        Raises  InputError: another number of channels, or no device is open
+        """
+        source = self._source()
+        due_ns = source.due_ns(len(heard)) + self._late_ns(source, late_s)
+        pieces = [self._silence(), *self._played_until(due_ns)]
+        self._pass(due_ns)
+        source.pass_by(len(heard))
+        if source.calls:
+            played = self._call(source, heard, flags)
+            pieces += [played] if source.order.channels_out else []
+        return np.concatenate(pieces)
+
+    def advance(self, seconds: float) -> None:
+        """Time passes, and the device does not call; what is computed meanwhile gets ready."""
+        self._pass(self._ns + round(seconds * SECOND))
+        for stream in self.streams:
+            stream.begin()
+
+    def stall(self, seconds: float) -> None:
+        """Nothing is computed for so long from now on, and what is under way gets ready so much later."""
+        if self._worker is not None:
+            self._worker.stall(round(seconds * SECOND))
+
+    def finish(self) -> None:
+        """The device that hears ends by itself, and says so. Raises InputError: none is open."""
+        self._source().finish()
+
+    def now_ns(self) -> int:
+        """What time it is."""
+        return self._ns
+
+    def set_ns(self, ns: int) -> None:
+        """Let it be as late as that; nothing happens meanwhile."""
+        self._ns = ns
+        if self._line is not None:
+            self._line.set_time(ns)
+        for stream in self.streams:
+            stream.set_time(ns)
+
+    def attend(self, line: Line, look: Callable[[], None]) -> None:
+        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
+        self._line, self._look, self._worker = line, look, HeldWorker(line, self)
+        self._look_ns = self._ns + round(PERIOD_S * SECOND)
+        self.set_ns(self._ns)
+
+    def leave(self, line: Line) -> None:
+        """Do so no more."""
+        if self._line is line:
+            self._line = self._look = self._worker = None
+
+    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+        """A device by number or a part of its name; the usual one where None. Raises InputError."""
+        device = chosen(self._listed(), kind, wanted)
+        return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
+
+    def open(self, order: Order) -> VirtualStream:
+        """Open a stream. Raises DeviceError: it is not there, refuses, or does not run at the rate."""
+        device = self._device(order)
+        reason = device.refuses if device.present else "it is not there any more"
+        if reason is None and device.rates_hz is not None and order.rate_hz not in device.rates_hz:
+            reason = f"it does not run at {order.rate_hz} Hz but at {', '.join(map(str, device.rates_hz))}"
+        if reason is not None:
+            raise DeviceError(f"{device.name}: cannot be opened, {reason}")
+        stream = VirtualStream(self, order, device)
+        self.streams = (*self.streams, stream)
+        if order.channels_in:
+            self._last = stream
+        self.set_ns(self._ns)
+        return stream
+
+    def closed(self, stream: VirtualStream, after_s: float) -> None:
+        """A stream is open no more, which took so long."""
+        self.streams = tuple(other for other in self.streams if other is not stream)
+        self.set_ns(self._ns + round(after_s * SECOND))
+
+    def refresh(self) -> bool:
+        """Devices are always looked for anew."""
+        return True
+
+    def _device(self, order: Order) -> VirtualDevice:
+        endpoint = order.source or order.target
+        if endpoint is None or endpoint.index is None:
+            raise DeviceError("no device is wanted: give one for input or output")
+        return self.devices[endpoint.index]
+
+    def _listed(self) -> list[Device]:
+        """Those that are there, the first ones of each kind as the usual ones."""
+        there = [(number, device) for number, device in enumerate(self.devices) if device.present]
+        hears = next((number for number, device in there if device.inputs), None)
+        plays = next((number for number, device in there if device.outputs), None)
+        return [
+            Device(
+                number,
+                device.name,
+                "virtual",
+                device.inputs,
+                device.outputs,
+                device.rate_hz,
+                *(device.input_latency_s,) * 2,
+                *(device.output_latency_s,) * 2,
+                number == hears,
+                number == plays,
+            )
+            for number, device in there
+        ]
+
+    def _source(self) -> VirtualStream:
+        """The stream that hears; if it is closed, it tells what time a block takes."""
+        if self._last is None:
+            raise InputError("no virtual device is open: begin a live run on this host")
+        return self._last
+
+    def _silence(self) -> Samples:
+        target = next((stream for stream in self.streams if stream.order.channels_out), self._source())
+        return np.zeros((0, target.order.channels_out), np.float32)
+
+    def _sizes(self, blocks: int | Iterable[int] | None, frames: int) -> Iterator[int]:
+        size = self._source().order.block_frames if blocks is None else blocks
+        if isinstance(size, int) and (size < 1 or frames % size):
+            raise InputError(f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes")
+        sizes = repeat(size) if isinstance(size, int) else cycle(size)
+        while frames > 0:
+            count = min(next(sizes), frames)
+            frames -= count
+            yield count
+
+    def _late_ns(self, stream: VirtualStream, late_s: float) -> int:
+        return round((late_s + self._random.uniform(0, stream.device.jitter_s)) * SECOND)
+
+    def _played_until(self, ns: int) -> Iterator[Samples]:
+        """What devices that only play are given until then."""
+        while True:
+            targets = [stream for stream in self.streams if not stream.order.channels_in]
+            if not targets or targets[0].due_ns(targets[0].order.block_frames) > ns:
+                return
+            target, frames = targets[0], targets[0].order.block_frames
+            self._pass(target.due_ns(frames) + self._late_ns(target, 0.0))
+            target.pass_by(frames)
+            if target.calls:
+                yield self._call(target, frames, 0)
+
+    def _call(self, stream: VirtualStream, heard: Samples | int, flags: int) -> Samples:
+        if self._worker is not None:
+            self._worker.before_callback()
+        played = stream.call(heard, flags)
+        if self._worker is not None:
+            self._worker.after_callback()
+        return played
+
+    def _pass(self, until_ns: int) -> None:
+        """Let time pass, and do what is due meanwhile."""
+        while True:
+            worker_ns = None if self._worker is None else self._worker.due_ns
+            look_ns = None if self._look is None else self._look_ns
+            first_ns = min((ns for ns in (worker_ns, look_ns) if ns is not None), default=until_ns + 1)
+            if first_ns > until_ns:
+                break
+            self.set_ns(max(first_ns, self._ns))
+            if self._worker is not None and first_ns == worker_ns:
+                self._worker.step()
+            elif self._look is not None:
+                self._look_ns += round(PERIOD_S * SECOND)
+                self._look()
+        self.set_ns(max(until_ns, self._ns))

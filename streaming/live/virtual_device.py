@@ -1,0 +1,112 @@
+"""A device that is made up, and its streams; ``virtual`` has the host."""
+
+import ctypes
+from dataclasses import dataclass
+from typing import Protocol
+
+from streaming.channels import Samples
+from streaming.live.device_call import DeviceCall
+from streaming.live.host import Order
+from streaming.native import line_words as w
+
+SECOND = 1_000_000_000
+
+
+@dataclass
+class VirtualDevice:
+    """A device. What it is like may be changed while it runs.
+
+    inputs, outputs    channels
+    rate_hz            that it runs at by itself
+    rates_hz           all that it takes; any where None
+    clock_ppm          by how many millionths its clock is faster than the host's
+    input_latency_s    from the first sample of a block being heard until the callback, as it states it
+    output_latency_s   from the callback until the first sample of the block is played
+    jitter_s           by how much its callbacks are late, at most; at random
+    present            False: it is unplugged; nobody finds it, and it does not call
+    stalled            True: it does not call, and says nothing
+    hangs              True: it cannot be stopped within any limit
+    refuses            why it cannot be opened; None: it can
+    """
+
+    name: str = "virtual"
+    inputs: int = 1
+    outputs: int = 1
+    rate_hz: int = 48000
+    rates_hz: tuple[int, ...] | None = None
+    clock_ppm: float = 0.0
+    input_latency_s: float = 0.0
+    output_latency_s: float = 0.0
+    jitter_s: float = 0.0
+    present: bool = True
+    stalled: bool = False
+    hangs: bool = False
+    refuses: str | None = None
+
+
+class _Host(Protocol):
+    def now_ns(self) -> int: ...
+
+    def closed(self, stream: "VirtualStream", limit_s: float) -> None: ...
+
+
+class VirtualStream:
+    """A stream that is open; see ``host.OpenStream``."""
+
+    note: str | None = None
+
+    def __init__(self, host: _Host, order: Order, device: VirtualDevice) -> None:
+        self.order, self.device = order, device
+        self.input_latency_s, self.output_latency_s = device.input_latency_s, device.output_latency_s
+        self._host = host
+        self._call = DeviceCall(order)
+        self._running = False
+        self.begin()
+
+    def start(self) -> None:
+        """Let the callbacks begin."""
+        self._running = True
+        self.begin()
+
+    def begin(self) -> None:
+        """The next block begins now."""
+        self._begun_ns, self._frames = self._host.now_ns(), 0
+
+    def stop(self, limit_s: float) -> bool:
+        """End the callbacks; where the device hangs, the limit passes, and the answer is False."""
+        self._running = False
+        self._host.closed(self, limit_s if self.device.hangs else 0.0)
+        return not self.device.hangs
+
+    @property
+    def calls(self) -> bool:
+        """Whether its device calls."""
+        return self._running and self.device.present and not self.device.stalled
+
+    def due_ns(self, frames: int) -> int:
+        """When the next block is full, if it has so many frames."""
+        rate_hz = self.order.rate_hz * (1 + self.device.clock_ppm / 1e6)
+        return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
+
+    def pass_by(self, frames: int) -> None:
+        """A block of so many frames is full."""
+        self._frames += frames
+
+    def call(self, heard: Samples | int, flags: int) -> Samples:
+        """The callback, now; what it plays. Where it does not answer that it goes on, the stream ends."""
+        now_s = self._host.now_ns() / SECOND
+        times_s = now_s - self.input_latency_s, now_s, now_s + self.output_latency_s
+        played, answer = self._call(heard, flags, times_s)
+        if answer:
+            self.finish()
+        return played
+
+    def finish(self) -> None:
+        """The device ends by itself, and says so."""
+        if self._running:
+            self._running = False
+            self.order.finished()
+
+    def set_time(self, ns: int) -> None:
+        """Tell whoever is called what time it is."""
+        ctypes.c_int64.from_address(self.order.user_address + 8 * w.HELD_NOW_NS).value = ns

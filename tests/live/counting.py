@@ -1,0 +1,63 @@
+"""A stream callback of few lines, and the order that opens it."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.program.kernels.address import address_of, floats_at, words_at
+from pulse.program.kernels.entries import callback
+from streaming.live.host import Endpoint, Order
+from streaming.native.gate import COMPLETE, CONTINUE, SIGNATURE
+
+CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
+
+
+def counted() -> NDArray[np.int64]:
+    """The user data."""
+    return np.zeros(8, np.int64)
+
+
+@callback("test.count", SIGNATURE)
+def count(source, target, frames, clock, flags, user):
+    """Count; play the first channel of what is heard, or ones, on all channels; end after END_AT calls."""
+    words = words_at(address_of(user))
+    words[CALLS] += 1
+    words[FRAMES] += frames
+    words[FLAGS] |= flags
+    words[TIMED] += address_of(clock) != 0
+    if address_of(target) != 0:
+        out, heard = floats_at(address_of(target)), address_of(source) != 0
+        samples = floats_at(address_of(source)) if heard else out
+        for frame in range(frames):
+            value = samples[frame * words[CHANNELS_IN]] if heard else np.float32(1)
+            for channel in range(words[CHANNELS_OUT]):
+                out[frame * words[CHANNELS_OUT] + channel] = value
+    return COMPLETE if words[CALLS] == words[END_AT] else CONTINUE
+
+
+def order(
+    words: NDArray[np.int64],
+    source: Endpoint | None,
+    target: Endpoint | None,
+    rate_hz: int = 48000,
+    block_frames: int = 480,
+    channels: int = 2,
+    latency: str | float = "low",
+    finished: Callable[[], None] = lambda: None,
+) -> Order:
+    """What opens a stream that counts in ``words``."""
+    inputs, outputs = (channels if source else 0), (channels if target else 0)
+    words[[CHANNELS_IN, CHANNELS_OUT]] = inputs, outputs
+    return Order(
+        count.address,
+        words.ctypes.data,
+        source,
+        target,
+        inputs,
+        outputs,
+        rate_hz,
+        block_frames,
+        latency,
+        finished,
+    )

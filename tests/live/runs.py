@@ -1,0 +1,131 @@
+"""Live runs on a server of JACK; each in a process of its own, see ``aside``."""
+
+import os
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+import pulse
+from bench.models.amplifier import amplifier
+from streaming import Session
+from streaming.builtin import SAMPLE_RATE_HZ, model_path
+from streaming.channels import Channels
+from streaming.live import Behaviour, Live, Plan
+from streaming.live.portaudio import PortAudio
+from tests.live.aside import until
+from tests.live.cassette import Cassette
+from tests.live.servers import JackServer, jack_server
+
+JACK = "JACK Audio Connection Kit: system"
+RATE_HZ = 48_000
+
+
+@contextmanager
+def jack(block: int = 480) -> Generator[JackServer]:
+    """A server that this process finds."""
+    with jack_server(RATE_HZ, block) as server:
+        os.environ.update(server.environment)
+        yield server
+
+
+def recorded(
+    server: JackServer, live: Live, sound: NDArray[np.float32], folder: Path
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Play a sound into a live run through the server: what came in and what was played, [frames, channels]."""
+    heard, played = folder / "heard.wav", folder / "played.wav"
+    recorder = live.record(heard, played)
+    cassette = Cassette(sound)
+    with live:
+        host = PortAudio()
+        player = host.open(cassette.order(host.choose("output", JACK), RATE_HZ, server.block_frames))
+        player.start()
+        inputs = [port for port in server.ports() if port.startswith("PortAudio:in_")]
+        source = [port for port in server.ports() if port.startswith("PortAudio:out_")][-1]
+        for port in inputs:
+            server.connect(source, port)
+        cassette.begin()
+        assert until(lambda: cassette.words[2] >= len(sound), 20)
+        time.sleep(0.3)
+        player.stop(1)
+    recorder.close()
+    assert recorder.lost == 0 and recorder.problem is None
+    return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (heard, played))  # type: ignore[return-value]
+
+
+def noise(seconds: float) -> NDArray[np.float32]:
+    """A sound that fits itself nowhere else."""
+    return (np.random.default_rng(1).standard_normal(int(seconds * RATE_HZ)) / 10).astype(np.float32)
+
+
+def place_of(sound: NDArray[np.float32], within: NDArray[np.float32]) -> int:
+    """Where the best fit of a sound begins, by correlation."""
+    size = 1 << (len(within) + len(sound)).bit_length()
+    product = np.fft.irfft(np.fft.rfft(within, size) * np.conj(np.fft.rfft(sound, size)), size)
+    return int(np.argmax(product[: len(within)]))
+
+
+def exact(engine: str, pulse_frames: int, block: int) -> None:
+    """What is played into the device comes out as offline, bit by bit, after the reported delay."""
+    program = pulse.stream(amplifier(), pulse=pulse_frames)
+    sound = noise(1.0)
+    with jack(block) as server, tempfile.TemporaryDirectory() as folder:
+        plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
+        live = Live(program, plan, Behaviour(engine=engine, policy="wait"))
+        heard, played = recorded(server, live, sound, Path(folder))
+        account = live.account()
+    start = place_of(sound, heard[:, 0])
+    assert np.array_equal(heard[start : start + len(sound), 0], sound), "what arrived is not what was played"
+    session = Session(program)
+    shape = [-1 if axis == program.inputs[0].axis else 1 for axis in range(len(program.inputs[0].shape))]
+    (offline,) = session.push(heard[:, 0].reshape(shape)).values()
+    late = account.delay.frames + account.counters.frames_silent
+    assert account.counters.frames_silent == 0, account.counters
+    expected = np.concatenate([np.zeros(late, np.float32), offline.ravel()])[: len(played)]
+    count = min(len(expected), len(played))
+    assert count > len(sound)
+    for channel in played.T:
+        assert np.array_equal(channel[:count], expected[:count])
+    assert place_of(offline.ravel()[: len(sound)], played[:, 0]) == late
+    print(engine, pulse_frames, block, "exact after", late, "frames", account.counters)
+
+
+def resampled() -> None:
+    """A model at 16 kHz on a device at 48 kHz: aligned after the reported delay, to a sample."""
+    program = pulse.stream(model_path(), pulse=160)
+    spectrum = np.fft.rfft(noise(1.0))
+    spectrum[int(0.7 * SAMPLE_RATE_HZ / RATE_HZ * len(spectrum)) :] = 0
+    low = (np.fft.irfft(spectrum, RATE_HZ) * np.hanning(RATE_HZ)).astype(np.float32)
+    with jack() as server, tempfile.TemporaryDirectory() as folder:
+        live = Live(program, Plan(SAMPLE_RATE_HZ, JACK, JACK, block_frames=480))
+        live.control.bypassed = True
+        heard, played = recorded(server, live, low, Path(folder))
+        account = live.account()
+    assert account.counters.frames_silent == 0, account.counters
+    delay = account.delay.frames
+    mono = heard.mean(axis=1, dtype=np.float32)
+    assert place_of(mono, played[:, 0]) == delay
+    apart = played[delay + RATE_HZ // 10 :, 0] - mono[RATE_HZ // 10 : len(played) - delay]
+    snr_db = 10 * np.log10(np.sum(mono**2) / np.sum(apart**2))
+    print("resampled, delay", delay, "SNR", snr_db)
+    assert snr_db > 60
+
+
+def freewheeling() -> None:
+    """Time as fast as the callbacks return: the callback computes, so nothing can be late."""
+    program = pulse.stream(amplifier(), pulse=480)
+    with jack() as server:
+        plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=480)
+        with Live(program, plan, Behaviour(engine="callback")) as live:
+            server.freewheel(True)
+            assert until(lambda: live.account().counters.pulses > 1500, 30)
+            server.freewheel(False)
+            account = live.account()
+    counters = account.counters
+    assert counters.frames_silent == counters.frames_lost == 0 and counters.pulses >= 1500
+    print("freewheel", counters.pulses, "pulses in", account.elapsed_s, "s")

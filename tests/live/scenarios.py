@@ -1,0 +1,263 @@
+"""What happens to streams when their server does; each runs in a process of its own, see ``aside``."""
+
+import atexit
+import os
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError
+from streaming.live import portaudio
+from streaming.live.devices import list_devices
+from streaming.live.portaudio import PortAudio
+from tests.live.aside import until
+from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, order
+from tests.live.servers import JackServer, Server, jack_server, pulse_server, run
+
+JACK = "JACK Audio Connection Kit: system"
+BACK_S = 8.0
+
+
+class Player:
+    """A stream that is open and counts its callbacks."""
+
+    def __init__(self, source: str, target: str, native: bool = True) -> None:
+        self.host = PortAudio(native)
+        self.names = source, target
+        self.finished = 0
+        self.words: NDArray[np.int64] = counted()
+        self.open()
+
+    def open(self) -> None:
+        """Open it, with a new count."""
+        self.words = counted()
+        source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])
+        self.stream = self.host.open(order(self.words, source, target, latency=0.04, finished=self._finish))
+        self.stream.start()
+        assert self.runs(), "no callbacks"
+
+    def _finish(self) -> None:
+        self.finished += 1
+
+    def runs(self, calls: int = 20) -> bool:
+        """Whether it is called, so often, within a few seconds."""
+        before = self.words[CALLS]
+        return until(lambda: self.words[CALLS] >= before + calls)
+
+    def comes_back(self) -> bool:
+        """What a watch does: look anew and open, until it works."""
+
+        def opened() -> bool:
+            if not self.host.refresh():
+                return False
+            try:
+                self.open()
+            except (DeviceError, InputError):
+                return False
+            return True
+
+        return until(opened, BACK_S)
+
+    def is_away(self) -> bool:
+        """Whether devices are looked for and these are not among them."""
+        assert self.host.refresh()
+        return all(self.names[0] != device.title for device in self.host.devices())
+
+
+@contextmanager
+def _jack() -> Generator[JackServer]:
+    with jack_server() as server:
+        os.environ.update(server.environment)
+        yield server
+
+
+@contextmanager
+def _pulse() -> Generator[Server]:
+    with pulse_server() as server:
+        os.environ.update(server.environment)
+        yield server
+
+
+def _exit() -> None:
+    """Let sounddevice leave while the server is there: it ends the process with an abort where it is not."""
+    atexit._run_exitfuncs()
+
+
+def _timed(true: bool, started: float, limit_s: float) -> None:
+    took = time.monotonic() - started
+    assert true and took < limit_s, f"{true} after {took:.2f} s"
+
+
+def jack_killed() -> None:
+    """The server dies; its callbacks stop, nothing hangs, and when it is back so is the stream, again and again."""
+    with _jack() as server:
+        player = Player(JACK, JACK)
+        descriptors = []
+        for _ in range(2):
+            server.kill()
+            assert until(lambda: player.stream.lost, 2.0)
+            started = time.monotonic()
+            _timed(not player.stream.stop(2.0), started, 0.5)
+            assert player.stream.stop(2.0) and not player.stream.active and not player.stream.lost
+            assert player.is_away() and player.is_away()
+            assert server.start()
+            _timed(player.comes_back(), time.monotonic(), 2.0)
+            descriptors.append(len(os.listdir("/proc/self/fd")))
+        assert player.finished == 0, "JACK tells nobody"
+        assert descriptors[1] - descriptors[0] <= 2
+        assert len(os.listdir("/proc/self/task")) < 12
+        assert player.stream.stop(2.0)
+
+
+def jack_stopped_and_left() -> None:
+    """Whoever goes without a word while the server is gone ends well; sounddevice alone would abort."""
+    with _jack() as server:
+        player = Player(JACK, JACK)
+        server.stop()
+        assert until(lambda: player.stream.lost, 2.0)
+
+
+def jack_gone_before_the_end() -> None:
+    """The same where the stream was closed before: PortAudio is still a client."""
+    with _jack() as server:
+        player = Player(JACK, JACK)
+        assert player.stream.stop(2.0)
+        server.kill()
+
+
+def jack_hangs() -> None:
+    """A server that hangs lets nothing hang here, and what was given up never calls the line again."""
+    with _jack() as server:
+        player = Player(JACK, JACK)
+        server.pause()
+        time.sleep(0.1)
+        started, stream, words, calls = (
+            time.monotonic(),
+            player.stream,
+            player.words,
+            int(player.words[CALLS]),
+        )
+        _timed(not stream.stop(0.5), started, 0.8)
+        assert not portaudio.refresh(limit_s=0.3)
+        server.resume()
+        assert player.comes_back()
+        assert words[CALLS] == calls
+        assert player.stream.stop(2.0)
+
+
+def pulse_killed() -> None:
+    """PulseAudio tells that it dies."""
+    with _pulse() as server:
+        player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
+        for _ in range(2):
+            server.kill()
+            assert until(lambda: player.stream.lost, 2.0)
+            started = time.monotonic()
+            _timed(player.stream.stop(2.0), started, 0.5)
+            assert player.is_away()
+            assert server.start()
+            _timed(player.comes_back(), time.monotonic(), 2.0)
+        assert player.stream.stop(2.0) and player.finished == 2
+
+
+def pulse_unplugged() -> None:
+    """The device goes, its server stays; a stream cannot be opened until it is plugged in again."""
+    with _pulse() as server:
+        player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
+        run("pactl", "unload-module", "module-null-sink", environment=server.environment)
+        assert until(lambda: player.finished, 2.0) and player.stream.lost
+        assert player.stream.stop(2.0)
+        assert player.host.refresh()
+        try:
+            player.open()
+        except DeviceError as error:
+            assert "pulse_mic" in str(error), error
+        else:
+            raise AssertionError("a device that is not there was opened")
+        for module in (["module-null-sink", "sink_name=cable"], ["module-remap-source", "source_name=mic"]):
+            more = ["norewinds=1"] if "sink" in module[0] else ["master=cable.monitor"]
+            run("pactl", "load-module", *module, *more, environment=server.environment)
+        assert player.comes_back()
+
+
+def pulse_hangs() -> None:
+    """As ``jack_hangs``."""
+    with _pulse() as server:
+        player = Player("ALSA: pulse_mic", "ALSA: pulse_cable")
+        server.pause()
+        time.sleep(0.1)
+        started, words, calls = time.monotonic(), player.words, int(player.words[CALLS])
+        _timed(not player.stream.stop(0.5), started, 0.8)
+        assert not portaudio.refresh(limit_s=0.3)
+        server.resume()
+        assert player.comes_back()
+        assert words[CALLS] == calls
+
+
+def through_python() -> None:
+    """The ordinary callback does the same and says so; to leave while the server is there is clean."""
+    with _jack():
+        assert "sounddevice" not in sys.modules
+        player = Player(JACK, JACK, native=False)
+        stream = player.stream
+        assert not stream.native and stream.note is not None and "Python" in stream.note
+        assert stream.active and stream.rate_hz == 48000 and stream.block_frames == 480
+        assert player.words[TIMED] == player.words[CALLS]
+        player.words[END_AT] = player.words[CALLS] + 5
+        assert until(lambda: player.finished == 1) and until(lambda: not stream.active)
+        assert stream.stop(2.0) and stream.stop(2.0)
+        _only_one_side(player)
+        with pytest.raises(DeviceError, match=f"{JACK}: does not open .* choose another device or rate"):
+            player.host.open(order(counted(), player.host.choose("input", JACK), None, rate_hz=44100))
+        _exit()
+
+
+def _only_one_side(player: Player) -> None:
+    for sides in ((JACK, None), (None, JACK)):
+        words = counted()
+        chosen = [
+            None if name is None else player.host.choose(kind, name)
+            for kind, name in zip(("input", "output"), sides)
+        ]
+        stream = player.host.open(order(words, *chosen))
+        stream.start()
+        assert until(lambda words=words: words[CALLS] > 5)
+        assert words[FLAGS] & ~0x10 == 0
+        assert stream.stop(2.0)
+
+
+def beside_sounddevice() -> None:
+    """Someone else in the process uses the same library; we get a copy of our own and disturb nobody."""
+    with _jack():
+        import sounddevice
+
+        other = sounddevice.RawStream(
+            48000, 480, JACK.partition(": ")[2], 1, "float32", callback=lambda *_: None
+        )
+        other.start()
+        player = Player(JACK, JACK)
+        assert player.stream.stop(2.0) and player.comes_back() and player.stream.stop(2.0)
+        portaudio.release()
+        assert other.active
+        other.close()
+        _exit()
+
+
+def forked() -> None:
+    """A child makes a start of its own, and leaves what it inherited alone."""
+    with _jack():
+        player = Player(JACK, JACK)
+        child = os.fork()
+        if child == 0:
+            inherited = player.stream.stop(1.0)
+            titles = [device.title for device in list_devices()]
+            portaudio.release()
+            os._exit(0 if JACK in titles and not inherited else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        assert player.runs() and player.stream.stop(2.0)

@@ -1,0 +1,37 @@
+"""PortAudio's library and its copies."""
+
+from ctypes.util import find_library
+
+import pytest
+
+from streaming.errors import DeviceError
+from streaming.live.library import Library
+from tests.live.servers import missing
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    if find_library("portaudio") is None:
+        missing("PortAudio is not here: apt install libportaudio2")
+
+
+def test_each_copy_has_a_state_of_its_own() -> None:
+    first = Library().again()
+    assert b"PortAudio" in first.GetVersionText()
+    second, third = first.again(), first.again().again()
+    assert not (first.initialised or second.initialised or third.initialised)
+    assert second.Initialize() == 0
+    assert second.initialised and not first.initialised and not third.initialised
+    assert second.Terminate() == 0 and not second.initialised
+
+
+def test_what_is_no_portaudio() -> None:
+    with pytest.raises(
+        DeviceError, match=r"none\.so: cannot be loaded as PortAudio .* apt install libportaudio2"
+    ):
+        Library("none.so")
+    other = find_library("c") or ""
+    with pytest.raises(DeviceError, match="cannot be loaded as PortAudio"):
+        Library(other)
+    with pytest.raises(AttributeError):
+        _ = Library().NoSuchFunction

@@ -1,0 +1,20 @@
+"""Live runs against the real PortAudio, on a server of JACK."""
+
+import pytest
+
+from tests.live.aside import aside
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        'exact("worker", 480, 480)',
+        'exact("callback", 480, 480)',
+        'exact("worker", 512, 480)',
+        'exact("callback", 160, 256)',
+        "resampled()",
+        "freewheeling()",
+    ],
+)
+def test_on_jack(run: str) -> None:
+    print(aside(run, "runs").stdout)

@@ -1,0 +1,146 @@
+"""The real PortAudio on a server of JACK, in this process."""
+
+import json
+from collections.abc import Generator
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError
+from streaming.live import portaudio
+from streaming.live.devices import choose, list_devices
+from streaming.live.host import Endpoint
+from streaming.live.portaudio import PortAudio
+from tests.live.aside import until
+from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, order
+from tests.live.servers import JackServer, found_here, jack_server
+from tests.streaming.command import pulse, report
+
+NAME = "JACK Audio Connection Kit: system"
+RATE, BLOCK = 48000, 480
+
+
+@pytest.fixture(scope="module")
+def server() -> Generator[JackServer]:
+    with jack_server(RATE, BLOCK) as server, found_here(server):
+        yield server
+
+
+@pytest.fixture
+def host(server: JackServer) -> PortAudio:
+    return PortAudio()
+
+
+@pytest.fixture
+def ends(host: PortAudio) -> tuple[Endpoint, Endpoint]:
+    return host.choose("input", NAME), host.choose("output", NAME)
+
+
+def test_devices_are_described(host: PortAudio) -> None:
+    assert host.native
+    device = choose("input", "KIT: SYS")
+    assert device in list_devices()
+    assert (device.title, device.inputs, device.outputs, device.default_rate_hz) == (NAME, 2, 2, RATE)
+    assert 0 < device.low_output_latency_s <= device.high_output_latency_s < 0.1
+    assert list_devices(refresh=True) == host.devices()
+    with pytest.raises(InputError, match=r"no device is called 'nothing'; choose by index or name: \d+ "):
+        choose("output", "nothing")
+
+
+def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    words = counted()
+    stream = host.open(order(words, *ends))
+    assert stream.native and stream.note is None and not stream.active and stream.callbacks == 0
+    assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
+    assert 0 <= stream.input_latency_s < 0.1 and 0 < stream.output_latency_s < 0.1
+    stream.start()
+    assert until(lambda: words[CALLS] >= 10)
+    assert stream.active and not stream.lost and stream.cpu_load >= 0
+    assert stream.stop(2.0)
+    assert not stream.active and not stream.lost
+    assert words[FRAMES] == BLOCK * words[CALLS] and words[TIMED] == words[CALLS] == stream.callbacks
+
+
+def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    words, ended = counted(), []
+    words[END_AT] = 7
+    stream = host.open(order(words, *ends, finished=lambda: ended.append(1)))
+    stream.start()
+    assert until(lambda: ended) and until(lambda: not stream.active)
+    assert not stream.lost and stream.stop(2.0)
+    assert words[CALLS] == 7 and len(ended) == 1
+
+
+@pytest.mark.parametrize("frames", [0, 64, 1000])
+def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int) -> None:
+    words = counted()
+    stream = host.open(order(words, *ends, block_frames=frames))
+    stream.start()
+    assert until(lambda: words[CALLS] >= 5)
+    assert stream.stop(2.0)
+    assert words[FRAMES] == (frames or BLOCK) * words[CALLS]
+
+
+def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    heard, played = counted(), counted()
+    streams = [host.open(order(heard, ends[0], None)), host.open(order(played, None, ends[1], channels=1))]
+    for stream in streams:
+        stream.start()
+    assert until(lambda: min(heard[CALLS], played[CALLS]) >= 5)
+    assert all(stream.stop(2.0) for stream in streams)
+
+
+def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    words = counted()
+    stream = host.open(order(words, *ends))
+    stream.start()
+    server.freewheel(True)
+    try:
+        assert until(lambda: words[CALLS] > 2000)
+    finally:
+        server.freewheel(False)
+    assert stream.stop(2.0)
+
+
+def test_what_a_device_cannot_do(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
+        host.open(order(counted(), *ends, rate_hz=44100))
+    with pytest.raises(
+        DeviceError, match="5 input and 5 output channels were asked for, it has 2 and 2; use fewer"
+    ):
+        host.open(order(counted(), *ends, channels=5))
+    with pytest.raises(InputError, match="latency 'tiny': give low, high or seconds"):
+        host.open(order(counted(), *ends, latency="tiny"))
+
+
+def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
+    words = counted()
+    stream = host.open(order(words, *ends))
+    stream.start()
+    assert host.refresh()
+    assert any(device.name == "PortAudio" for device in host.devices()), "the client of the open stream"
+    calls = words[CALLS]
+    assert until(lambda: words[CALLS] > calls + 5)
+    assert stream.stop(2.0)
+    assert host.refresh()
+    assert all(device.name != "PortAudio" for device in host.devices())
+
+
+def test_to_release_closes_streams(
+    server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]
+) -> None:
+    words = counted()
+    stream = host.open(order(words, *ends))
+    stream.start()
+    assert until(lambda: words[CALLS] > 0)
+    portaudio.release()
+    assert not any(port.startswith("PortAudio") for port in server.ports())
+    assert stream.stop(1.0) and not stream.active
+    assert NAME in [device.title for device in host.devices()]
+
+
+def test_the_command(server: JackServer) -> None:
+    assert NAME.partition(": ")[2] in pulse("devices").stdout
+    listed = report("devices")["devices"]
+    assert [device["name"] for device in listed] == [device.name for device in list_devices()]
+    assert json.dumps(listed)

@@ -1,0 +1,28 @@
+"""Servers and devices that go away, hang, and come back, against the real PortAudio."""
+
+import pytest
+
+from tests.live.aside import aside
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "jack_killed",
+        "jack_stopped_and_left",
+        "jack_hangs",
+        "pulse_killed",
+        "pulse_unplugged",
+        pytest.param("jack_gone_before_the_end", marks=pytest.mark.slow),
+        pytest.param("pulse_hangs", marks=pytest.mark.slow),
+    ],
+)
+def test_what_goes_comes_back(scenario: str) -> None:
+    aside(scenario)
+
+
+@pytest.mark.parametrize(
+    "scenario", ["through_python", "beside_sounddevice", pytest.param("forked", marks=pytest.mark.slow)]
+)
+def test_other_ways_to_the_device(scenario: str) -> None:
+    aside(scenario)

@@ -1,0 +1,79 @@
+"""Programs, made once, and what the tests of the executor do with streams."""
+
+import contextlib
+import functools
+import gc
+import os
+import threading
+
+import numpy as np
+
+from tests.streaming.small import decimated, ending, filtered, program, short, two_rates
+
+MODELS = {
+    "filtered": filtered,
+    "decimated": decimated,
+    "ending": ending,
+    "two_rates": two_rates,
+    "short": short,
+}
+
+
+@functools.cache
+def ready(name, pulse, backend="numba"):
+    """A program of one of the small models."""
+    return program(MODELS[name](), pulse, backend)
+
+
+def noise(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def joined(pieces, program):
+    """Output name -> all frames; those outputs that do not stream as they came."""
+    found = {}
+    for port in program.outputs:
+        arrays = [piece[port.name] for piece in pieces if port.name in piece]
+        if port.streams and arrays:
+            found[port.name] = np.concatenate(arrays, port.axis)
+        elif arrays:
+            (found[port.name],) = arrays
+    return found
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-5, atol=1e-6)
+        assert found[name].dtype == array.dtype
+
+
+def assert_balanced(account):
+    assert account.frames_in == (
+        account.frames_out + account.frames_dropped + account.frames_discarded + account.frames_in_flight
+    )
+
+
+async def collected(stream):
+    return [outputs async for outputs in stream]
+
+
+async def blocks(x, axis, cuts):
+    """An async source: ``x`` in pieces that end at ``cuts``, each overwritten when the next one is asked for."""
+    for piece in np.split(x, sorted(cuts), axis):
+        block = piece.copy()
+        yield block
+        block[...] = np.nan
+
+
+@contextlib.contextmanager
+def nothing_left():
+    """Fails where threads of engines or descriptors are left over."""
+    gc.collect()
+    threads, descriptors = set(threading.enumerate()), set(os.listdir("/proc/self/fd"))
+    yield
+    gc.collect()
+    left = [thread.name for thread in set(threading.enumerate()) - threads]
+    assert "pulse engine" not in left
+    if len(os.listdir("/proc/self/fd")) > len(descriptors):
+        raise AssertionError(f"descriptors {set(os.listdir('/proc/self/fd')) - descriptors} are left")

@@ -1,0 +1,255 @@
+"""However streams end: no thread or descriptor is left, every frame is in the account, errors are plain."""
+
+import os
+import threading
+import warnings
+
+import anyio
+import anyio.lowlevel
+import numpy as np
+import pytest
+
+from streaming.executor import Executor, ExecutorError
+from streaming.executor.worker import Worker
+from tests.streaming.executor.held import HeldEngine
+from tests.streaming.executor.streams import (
+    assert_balanced,
+    assert_same,
+    collected,
+    joined,
+    noise,
+    nothing_left,
+    ready,
+)
+from tests.streaming.small import BACKENDS
+
+pytestmark = pytest.mark.anyio
+both_backends = pytest.mark.parametrize("backend", BACKENDS)
+PULSE = 3
+
+
+class Source:
+    """Pulses without end, until it is told to fail; knows whether it has been closed."""
+
+    def __init__(self, fail_at=None, error=None, in_cleanup=None):
+        self.fail_at, self.error, self.in_cleanup = fail_at, error, in_cleanup
+        self.given, self.closed = 0, False
+
+    async def blocks(self):
+        try:
+            while True:
+                if self.given == self.fail_at:
+                    raise self.error
+                self.given += 1
+                yield noise(1, PULSE, seed=self.given)
+                await anyio.lowlevel.checkpoint()
+        finally:
+            self.closed = True
+            if self.in_cleanup:
+                raise self.in_cleanup
+
+    @property
+    def x(self):
+        return np.concatenate([noise(1, PULSE, seed=1 + number) for number in range(self.given)], 1)
+
+
+@both_backends
+async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(backend):
+    program = ready("filtered", PULSE, backend)
+    source, x = Source(), noise(1, 20)
+    with nothing_left():
+        async with Executor(program) as executor:
+            async for _ in executor.stream(source.blocks()):
+                break
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            assert source.closed
+            account = executor.account
+            assert (account.streams, account.frames_in_flight) == (0, 0)
+            assert_balanced(account)
+            pieces = await collected(executor.stream([x]))
+    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+
+
+@both_backends
+async def test_closing_a_stream_waits_for_its_source(backend):
+    source = Source()
+    with nothing_left():
+        async with Executor(ready("filtered", PULSE, backend)) as executor:
+            async with executor.stream(source.blocks()) as stream:
+                await anext(stream)
+            assert source.closed and executor.account.streams == 0
+            with pytest.raises(StopAsyncIteration):
+                await anext(stream)
+            with pytest.raises(ExecutorError, match="the stream has ended"):
+                await collected(stream)
+            async with executor.stream(source.blocks()):
+                pass  # never begun
+
+
+@both_backends
+async def test_taking_may_be_cancelled_and_taken_up_again(backend):
+    program = ready("filtered", PULSE, backend)
+    x, pieces = noise(1, 120), []
+    send, receive = anyio.create_memory_object_stream(100)
+    async with Executor(program) as executor, executor.stream(receive) as stream:
+        for at in range(0, 120, 4):
+            with anyio.move_on_after(0.0005):
+                while True:
+                    pieces.append(await anext(stream))
+            await send.send(x[:, at : at + 4])
+        send.close()
+        pieces += await collected(stream)
+    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+
+
+@both_backends
+@pytest.mark.parametrize("group", [False, True])
+async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend, group):
+    program = ready("filtered", PULSE, backend)
+    error = OSError("the cable is out")
+    source = Source(12, ExceptionGroup("tasks", [ExceptionGroup("more", [error])]) if group else error)
+    pieces = []
+    with nothing_left():
+        async with Executor(program) as executor:
+            with pytest.raises(OSError, match="the cable is out") as raised:
+                async for outputs in executor.stream(source.blocks()):
+                    pieces.append(outputs)
+            assert raised.value is error
+            assert executor.account.frames_out == 12 * PULSE
+    expected = program.model.typed.run({"x": source.x})
+    assert_same(joined(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]})
+
+
+async def test_an_error_that_nobody_saw_comes_out_of_the_executor():
+    source = Source(2, OSError("the cable is out"))
+    with nothing_left(), pytest.raises(OSError, match="the cable is out"):
+        async with Executor(ready("filtered", PULSE)) as executor:
+            stream = executor.stream(source.blocks())
+            await anext(stream)
+            await anyio.sleep(0.01)
+    source = Source(None, None, OSError("the cable burns"))
+    with nothing_left(), pytest.raises(OSError, match="the cable burns"):
+        async with Executor(ready("filtered", PULSE)) as executor:
+            async with executor.stream(source.blocks()) as stream:
+                await anext(stream)
+            pytest.fail("closing the stream says it")
+
+
+@both_backends
+async def test_the_error_of_the_body_comes_out_as_it_is(backend):
+    error, source = KeyError("mine"), Source()
+    with nothing_left():
+        with pytest.raises(KeyError) as raised:
+            async with Executor(ready("filtered", PULSE, backend)) as executor:
+                async for _ in executor.stream(source.blocks()):
+                    raise error
+        assert raised.value is error and source.closed
+        group = ExceptionGroup("the body's own", [error])
+        with pytest.raises(ExceptionGroup) as raised:
+            async with Executor(ready("filtered", PULSE, backend)):
+                raise group
+        assert raised.value is group
+
+
+@both_backends
+async def test_an_executor_that_is_closed_while_streams_run(backend):
+    program, refusals = ready("filtered", PULSE, backend), []
+
+    async def take(stream):
+        with pytest.raises(ExecutorError) as refusal:
+            await collected(stream)
+        refusals.append(str(refusal.value))
+
+    sources = [Source() for _ in range(3)]
+    silent, receive = anyio.create_memory_object_stream()
+    with nothing_left(), silent:
+        async with anyio.create_task_group() as tasks, Executor(program) as executor:
+            for source in sources:
+                tasks.start_soon(take, executor.stream(source.blocks()))
+            tasks.start_soon(take, executor.stream(receive))
+            await anyio.sleep(0.02)
+            assert executor.account.streams == 4
+    assert refusals == ["the executor has been closed; what was under way is counted as discarded"] * 4
+    account = executor.account
+    assert account.streams == account.frames_in_flight == 0
+    assert_balanced(account)
+
+
+@both_backends
+async def test_an_executor_that_is_cancelled(backend):
+    source = Source()
+    with nothing_left():
+        with anyio.move_on_after(0.02) as scope:
+            async with Executor(ready("filtered", PULSE, backend)) as executor:
+                await collected(executor.stream(source.blocks()))
+        assert scope.cancelled_caught and source.closed
+    assert executor.account.frames_out > 0
+    assert_balanced(executor.account)
+
+
+async def test_one_stream_is_not_for_two_tasks():
+    engine = HeldEngine()
+    with nothing_left():
+        async with Executor(ready("filtered", PULSE), engine=engine) as executor:
+            stream = executor.stream([noise(1, 9)])
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(anext, stream)
+                await anyio.sleep(0)
+                with pytest.raises(ExecutorError, match="two tasks take the outputs of one stream"):
+                    await anext(stream)
+                engine.run(3)
+            engine.run(1)
+
+
+async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
+    program = ready("filtered", PULSE, "numpy")
+    state = type(program.spawn())
+    run = state._run
+
+    def failing(self, feed):
+        if self.clock.pulse == 5:
+            raise MemoryError("no room for pulse 5")
+        return run(self, feed)
+
+    monkeypatch.setattr(state, "_run", failing)
+    pieces, source = [], Source()
+    with nothing_left():
+        async with Executor(program) as executor:
+            with pytest.raises(MemoryError, match="pulse 5"):
+                async for outputs in executor.stream(source.blocks()):
+                    pieces.append(outputs)
+            assert source.closed
+            assert joined(pieces, program)["loud"].shape[1] == 5 * PULSE
+            account = executor.account
+            assert account.frames_out == 5 * PULSE and account.frames_discarded > 0
+            assert_balanced(account)
+
+
+async def test_a_worker_that_hangs_is_told_after_a_while():
+    hang = threading.Event()
+    worker = Worker(hang.wait, lambda: None, None)
+    worker.start()
+    with pytest.raises(ExecutorError, match=r"the engine has not ended within 0\.01 s: a pulse hangs"):
+        await worker.stop(0.01)
+    hang.set()
+    await worker.stop()
+
+
+async def test_a_stream_does_not_outlive_a_fork():
+    async with Executor(ready("filtered", PULSE)) as executor:
+        stream = executor.stream(Source().blocks())
+        await anext(stream)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
+        if child == 0:
+            try:
+                stream.__anext__().send(None)
+            except ExecutorError as refusal:
+                os._exit(0 if "before the fork" in str(refusal) else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        await anext(stream)
+        await stream.aclose()

@@ -1,0 +1,222 @@
+"""Streams of an executor give the offline frames, on both event loops and both backends."""
+
+import threading
+
+import anyio
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.errors import InputError, PulseError
+from streaming.executor import Executor, ExecutorError
+from tests.streaming.executor.streams import (
+    assert_balanced,
+    assert_same,
+    blocks,
+    collected,
+    joined,
+    noise,
+    ready,
+)
+from tests.streaming.small import BACKENDS
+
+pytestmark = pytest.mark.anyio
+both_backends = pytest.mark.parametrize("backend", BACKENDS)
+SHAPES = {"filtered": (1, 0), "decimated": (1, 0, 2), "ending": (1, 0)}
+
+
+@both_backends
+@pytest.mark.parametrize("name", SHAPES)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+async def test_any_split_gives_the_offline_frames(name, backend, data):
+    program = ready(name, data.draw(st.sampled_from([3, 6, 12]), "pulse"), backend)
+    length = data.draw(st.integers(3, 90), "length")
+    cuts = data.draw(st.lists(st.integers(0, length), max_size=12), "cuts")
+    depth = data.draw(st.integers(1, 4), "depth")
+    x = noise(*(length if axis == 1 else size for axis, size in enumerate(SHAPES[name])), seed=length)
+    async with Executor(program, depth=depth) as executor:
+        pieces = await collected(executor.stream(blocks(x, 1, cuts)))
+    assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
+    account = executor.account
+    assert (account.frames_in, account.frames_out, account.streams) == (length, length, 0)
+    assert account.pulses == program.steps(length) == account.total.count
+    assert_balanced(account)
+
+
+@both_backends
+async def test_streams_at_once_have_states_of_their_own(backend):
+    program = ready("filtered", 3, backend)
+    sounds = [noise(1, 50 + 7 * number, seed=number) for number in range(9)]
+    found = {}
+
+    async def take(number):
+        stream = executor.stream(blocks(sounds[number], 1, range(0, 110, 5 + number)))
+        found[number] = joined(await collected(stream), program)
+
+    async with Executor(program, depth=2) as executor:
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(sounds)):
+                tasks.start_soon(take, number)
+        assert executor.account.frames_out == sum(x.shape[1] for x in sounds)
+    for number, x in enumerate(sounds):
+        assert_same(found[number], program.model.typed.run({"x": x}))
+
+
+@both_backends
+async def test_inputs_of_two_rates_and_constants(backend):
+    program = ready("two_rates", 2, backend)
+    fast, slow, gain = noise(1, 1, 44), noise(1, 1, 11, seed=1), np.full((1, 1, 1), 0.5, np.float32)
+    source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
+    async with Executor(program, constants={"gain": gain}) as executor:
+        pieces = await collected(executor.stream(source))
+        assert_balanced(executor.account)
+    assert_same(joined(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain}))
+
+
+async def test_every_output_has_frames_and_the_last_ones_come_at_the_end():
+    program = ready("ending", 4)
+    x = noise(1, 30)
+    async with Executor(program) as executor:
+        pieces = await collected(executor.stream(blocks(x, 1, range(0, 30, 3))))
+    assert all(any(array.size for array in piece.values()) for piece in pieces)
+    assert ["last" in piece for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+
+
+@both_backends
+async def test_an_empty_source_gives_nothing(backend):
+    async with Executor(ready("filtered", 3, backend)) as executor:
+        assert await collected(executor.stream([])) == []
+        assert await collected(executor.stream([np.zeros((1, 0), np.float32)])) == []
+    async with Executor(ready("ending", 4, backend)) as executor:
+        with pytest.raises(InputError, match="last: not known in a stream of 0 frames"):
+            await collected(executor.stream([]))
+
+
+@both_backends
+async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_given(backend):
+    program = ready("filtered", 3, backend)
+    x = noise(1, 31)
+    bad = np.array([[0, np.nan]], np.float32)
+    async with Executor(program) as executor:
+        pieces = []
+        with pytest.raises(InputError, match="x: NaN at frame 32; "):
+            async for outputs in executor.stream([x, bad, x]):
+                pieces.append(outputs)
+        expected = program.model.typed.run({"x": x})
+        assert_same(joined(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]})
+        account = executor.account
+        assert (account.frames_in, account.frames_out, account.frames_discarded) == (31, 30, 1)
+        with pytest.raises(InputError, match=r"expected \[1, any\] f32, got f64"):
+            await collected(executor.stream([x, x.astype(np.float64)]))
+    async with Executor(program, check_finite=False) as executor:
+        assert np.isnan(joined(await collected(executor.stream([bad])), program)["loud"]).any()
+
+
+@both_backends
+async def test_a_model_with_a_longest_stream_takes_no_more(backend):
+    program = ready("short", 2, backend)
+    async with Executor(program) as executor:
+        pieces = []
+        with pytest.raises(InputError, match="at most 10 frames of T and has had 8"):
+            async for outputs in executor.stream(noise(1, 4, seed=seed) for seed in range(3)):
+                pieces.append(outputs)
+        assert joined(pieces, program)["y"].shape == (1, 8)
+        whole = await collected(executor.stream(noise(1, 10)))
+        assert joined(whole, program)["y"].shape == (1, 10)
+        assert_balanced(executor.account)
+
+
+async def test_a_length_that_the_model_refuses():
+    async with Executor(ready("ending", 4)) as executor:
+        with pytest.raises(InputError, match="2 frames of T"):
+            await collected(executor.stream([noise(1, 2)]))
+        account = executor.account
+        assert (account.frames_in, account.frames_discarded) == (2, 2)
+
+
+async def test_sources_are_paced_by_who_takes_the_outputs():
+    program = ready("filtered", 3)
+    asked = 0
+
+    async def source():
+        nonlocal asked
+        for _ in range(100):
+            asked += 1
+            yield noise(1, 3)
+
+    async with Executor(program, depth=4) as executor, executor.stream(source()) as stream:
+        await anext(stream)
+        for _ in range(30):
+            await anyio.sleep(0.001)
+        assert asked <= 4 + 4 + 1
+        account = executor.account
+        assert account.frames_in_flight <= 3 * 5
+        assert_balanced(account)
+    assert_balanced(executor.account)
+    assert executor.account.frames_in_flight == 0
+
+
+async def test_one_thread_for_all_streams_and_none_behind_the_end():
+    before = set(threading.enumerate())
+    async with Executor(ready("filtered", 3)) as executor:
+        streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
+        for stream in streams:
+            await anext(stream)
+        new = set(threading.enumerate()) - before
+        assert [thread.name for thread in new] == ["pulse engine"]
+    assert set(threading.enumerate()) == before
+
+
+async def test_executors_inside_of_each_other():
+    program = ready("filtered", 6)
+    x = noise(1, 200)
+    expected = program.model.typed.run({"x": x})["loud"]
+    async with Executor(program) as outer, Executor(program) as inner:
+        doubled = [outputs["loud"] async for outputs in outer.stream(blocks(x, 1, [50]))]
+        pieces = await collected(inner.stream(doubled))
+    np.testing.assert_allclose(joined(pieces, program)["loud"], 2 * expected, rtol=1e-6)
+
+
+async def test_an_executor_is_opened_once_and_before_its_streams():
+    executor = Executor(ready("filtered", 3))
+    stream = executor.stream([noise(1, 9)])
+    with pytest.raises(ExecutorError, match="the executor is not open"):
+        await anext(stream)
+    async with executor:
+        assert len(await collected(executor.stream([noise(1, 9)]))) > 0
+        with pytest.raises(ExecutorError, match="entered once"):
+            await executor.__aenter__()
+    with pytest.raises(ExecutorError, match="the executor has been closed"):
+        await anext(executor.stream([noise(1, 9)]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"policy": "hope"},
+            "no policy is called 'hope'; there is wait, drop_oldest, silence_then_catch_up, abort",
+        ),
+        ({"depth": 0}, "depth 0: at least one pulse"),
+        ({"policy": "abort"}, "policy abort: give deadline_s, or rate_hz"),
+        ({"deadline_s": -1.0}, "deadline_s -1: must be positive"),
+        ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(InputError, match=message):
+        Executor(ready("filtered", 3), **options)
+
+
+def test_programs_and_sources_are_checked():
+    with pytest.raises(PulseError, match="expected a Program, got str"):
+        Executor("model.onnx")
+    with pytest.raises(InputError, match="int is no source"):
+        Executor(ready("filtered", 3)).stream(3)
+
+
+def test_the_deadline_of_a_known_rate_is_a_pulse():
+    assert Executor(ready("filtered", 6), rate_hz=600).deadline_s == 0.01
+    assert Executor(ready("filtered", 6), rate_hz=600, deadline_s=0.5).deadline_s == 0.5

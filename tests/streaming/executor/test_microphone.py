@@ -1,0 +1,169 @@
+"""A microphone as a source: every frame that the device gives is heard or counted, and the device is given back."""
+
+import threading
+from contextlib import aclosing
+
+import anyio
+import anyio.lowlevel
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError, ExecutorError
+from streaming.executor import Executor, Microphone
+from streaming.live.line import RING_S
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from tests.streaming.executor.held import run_held
+from tests.streaming.executor.streams import assert_balanced, assert_same, collected, joined, noise, ready
+
+pytestmark = pytest.mark.anyio
+RATE_HZ = 16_000
+
+
+def ending_host(**device):
+    """A virtual device whose end is a good one, like that of a file."""
+    host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
+    host.ends = True
+    return host
+
+
+async def opened(host):
+    """When the microphone has opened its device."""
+    while not any(stream.calls for stream in host.streams):
+        await anyio.sleep(0.001)
+
+
+async def play(host, sound, sizes):
+    """Let the device hear a sound, block by block, and end."""
+    await opened(host)
+    done = 0
+    for size in sizes:
+        host.tick(sound[done : done + size])
+        done += size
+        await anyio.lowlevel.checkpoint()
+    assert done == len(sound)
+    host.finish()
+
+
+async def heard(host, sound, sizes, program, channel="mix", **options):
+    """The outputs of a program that hears a sound; the account too."""
+    async with (
+        Executor(program, rate_hz=RATE_HZ) as executor,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(play, host, sound, sizes)
+        pieces = await collected(executor.stream(Microphone(host=host, **options), channel))
+    assert not host.streams
+    assert_balanced(executor.account)
+    return joined(pieces, program), executor.account
+
+
+@pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
+async def test_blocks_of_any_size_give_the_offline_frames(sizes):
+    program, x = ready("filtered", 6), noise(sum(sizes), 1)
+    found, account = await heard(ending_host(), x, sizes, program)
+    assert_same(found, program.model.typed.run({"x": x.T}))
+    assert account.frames_in == account.frames_out == len(x)
+
+
+async def test_one_of_the_channels_or_their_mean():
+    program, x = ready("filtered", 6), noise(600, 3)
+    host = ending_host(inputs=3)
+    found, _ = await heard(host, x[:, :2], [60] * 10, program)
+    np.testing.assert_allclose(found["loud"], 2 * x[:, :2].mean(1)[None], atol=1e-6)
+    found, _ = await heard(host, x, [60] * 10, program, channel="2", channels=3)
+    np.testing.assert_allclose(found["loud"], 2 * x[:, 2][None], atol=1e-6)
+
+
+async def test_another_rate_is_resampled():
+    time = np.arange(48_000) / 48_000
+    x = np.sin(2 * np.pi * 440 * time).astype(np.float32)[:, None]
+    host, program = ending_host(rate_hz=48_000), ready("filtered", 6)
+    found, account = await heard(host, x, [480] * 100, program)
+    expected = 2 * np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
+    assert account.frames_in == 16_000
+    np.testing.assert_allclose(found["loud"][0, 500:-500], expected[500:-500], atol=1e-3)
+
+
+async def test_what_nobody_takes_is_lost_and_counted():
+    host = ending_host()
+    microphone = Microphone(host=host)
+    blocks = microphone.blocks()
+    async with aclosing(blocks), anyio.create_task_group() as tasks:
+        tasks.start_soon(opened_tick, host, 160)
+        taken = len(await anext(blocks))
+        given = round(2 * RING_S * RATE_HZ) // 1600 * 1600
+        host.run(noise(given, 1), 1600)
+        host.finish()
+        taken += sum([len(block) async for block in blocks])
+    assert microphone.frames_in == given + 160 == taken + microphone.frames_lost
+    assert microphone.frames_lost >= given / 3
+    assert microphone.frames_lost % 1600 == 0
+
+
+async def opened_tick(host, frames):
+    await opened(host)
+    host.tick(noise(frames, 1))
+
+
+async def test_a_device_that_ends_gives_what_it_had_and_raises():
+    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), ready("filtered", 6)
+    found = []
+    async with anyio.create_task_group() as tasks, Executor(program, rate_hz=RATE_HZ) as executor:
+        tasks.start_soon(play, host, noise(600, 1), [60] * 10)
+        with pytest.raises(DeviceError, match="ended by itself"):
+            async for outputs in executor.stream(Microphone(host=host)):
+                found.append(outputs["loud"].shape[1])
+    assert sum(found) == 600
+    assert not host.streams
+    assert_balanced(executor.account)
+
+
+async def test_cancelling_gives_the_device_back():
+    host, program = VirtualHost(VirtualDevice(rate_hz=RATE_HZ)), ready("filtered", 6)
+    threads = threading.active_count()
+    async with Executor(program, rate_hz=RATE_HZ) as executor, anyio.create_task_group() as tasks:
+        tasks.start_soon(collected, executor.stream(Microphone(host=host)))
+        await opened(host)
+        host.run(noise(300, 1), 60)
+        tasks.cancel_scope.cancel()
+    assert not host.streams
+    assert_balanced(executor.account)
+    assert threading.active_count() <= threads + 1  # the event loop keeps its helper
+
+
+async def test_one_stream_at_a_time():
+    microphone = Microphone(host=ending_host())
+    blocks = microphone.blocks()
+    async with aclosing(blocks), anyio.create_task_group() as tasks:
+        tasks.start_soon(anext, blocks)
+        await opened(microphone._host)
+        with pytest.raises(ExecutorError, match="one stream has it already"):
+            await anext(microphone.blocks())
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_device_that_cannot_be_opened_leaves_nothing_open():
+    host = ending_host(refuses="another program has it")
+    microphone = Microphone(host=host)
+    for _ in range(2):
+        with pytest.raises(DeviceError, match="another program has it"):
+            await anext(microphone.blocks())
+    assert not host.streams
+
+
+async def test_no_such_device():
+    with pytest.raises(InputError, match="'nowhere'; choose by index or name: 0 virtual: virtual"):
+        Microphone("nowhere", host=ending_host())
+
+
+def test_a_device_that_does_not_call_is_noticed(anyio_backend):
+    host = VirtualHost(VirtualDevice(rate_hz=RATE_HZ))
+    host.held = False
+
+    async def listen():
+        with pytest.raises(DeviceError, match="has not called for 1 s"):
+            await anext(Microphone(host=host).blocks())
+        assert not host.streams
+
+    run_held(anyio_backend, listen)

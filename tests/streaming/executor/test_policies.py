@@ -1,0 +1,298 @@
+"""Policies, proved by what arrives: an engine that the test holds, on a clock that jumps."""
+
+import anyio
+import anyio.lowlevel
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.executor import Executor, ExecutorError
+from tests.streaming.executor.held import HeldEngine, run_held
+from tests.streaming.executor.streams import assert_balanced, assert_same, collected, joined, noise, ready
+
+PULSE = 6
+BACKENDS = ["asyncio", "trio"]
+both_loops = pytest.mark.parametrize("loop", BACKENDS)
+
+
+def executor(engine, policy, depth=4, deadline_s=None):
+    return Executor(ready("filtered", PULSE, "numpy"), policy, depth, engine=engine, deadline_s=deadline_s)
+
+
+def numbered(count):
+    """Pulses of which each sample tells its place, from 1."""
+    return np.arange(1, count * PULSE + 1, dtype=np.float32).reshape(1, -1)
+
+
+async def settle():
+    """Let every other task go on until it waits."""
+    for _ in range(20):
+        await anyio.lowlevel.checkpoint()
+
+
+class Tap:
+    """A source that gives a pulse when the test says so, and knows how many were taken."""
+
+    def __init__(self, x):
+        self.x, self.given = x, 0
+        self.send, self.receive = anyio.create_memory_object_stream(1000)
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *error):
+        self.send.close()
+
+    async def push(self, pulses):
+        for _ in range(pulses):
+            self.send.send_nowait(self.x[:, self.given * PULSE : (self.given + 1) * PULSE])
+            self.given += 1
+        await settle()
+
+
+def counts(account):
+    return account.frames_in, account.frames_out, account.frames_dropped, account.frames_in_flight
+
+
+@both_loops
+def test_wait_takes_no_more_than_there_is_room_for(loop):
+    async def main():
+        engine, tap = HeldEngine(), Tap(numbered(20))
+        async with executor(engine, "wait") as ex, anyio.create_task_group() as tasks:
+            pieces = []
+
+            async def take():
+                pieces.extend(await collected(ex.stream(tap.receive)))
+
+            tasks.start_soon(take)
+            await tap.push(7)
+            assert engine.waiting == 4
+            assert counts(ex.account) == (5 * PULSE, 0, 0, 5 * PULSE)  # four under way, one waits for room
+            engine.run(2)
+            await settle()
+            assert engine.waiting == 4
+            assert counts(ex.account) == (7 * PULSE, 2 * PULSE, 0, 5 * PULSE)
+            tap.send.close()
+            while not pieces:
+                engine.run(1)
+                await settle()
+        return ex, joined(pieces, ex.program)
+
+    ex, found = run_held(loop, main)
+    assert_same(found, ex.program.model.typed.run({"x": numbered(7)}))
+    assert counts(ex.account) == (7 * PULSE, 7 * PULSE, 0, 0)
+
+
+@both_loops
+def test_drop_oldest_leaves_out_what_is_not_begun(loop):
+    async def main():
+        engine, tap = HeldEngine(), Tap(numbered(20))
+        async with executor(engine, "drop_oldest") as ex, ex.stream(tap.receive) as stream:
+            pieces = []
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self_taking, stream, pieces)
+                await tap.push(10)
+                assert counts(ex.account) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
+                tasks.cancel_scope.cancel()
+            engine.run(3)  # 6 7 8 have run and nobody takes them
+            await tap.push(1)  # 9 is the oldest that has not begun
+            assert counts(ex.account) == (11 * PULSE, 0, 7 * PULSE, 4 * PULSE)
+            engine.run(1)  # all have run: 11 has no room itself
+            await tap.push(1)
+            assert counts(ex.account) == (12 * PULSE, 0, 8 * PULSE, 4 * PULSE)
+            pieces.append(await anext(stream))
+            assert ex.account.frames_out == 4 * PULSE
+            await tap.push(2)
+            tap.send.close()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self_taking, stream, pieces)
+                for _ in range(10):
+                    await settle()
+                    engine.run(1)
+        return ex, joined(pieces, ex.program)
+
+    async def self_taking(stream, pieces):
+        async for outputs in stream:
+            pieces.append(outputs)
+
+    ex, found = run_held(loop, main)
+    kept = np.concatenate([numbered(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1)
+    assert_same(found, ex.program.model.typed.run({"x": kept}))
+    account = ex.account
+    assert (account.pulses_dropped, counts(account)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
+
+
+@both_loops
+@settings(max_examples=25, deadline=None)
+@given(
+    actions=st.lists(st.sampled_from(["push", "push", "push", "run", "take"]), max_size=60),
+    depth=st.integers(1, 5),
+    rest=st.integers(0, PULSE - 1),
+)
+def test_drop_oldest_keeps_every_frame_in_one_account(loop, actions, depth, rest):
+    async def main():
+        engine = HeldEngine()
+        total = actions.count("push")
+        tap = Tap(numbered(total + 1))
+        pieces = []
+        async with executor(engine, "drop_oldest", depth) as ex, ex.stream(tap.receive) as stream:
+            for action in actions:
+                if action == "push":
+                    await tap.push(1)
+                elif action == "run":
+                    engine.run(1)
+                else:
+                    with anyio.move_on_after(0):
+                        pieces.append(await anext(stream))
+                assert_balanced(ex.account)
+                assert ex.account.frames_in_flight <= PULSE * depth
+            tap.send.send_nowait(tap.x[:, total * PULSE : total * PULSE + rest])
+            tap.send.close()
+            async with anyio.create_task_group() as tasks:
+
+                async def work():
+                    while True:
+                        engine.run(1)
+                        await settle()
+
+                tasks.start_soon(work)
+                async for outputs in stream:
+                    pieces.append(outputs)
+                    assert_balanced(ex.account)
+                tasks.cancel_scope.cancel()
+        return ex, joined(pieces, ex.program), total
+
+    ex, found, total = run_held(loop, main)
+    account = ex.account
+    assert account.frames_in == total * PULSE + rest == account.frames_out + account.frames_dropped
+    kept = found["loud"] / 2 if found else np.zeros((1, 0), np.float32)
+    assert kept.shape[1] == account.frames_out
+    assert np.all(np.diff(kept) > 0)
+    if found:
+        assert_same(found, ex.program.model.typed.run({"x": kept}))
+
+
+async def paced(x, arrivals, period_s):
+    """A pulse every so many seconds; notes when."""
+    begun = anyio.current_time()
+    for number in range(x.shape[1] // PULSE):
+        await anyio.sleep_until(begun + (number + 1) * period_s)
+        arrivals.append(anyio.current_time())
+        yield x[:, number * PULSE : (number + 1) * PULSE]
+
+
+async def serve(engine, services_s, ended):
+    """Run one pulse after the other, each as long as it is said, beginning when it waits."""
+    for service_s in services_s:
+        while not engine.waiting:
+            await anyio.sleep(0.0001)
+        await anyio.sleep(service_s)
+        ended.append(anyio.current_time())
+        engine.run(1)
+
+
+@both_loops
+@settings(max_examples=25, deadline=None)
+@given(
+    services=st.lists(st.sampled_from([0.0007, 0.004, 0.0083, 0.013, 0.037, 0.11]), min_size=1, max_size=30),
+    deadline=st.sampled_from([0.005, 0.01, 0.02]),
+)
+def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, deadline):
+    x = noise(1, len(services) * PULSE)
+
+    async def main():
+        engine, arrivals, ended, pieces = HeldEngine(), [], [], []
+        ex = executor(engine, "silence_then_catch_up", 40, deadline)
+        async with ex, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, engine, [*services, *[0.001] * 2], ended)
+            async for outputs in ex.stream(paced(x, arrivals, 0.01)):
+                pieces.append((anyio.current_time(), outputs))
+                assert_balanced(ex.account)
+            tasks.cancel_scope.cancel()
+        return ex, arrivals, ended, pieces
+
+    ex, arrivals, ended, pieces = run_held(loop, main)
+    expected = ex.program.model.typed.run({"x": x})["loud"]
+    found = np.concatenate([outputs["loud"] for _, outputs in pieces], 1)
+    assert found.shape == expected.shape
+    late = [end > arrival + deadline + 1e-6 for arrival, end in zip(arrivals, ended)]
+    at = 0
+    for moment, outputs in pieces:
+        for number in range(at // PULSE, (at + outputs["loud"].shape[1]) // PULSE):
+            part = slice(number * PULSE, (number + 1) * PULSE)
+            assert moment <= arrivals[number] + deadline + 1e-6
+            np.testing.assert_allclose(found[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
+        at += outputs["loud"].shape[1]
+    account = ex.account
+    assert account.pulses_late == sum(late) and account.frames_silent == PULSE * sum(late)
+    assert account.frames_in == account.frames_out == x.shape[1]
+    assert account.pulses == ex.program.steps(x.shape[1])
+
+
+@both_loops
+def test_what_is_there_is_given_however_late_it_is_asked_for(loop):
+    async def main():
+        engine = HeldEngine()
+        policy = "silence_then_catch_up"
+        async with executor(engine, policy, deadline_s=0.01) as ex, Tap(numbered(9)) as tap:
+            stream = ex.stream(tap.receive)
+            with anyio.move_on_after(0):
+                await anext(stream)
+            await tap.push(2)
+            engine.run(2)
+            await anyio.sleep(5)
+            return await anext(stream), ex.account.pulses_late
+
+    outputs, late = run_held(loop, main)
+    np.testing.assert_array_equal(outputs["loud"], 2 * numbered(2))
+    assert late == 0
+
+
+@both_loops
+def test_abort_says_how_late_it_is(loop):
+    async def main():
+        engine, pieces = HeldEngine(), []
+        async with executor(engine, "abort", deadline_s=0.01) as ex, Tap(numbered(9)) as tap:
+            async with anyio.create_task_group() as tasks:
+
+                async def push():
+                    await tap.push(1)
+                    engine.run(1)
+                    await anyio.sleep(0.5)
+                    await tap.push(2)
+
+                tasks.start_soon(push)
+                begun = anyio.current_time()
+                with pytest.raises(ExecutorError) as refusal:
+                    async for outputs in ex.stream(tap.receive):
+                        pieces.append(outputs)
+                failed_s = anyio.current_time() - begun
+            return ex, str(refusal.value), failed_s, joined(pieces, ex.program)
+
+    ex, message, failed_s, found = run_held(loop, main)
+    assert message.startswith(
+        "late: pulse 1 (frames 6 to 12) is not ready 10.0 ms after its last sample came, and may take 10 ms; 2 pulses"
+    )
+    assert failed_s == pytest.approx(0.51)
+    np.testing.assert_array_equal(found["loud"], 2 * numbered(1))
+    account = ex.account
+    assert (account.pulses_late, account.frames_discarded, counts(account)) == (2, 12, (18, 6, 0, 0))
+
+
+@both_loops
+def test_the_time_of_those_that_wait_is_in_the_account(loop):
+    async def main():
+        engine, tap = HeldEngine(), Tap(numbered(9))
+        async with executor(engine, "wait", deadline_s=1e-9) as ex, tap, ex.stream(tap.receive) as stream:
+            with anyio.move_on_after(0):
+                await anext(stream)
+            await tap.push(3)
+            engine.run(3)
+            await anext(stream)
+            return ex.account
+
+    account = run_held(loop, main)
+    assert account.total.count == account.total.missed == account.queueing.count == account.compute.count == 3
+    values = account.as_dict()
+    assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == ()

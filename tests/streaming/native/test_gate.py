@@ -1,0 +1,62 @@
+"""Between a device and a line: open, shut, and shut while someone is inside."""
+
+import ctypes
+import threading
+from ctypes import c_int, c_ulong, c_void_p
+from typing import Any
+
+import numpy as np
+
+from streaming.native.gate import ABORT, COMPLETE, CONTINUE, Gate, stream_callback
+
+FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
+USER = 4242
+
+
+def address_of(function: Any) -> int:
+    address = ctypes.cast(function, c_void_p).value
+    assert address is not None
+    return address
+
+
+def test_blocks_go_through_until_it_is_shut() -> None:
+    calls: list[tuple[Any, ...]] = []
+
+    def line(*arguments: Any) -> int:
+        calls.append(arguments)
+        return COMPLETE if len(calls) == 2 else CONTINUE
+
+    function = FUNCTION(line)
+    gate = Gate(address_of(function), USER, 2)
+    device = FUNCTION(stream_callback.address)
+    heard, played = np.ones(6, np.float32), np.ones(8, np.float32)
+    block = (heard.ctypes.data, played.ctypes.data, 3, 99, 5, gate.address)
+    assert device(*block) == CONTINUE and not gate.ended
+    assert calls == [(*block[:5], USER)]
+    assert device(*block) == COMPLETE and gate.ended and gate.callbacks == 2
+    assert gate.shut(1.0) and gate.shut(1.0)
+    assert played.all()
+    assert device(*block) == ABORT
+    np.testing.assert_array_equal(played, [0] * 6 + [1] * 2)
+    assert device(heard.ctypes.data, None, 3, 99, 5, gate.address) == ABORT
+    assert len(calls) == 2 and gate.callbacks == 4
+
+
+def test_who_is_inside_is_waited_for() -> None:
+    inside, go = threading.Event(), threading.Event()
+
+    def line(*arguments: Any) -> int:
+        inside.set()
+        go.wait(5)
+        return CONTINUE
+
+    function = FUNCTION(line)
+    gate = Gate(address_of(function), USER, 0)
+    device = FUNCTION(stream_callback.address)
+    thread = threading.Thread(target=device, args=(None, None, 3, None, 0, gate.address))
+    thread.start()
+    assert inside.wait(5)
+    assert not gate.shut(0.01)
+    go.set()
+    assert gate.shut(5.0)
+    thread.join()
