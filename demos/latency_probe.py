@@ -15,7 +15,7 @@ import soundfile
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.channels import Samples
-from streaming.cli.live_report import final_report
+from streaming.cli.live.summary import final_report
 from streaming.live import Behaviour, Live, Plan
 from streaming.live.file_host import FileHost
 

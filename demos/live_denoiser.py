@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.keys import key_presses
-from streaming.cli.live_report import final_report
+from streaming.cli.live.keys import key_presses
+from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
 

@@ -18,6 +18,9 @@ from pulse.program.kernels.cache import cache_location
 from pulse.program.kernels.entries import ENTRIES
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
+from streaming.native import callback as callback
+from streaming.native import gate as gate
+from streaming.native import slots as slots
 
 FEW = 2
 """Functions for which starting processes is not worth it."""

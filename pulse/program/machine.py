@@ -8,6 +8,7 @@ numbers as zero while they run. ``run_python`` takes an unlinked table and numpy
 import functools
 import time
 from collections.abc import Callable, Sequence
+
 import numpy as np
 from llvmlite import ir
 from numba.core import types

@@ -86,6 +86,8 @@ def pulse(
 
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
+      [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
+
       [cyan]pulse devices[/cyan]                             what --live can hear and play with
 
       [cyan]pulse report out.jsonl[/cyan]                    how a live run went, from its --stats file

@@ -6,7 +6,7 @@ from streaming.cli import options
 from streaming.cli.console import print_json, print_table, stdout
 
 if TYPE_CHECKING:
-    from streaming.live.devices import Device
+    from streaming.hosts.devices import Device
 
 COLUMNS = ("", "device", "audio system", "in", "out", "rate", "latency in", "latency out", "default")
 
@@ -16,7 +16,7 @@ def devices(json: options.AsJson = False) -> None:
 
     Latencies are what the system suggests: low for talking, high for never breaking off.
     """
-    from streaming.live.devices import list_devices
+    from streaming.hosts.devices import list_devices
 
     found = list_devices()
     if json:

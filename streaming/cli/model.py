@@ -181,8 +181,13 @@ def hears_sound(model: OpenedModel) -> bool:
     return all(dim == 1 for dim in dims)
 
 
-def compile_model(model: PulsedModel, backend: str, weights: str = "f32") -> Program:
-    """A program, with a bar while kernels are compiled for the first time. Raises CompileError."""
+def compile_model(
+    model: PulsedModel, backend: str, weights: str = "f32", entries: Sequence[str] = ()
+) -> Program:
+    """A program, with a bar while kernels, and entries beside them, are compiled for the first time.
+
+    Raises CompileError
+    """
     if backend == "numba":
         tell_where_nothing_is_kept()
     from streaming.warming import warm_needed
@@ -192,7 +197,7 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32") -> Pro
             backend,
             lambda kernel, done, total: advance(done, total),
             weights,
-            lambda kernels: warm_needed(kernels, advance),
+            lambda kernels: warm_needed([*kernels, *entries], advance),
         )
 
 

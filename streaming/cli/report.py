@@ -32,17 +32,17 @@ def report(
     """
     from pulse.errors import InputError
     from pulse.wording import speaking
-    from streaming.cli.live_report import print_delay, print_times, print_worst, summary_pairs
+    from streaming.cli.live.summary import print_delay, print_times, print_worst, summary_pairs
     from streaming.cli.spelling import as_options
-    from streaming.live.report import as_dict, worst
-    from streaming.live.stats_reader import read_stats
+    from streaming.stats.reader import read_stats
+    from streaming.stats.report import as_dict, worst
 
     if target is not None and target.exists() and source.exists() and target.samefile(source):
         raise InputError(f"{target}: is the input; write to another file")
     with progress(f"reading {source.name}") as advance:
         stats = read_stats(source, advance)
     if target is not None:
-        from streaming.live.plot import draw
+        from streaming.stats.plot import draw
 
         draw(stats, target)
     with speaking(as_options):

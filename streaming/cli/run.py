@@ -8,7 +8,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.console import print_json, progress
-from streaming.cli.live_options import NOT_LIVE, LiveOptions
+from streaming.cli.live.options import ENTRIES, NOT_LIVE, LiveOptions
 from streaming.cli.run_report import print_run, run_report, snr
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ def run(
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    program = compile_model(opened.pulsed(pulse), backend, weights)
+    program = compile_model(opened.pulsed(pulse), backend, weights, ENTRIES if live.live else ())
     if live.live:
-        from streaming.cli.live import run_live
+        from streaming.cli.live.command import run_live
 
         run_live(opened, program, source, target, output, channel, live, json)
         return

@@ -8,8 +8,8 @@ import anyio.to_thread
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
+from streaming.hosts.host import Host, usual_host
 from streaming.live.capture import Capture
-from streaming.live.host import Host, usual_host
 from streaming.live.plan import STEREO
 
 
@@ -72,6 +72,8 @@ class Microphone(SoundSource):
                     yield block
                 elif not ended:
                     await self._wait(capture)
+            if capture.error is not None:
+                raise capture.error
             if not self._host.ends:
                 raise DeviceError(f"{self.device.name}: the device ended by itself; is it unplugged?")
         finally:
@@ -81,7 +83,7 @@ class Microphone(SoundSource):
 
     async def _wait(self, capture: Capture) -> None:
         """Until there is something to read. Raises DeviceError: the device does not call any more."""
-        limit_s = float("inf") if self._host.held else capture.limit_s
+        limit_s = float("inf") if self._host.held or self._host.ends else capture.limit_s
         with anyio.move_on_after(limit_s) as waiting:
             await anyio.wait_readable(capture.event.to_read)
         if waiting.cancelled_caught:

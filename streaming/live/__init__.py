@@ -1,8 +1,20 @@
-"""Live audio: a program between a microphone and a loudspeaker, and the account of it."""
+"""Live audio: a program between a microphone and a loudspeaker."""
 
-from streaming.live.account import Account
-from streaming.live.form import Behaviour
-from streaming.live.live import Live
-from streaming.live.plan import Plan
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Account", "Behaviour", "Live", "Plan"]
+if TYPE_CHECKING:
+    from streaming.live.form import Behaviour
+    from streaming.live.live import Live
+    from streaming.live.plan import Plan
+
+__all__ = ["Behaviour", "Live", "Plan"]
+_HOMES = {"Behaviour": "form", "Live": "live", "Plan": "plan"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, so that devices are listed without numba."""
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(f"streaming.live.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

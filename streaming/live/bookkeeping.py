@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 from streaming.latency import Latency
-from streaming.live.account import Account, Counters, Delay
 from streaming.live.line import Line
 from streaming.live.taps import Tap
 from streaming.native import line_words as w
 from streaming.native.histogram import latency_of
+from streaming.stats.account import Account, Counters, Delay
 
 
 class Bookkeeping:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.channels import Samples
-from streaming.live.host import Endpoint, Host, OpenStream, Order
+from streaming.hosts.host import Endpoint, Host, OpenStream, Order
 from streaming.live.line import RING_S
 from streaming.live.watch import STALL_S, TEARDOWN_S
 from streaming.native import line_words as w
@@ -57,6 +57,8 @@ class Capture:
         self.event = Event()
         self.finished = False
         """Whether the device has ended by itself."""
+        self.error: Exception | None = None
+        """Why, where that was an error."""
         self.limit_s = max(STALL_S, 4 * block_frames / rate_hz)
         """Without a block for so long the device is taken to be gone."""
         for word, value in {
@@ -110,8 +112,8 @@ class Capture:
             _abandoned.append(self)
         return stopped
 
-    def _finish(self) -> None:
-        self.finished = True
+    def _finish(self, error: Exception | None = None, /) -> None:
+        self.error, self.finished = error, True
         self.event.set()
 
 

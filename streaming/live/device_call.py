@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from streaming.channels import Samples
-from streaming.live.host import Order
+from streaming.hosts.host import Order
 
 FUNCTION = ctypes.CFUNCTYPE(
     ctypes.c_int,

@@ -14,8 +14,8 @@ from pulse.wording import spelled
 from streaming.audio import AudioReader, AudioWriter, sound_format
 from streaming.channels import Samples
 from streaming.errors import DeviceError
+from streaming.hosts.host import Endpoint, Order
 from streaming.live.device_call import DeviceCall
-from streaming.live.host import Endpoint, Order
 from streaming.native import line_words as w
 
 BLOCK_S = 0.01
@@ -28,7 +28,8 @@ class FileHost:
     source        the file that is heard, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
                   so much longer. None: what is played is thrown away
-    pace          how much faster than time; None: as fast as the model computes, which is then never late
+    pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
+                  ``Live.outputs`` are taken, where ``Behaviour.records``
     block_frames  where the run leaves the choice; 10 ms where None
     Raises        InputError: a file that cannot be read or written, no pace
     """
@@ -142,7 +143,7 @@ class FileStream:
         yield from (rest[at : at + size] for at in range(0, len(rest), size))
 
     def _wait(self, due_s: float | None) -> None:
-        """Until then; without it, until all that was heard has been taken, and there is something to play."""
+        """Until then; without it, until all that was heard has been taken, and the next block will find its place."""
         if due_s is not None:
             self._stops.wait(max(due_s - time.monotonic(), 0))
             return
@@ -151,8 +152,9 @@ class FileStream:
 
     def _is_ready(self) -> bool:
         words = self._words
+        if words[w.RECORDS] and 2 * (words[w.RECORDS_WRITTEN] - words[w.RECORDS_READ]) > words[w.RECORD_COUNT]:
+            return False
         if words[w.ENGINE] == w.IN_CALLBACK:
             return True
-        plays = words[w.OUT_CHANNELS] > 0
         to_play = words[w.OUT_WRITTEN] - words[w.OUT_READ]
-        return words[w.IN_READ] == words[w.IN_WRITTEN] and (not plays or to_play >= self._frames)
+        return words[w.IN_READ] == words[w.IN_WRITTEN] and (not words[w.OUT_CHANNELS] or to_play >= self._frames)

@@ -13,20 +13,20 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from streaming.live.account import Account, Delay
+from streaming.hosts.host import Host, is_held, usual_host
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
 from streaming.live.control import Control
 from streaming.live.form import Behaviour
-from streaming.live.host import Host, is_held, usual_host
 from streaming.live.line import Line
 from streaming.live.outputs import Outputs
 from streaming.live.plan import Plan, Streams
 from streaming.live.recorder import Recorder
-from streaming.live.setup import Setup
 from streaming.live.watch import PERIOD_S, TEARDOWN_S, Watch
 from streaming.live.worker import Worker
 from streaming.native import line_words as w
 from streaming.realtime import Measure, Realtime, prefault, prepare
+from streaming.stats.account import Account, Delay
+from streaming.stats.setup import Setup
 
 RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3

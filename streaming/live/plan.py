@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pulse.errors import InputError
 from streaming.channels import Channels
 from streaming.errors import DeviceError
+from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, Order
 from streaming.live.form import Form
-from streaming.live.host import Endpoint, Finished, Host, OpenStream, Order
 from streaming.live.line import Line
 
 STEREO = 2
@@ -64,7 +64,8 @@ class Streams:
         frames = plan.block_frames
         if frames is None:
             frames = max(round(pulse_frames * rate / plan.rate_hz), 1)
-        apart = self.target is not None and (self.target.index, self.target.name) != (self.source.index, self.source.name)
+        one, other = self.source, self.target
+        apart = other is not None and (one.index, one.name) != (other.index, other.name)
         self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
         self._open: list[OpenStream] = []
 

@@ -1,15 +1,16 @@
 """How long a frame is on the line, and why: what is agreed on before the first block comes."""
 
 from dataclasses import dataclass
-from math import ceil, gcd
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
 HEADROOM_S = 0.005
 """What a worker has by default to answer, rounded up to whole blocks."""
-HORIZON_S = 20.0
-"""How far the course of blocks and pulses is followed where rates differ."""
+LONGEST_PERIOD = 1 << 22
+"""Where blocks and pulses of different rates meet again only after more steps, the longest wait is a bound."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +83,25 @@ class Course:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, lead: int) -> int:
-        """The most that output taken can be ahead of output made, over all blocks, and the lead."""
-        pulse, block = self.pulse_frames, max(self.block_frames, 1)
-        if self.rate_in_hz == self.rate_hz == self.rate_out_hz and not ahead_in and not ahead_out:
-            return pulse - gcd(pulse, block)
-        blocks = np.arange(1, int(HORIZON_S * self.rate_in_hz / block) + 2, dtype=np.int64)
-        heard = _resampled(blocks * block, self.rate_in_hz, self.rate_hz, ahead_in) + lead
-        made = _resampled(heard // pulse * pulse, self.rate_hz, self.rate_out_hz, ahead_out)
-        taken = -(-blocks * block * self.rate_out_hz // self.rate_in_hz)
-        return int(np.max(taken - made, initial=0)) + self.in_device_frames(lead)
+        """The most that output taken can be ahead of output made, over all blocks, and the lead.
+
+        Both go on in the same steps after a period, so one period is all.
+        """
+        pulse, in_hz, hz, out_hz = self.pulse_frames, self.rate_in_hz, self.rate_hz, self.rate_out_hz
+        if in_hz == hz == out_hz and not ahead_in and not ahead_out:
+            return pulse - gcd(pulse, max(self.block_frames, 1))
+        period = lcm(in_hz * pulse // gcd(in_hz * pulse, hz), in_hz // gcd(in_hz, out_hz))
+        step = gcd(max(self.block_frames, 1), period)
+        if period // step > LONGEST_PERIOD:
+            behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - lead, hz)
+            return floor(1 + behind * out_hz) + self.in_device_frames(lead)
+        arrived = np.arange(0, period, step, dtype=np.int64)
+        heard = _resampled(arrived, in_hz, hz, ahead_in) + lead
+        made = _resampled(heard // pulse * pulse, hz, out_hz, ahead_out)
+        taken = -(-arrived * out_hz // in_hz)
+        return int(np.max(taken - made)) + self.in_device_frames(lead)
 
 
 def _resampled(frames: NDArray[np.int64], rate_in: int, rate_out: int, ahead: int) -> NDArray[np.int64]:
     """Frames that a resampler has made of so many: frame k belongs to the moment k / rate_out."""
-    return np.maximum(-(-(frames - ahead) * rate_out // rate_in), 0)
+    return -(-(frames - ahead) * rate_out // rate_in)

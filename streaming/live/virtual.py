@@ -20,9 +20,9 @@ import numpy as np
 from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.errors import DeviceError
-from streaming.live.devices import Device, Kind, chosen
+from streaming.hosts.devices import Device, Kind, chosen
+from streaming.hosts.host import Endpoint, Order
 from streaming.live.held_worker import HeldWorker
-from streaming.live.host import Endpoint, Order
 from streaming.live.line import Line
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
 from streaming.live.watch import PERIOD_S

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from streaming.channels import Samples
+from streaming.hosts.host import Order
 from streaming.live.device_call import DeviceCall
-from streaming.live.host import Order
 from streaming.native import line_words as w
 
 SECOND = 1_000_000_000

@@ -154,7 +154,9 @@ def sound_output(program: Program, source: Port, name: str | None) -> Port | Non
         if port.name == name:
             return port
     listed = ", ".join(port.name for port in playable) or "none"
-    raise InputError(f"output {name!r} cannot be played: {listed} of {program.model.title} is sound at the rate of its input")
+    raise InputError(
+        f"output {name!r} cannot be played: of {program.model.title} {listed} is sound at the rate of its input"
+    )
 
 
 def require_alike(old: Program, new: Program) -> None:

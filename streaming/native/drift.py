@@ -5,7 +5,7 @@ from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 
 LEVEL, INTEGRAL, TARGET = range(3)
-"""Float64 of a controller: frames in the ring, smoothed; what has been found of the drift; frames that there should be."""
+"""Float64 of a controller: frames in the ring, smoothed; what has been found of the drift; frames that should be."""
 SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05
 """Of the ratio, for each second that the ring is too full."""

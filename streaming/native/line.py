@@ -10,7 +10,7 @@ from numba.core import types
 from pulse.program.kernels.address import bytes_at, call_at, doubles_at, floats_at, words_at
 from pulse.program.kernels.entries import callback, entry
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_f32, as_i64, as_u8, fill_bytes, move_bytes
+from pulse.program.kernels.raw import as_i64, as_u8, fill_bytes, move_bytes
 from pulse.program.kernels.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.packed import packed_step

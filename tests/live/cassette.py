@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.program.kernels.address import address_of, floats_at, words_at
 from pulse.program.kernels.entries import callback
-from streaming.live.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, Order
 from streaming.native.gate import CONTINUE, SIGNATURE
 
 SOUND, FRAMES, PLACE, CHANNELS, RUNNING = range(5)

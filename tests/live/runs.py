@@ -16,8 +16,8 @@ from bench.models.amplifier import amplifier
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.channels import Channels
+from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import Behaviour, Live, Plan
-from streaming.live.portaudio import PortAudio
 from tests.live.aside import until
 from tests.live.cassette import Cassette
 from tests.live.servers import JackServer, jack_server

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.live import portaudio
-from streaming.live.devices import list_devices
-from streaming.live.portaudio import PortAudio
+from streaming.hosts.devices import list_devices
+from streaming.hosts.portaudio import portaudio
+from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, order
 from tests.live.servers import JackServer, Server, jack_server, pulse_server, run

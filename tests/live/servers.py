@@ -206,7 +206,7 @@ def found_here(server: Server) -> Generator[None]:
 
     PulseAudio reads its environment once, so it needs a process of its own.
     """
-    from streaming.live import portaudio
+    from streaming.hosts.portaudio import portaudio
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in server.environment.items():

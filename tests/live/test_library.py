@@ -5,7 +5,7 @@ from ctypes.util import find_library
 import pytest
 
 from streaming.errors import DeviceError
-from streaming.live.library import Library
+from streaming.hosts.portaudio.library import Library
 from tests.live.servers import missing
 
 

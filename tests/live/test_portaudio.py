@@ -7,10 +7,10 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.live import portaudio
-from streaming.live.devices import choose, list_devices
-from streaming.live.host import Endpoint
-from streaming.live.portaudio import PortAudio
+from streaming.hosts.devices import choose, list_devices
+from streaming.hosts.host import Endpoint
+from streaming.hosts.portaudio import portaudio
+from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, order
 from tests.live.servers import JackServer, found_here, jack_server

@@ -1,0 +1,1 @@
+"""``pulse run --live``: what it takes, shows and tells."""

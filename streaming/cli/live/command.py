@@ -1,0 +1,208 @@
+"""pulse run --live: from a microphone, or a file in its place, through a model to a loudspeaker."""
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from streaming.cli.console import print_json, print_pairs, stderr
+from streaming.cli.live.keys import key_presses
+from streaming.cli.live.options import LiveOptions
+
+if TYPE_CHECKING:
+    from pulse.program.program import Program
+    from pulse.pulsify.model import Port
+    from streaming.cli.live.view import LiveView
+    from streaming.cli.model import Opened
+    from streaming.hosts.host import Host
+    from streaming.live.form import Behaviour
+    from streaming.live.live import Live
+    from streaming.live.plan import Plan
+    from streaming.realtime import Realtime
+    from streaming.stats.writer import StatsWriter
+
+LOOK_S = 0.1
+SILENT = "none"
+KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
+
+
+def run_live(
+    opened: "Opened",
+    program: "Program",
+    source: Path | None,
+    target: Path | None,
+    output: str | None,
+    channel: str,
+    options: LiveOptions,
+    json: bool,
+) -> None:
+    """Run until Ctrl-C or q, the end of the file, or so many seconds; then tell how it went."""
+    from pulse.errors import InputError
+    from streaming.cli.live.display import Control
+    from streaming.cli.live.summary import final_report
+    from streaming.cli.live.view import LiveView
+    from streaming.live.live import Live
+    from streaming.stats.writer import StatsWriter
+
+    if opened.rate_hz is None:
+        raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
+    written = None if options.frames is None else _written(program, output)
+    live = Live(
+        program,
+        _plan(opened.rate_hz, program, channel, options),
+        _behaviour(options, output if written is None else None, written is not None),
+        _realtime(options),
+        options.reconnect,
+        host=_host(source, target),
+    )
+    with ExitStack() as stack:
+        frames = None
+        if options.frames is not None and written is not None:
+            rate_hz = float(opened.rate_hz * written.rate) if written.streams else None
+            frames = stack.enter_context(FramesWriter(options.frames, written, rate_hz, live))
+        with live:
+            stats = None if options.stats is None else StatsWriter(options.stats, live.setup)
+            recorder = None
+            if options.record_in is not None or options.record_out is not None:
+                recorder = live.record(options.record_in, options.record_out)
+            controls = [Control(key, name) for key, name in KEYS.items()]
+            try:
+                with LiveView(live.setup, controls, options.quiet) as view:
+                    _follow(live, view, stats, frames, options.seconds)
+            except KeyboardInterrupt:
+                pass  # the usual end of a live run
+            finally:
+                account = live.account()
+                if stats is not None:
+                    stats.close(account)
+                if recorder is not None:
+                    recorder.close()
+        if frames is not None:
+            frames.finish()
+    setup = live.setup
+    if json:
+        print_json({"setup": asdict(setup), "account": account.as_dict()})
+    else:
+        print_pairs(final_report(account, setup))
+    for problem in filter(None, (stats and stats.problem, recorder and recorder.problem)):
+        stderr().print(f"warning: {problem}", style="yellow")
+
+
+def _follow(
+    live: "Live", view: "LiveView", stats: "StatsWriter | None", frames: "FramesWriter | None", seconds: float | None
+) -> None:
+    """Look at the run again and again, until it is over."""
+    with key_presses() as pressed:
+        while not live.wait(0):
+            account = live.account()
+            control = live.control
+            on = {"mute": control.muted, "bypass": control.bypassed}
+            view.update(account, frozenset(name for name, active in on.items() if active))
+            if stats is not None:
+                stats.update(account)
+            if frames is not None:
+                frames.write()
+            if seconds is not None and account.elapsed_s >= seconds:
+                return
+            match KEYS.get(pressed(LOOK_S)):
+                case "quit":
+                    return
+                case "mute":
+                    control.muted = not control.muted
+                case "bypass":
+                    control.bypassed = not control.bypassed
+                case "reset":
+                    control.reset()
+
+
+def _plan(rate_hz: int, program: "Program", channel: str, options: LiveOptions) -> "Plan":
+    from streaming.channels import Channels
+    from streaming.live.plan import Plan
+    from streaming.live.voices import sound_input, sound_output
+
+    plays = options.speaker != SILENT and sound_output(program, sound_input(program), None) is not None
+    return Plan(
+        rate_hz,
+        options.microphone,
+        options.speaker if plays else None,
+        plays,
+        Channels.parse(channel),
+        options.device_rate,
+        options.block,
+        _latency(options.latency),
+    )
+
+
+def _behaviour(options: LiveOptions, played: str | None, records: bool) -> "Behaviour":
+    from streaming.live.form import Behaviour
+
+    headroom_s = None if options.headroom is None else options.headroom / 1e3
+    return Behaviour(options.engine, options.policy, headroom_s, options.quality, played, records)
+
+
+def _realtime(options: LiveOptions) -> "Realtime":
+    from streaming.realtime import Realtime
+
+    return Realtime(options.priority or None, options.lock_memory, options.cpu)
+
+
+def _latency(text: str) -> str | float:
+    from pulse.errors import InputError
+
+    if text in ("low", "high"):
+        return text
+    try:
+        return float(text) / 1e3
+    except ValueError:
+        raise InputError(f"--latency {text}: give low, high or milliseconds") from None
+
+
+def _host(source: Path | None, target: Path | None) -> "Host | None":
+    """A file in place of the devices, where one is given."""
+    if source is None:
+        return None
+    from streaming.live.file_host import FileHost
+
+    return FileHost(source, target)
+
+
+def _written(program: "Program", name: str | None) -> "Port":
+    """The output whose frames go to a file. Raises InputError."""
+    from pulse.errors import InputError
+
+    if name is None:
+        return program.outputs[0]
+    for port in program.outputs:
+        if port.name == name:
+            return port
+    raise InputError(f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}")
+
+
+class FramesWriter:
+    """The frames of one output of the first stream, into a file."""
+
+    def __init__(self, path: Path, port: "Port", rate_hz: float | None, live: "Live") -> None:
+        from streaming.frames import FramesFile
+
+        self._file = FramesFile(path, port.axis, rate_hz)
+        self._port, self._live = port, live
+
+    def write(self) -> None:
+        """Those that are there."""
+        ready = self._live.outputs.ready()[0]
+        if self._port.name in ready:
+            self._file.write(ready[self._port.name])
+
+    def finish(self) -> None:
+        """Those that come when the stream ends."""
+        self._file.write(self._live.outputs.flush()[0][self._port.name])
+
+    def __enter__(self) -> "FramesWriter":
+        self._file.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.__exit__(kind, error, trace)

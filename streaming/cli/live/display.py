@@ -1,0 +1,223 @@
+"""What a terminal shows of a live run: meters, latencies, what went wrong, the way from mouth to ear, keys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from streaming.cli.live.scene import Peak, Scene
+from streaming.cli.live.summary import delay_text
+from streaming.stats.account import Account, Counters
+from streaming.stats.setup import Setup
+from streaming.stats.trouble import words
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
+
+ROWS = 8
+"""Channels that have a meter."""
+LOWEST_DB = -60.0
+LOUD_DB, HOT_DB = -18.0, -3.0
+LABEL = 9
+NARROWEST = 60
+NOTES = 3
+"""The last ones, that is; all are in the report."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """Something that can be done while it runs: the key and what it does."""
+
+    key: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What the display is drawn with: parts of a cell, the rest of a meter, a held peak, latencies, too late, on."""
+
+    parts: str
+    rail: str
+    held: str
+    steps: str
+    late: str
+    on: str
+
+
+BLOCKS = Signs(" ▏▎▍▌▋▊▉█", "╌", "┃", "▁▂▃▄▅▆▇█", "!", "●")
+ASCII = Signs(" #", "-", "|", "_.:-=+*#", "!", "(on)")
+
+
+def render(
+    setup: Setup,
+    scene: Scene,
+    controls: Sequence[Control] = (),
+    active: frozenset[str] = frozenset(),
+    signs: Signs = BLOCKS,
+) -> "RenderableType":
+    """The whole display of a scene that has an account; it is as wide as the console, best from 60 columns on."""
+    return _Display(setup, scene, tuple(controls), active, signs)
+
+
+@dataclass(frozen=True)
+class _Display:
+    setup: Setup
+    scene: Scene
+    controls: tuple[Control, ...]
+    active: frozenset[str]
+    signs: Signs
+
+    def __rich_console__(self, console: "Console", options: Any) -> Any:
+        from rich.table import Table
+
+        account = self.scene.account
+        if account is None:
+            return
+        width = max(options.max_width, NARROWEST)
+        yield self._title(account, width)
+        yield from self._meters(width)
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(width=LABEL - 1, style="dim", no_wrap=True)
+        grid.add_column(width=width - LABEL, overflow="fold")
+        for name, value in self._rows(account, width - LABEL):
+            grid.add_row(name, value)
+        yield grid
+
+    def _title(self, account: Account, width: int) -> "Text":
+        from rich.text import Text
+
+        setup = self.setup
+        what = f"{setup.model}, {1e3 * setup.pulse_s:.3g} ms pulses, {setup.engine}, {setup.policy}"
+        ago = clock(account.elapsed_s)
+        title = Text(what, "bold", no_wrap=True, overflow="ellipsis")
+        title.truncate(width - len(ago) - 2, overflow="ellipsis", pad=True)
+        return title.append(f"  {ago}", "bold")
+
+    def _meters(self, width: int) -> Any:
+        """Two columns where sound comes and goes; a line of names above."""
+        from rich.text import Text
+
+        found = (
+            (f"in {self.setup.input}", self.scene.peaks_in),
+            (f"out {self.setup.output}", self.scene.peaks_out),
+        )
+        sides = [(name, peaks) for name, peaks in found if peaks]
+        if not sides:
+            return
+        each = (width - 2 * (len(sides) - 1)) // len(sides)
+        rows = [[Text(name, "dim") for name, _ in sides]]
+        for place in range(min(ROWS, max(len(peaks) for _, peaks in sides))):
+            rows.append([self._meter(peaks, place, each) for _, peaks in sides])
+        if any(len(peaks) > ROWS for _, peaks in sides):
+            rows.append([_others(peaks) for _, peaks in sides])
+        for row in rows:
+            line = Text(no_wrap=True)
+            for place, cell in enumerate(row):
+                cell.truncate(each, overflow="ellipsis", pad=True)
+                line.append_text(cell).append("  " if place + 1 < len(row) else "")
+            yield line
+
+    def _meter(self, peaks: tuple[Peak, ...], place: int, width: int) -> "Text":
+        from rich.text import Text
+
+        if place >= len(peaks):
+            return Text("")
+        peak = peaks[place]
+        name, number = f"{place + 1:>2} ", f" {decibels_text(peak.held_db)}"
+        cells = width - len(name) - len(number)
+        parts = len(self.signs.parts) - 1
+        filled = round(_share(peak.now_db) * cells * parts)
+        held = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
+        meter = Text(name, "dim")
+        for cell in range(cells):
+            part = min(max(filled - cell * parts, 0), parts)
+            colour = _colour(LOWEST_DB * (1 - (cell + 0.5) / cells))
+            if cell == held and part < parts:
+                meter.append(self.signs.held, _colour(peak.held_db))
+            elif part:
+                meter.append(self.signs.parts[part], colour)
+            else:
+                meter.append(self.signs.rail, "dim")
+        return meter.append(number, _colour(peak.held_db) if peak.held_db > HOT_DB else "")
+
+    def _rows(self, account: Account, width: int) -> "list[tuple[str, Text]]":
+        from rich.text import Text
+
+        found = account.total.summary()
+        limit = f"  {self.signs.steps[-1]}: {1e3 * account.deadline_s:.3g} ms"
+        latencies = self._sparkline(account.deadline_s, width - len(limit)).append(limit, "dim")
+        times = {"p50": found.p50_us, "p99": found.p99_us, "p99.9": found.p999_us, "max": found.max_us}
+        percentiles = [f"{name} {us / 1e3:.2f} ms" for name, us in times.items()]
+        rows = [
+            ("latency", latencies),
+            ("", Text(",  ".join([*percentiles, f"load {account.load:.0%}"]))),
+            ("so far", _troubled(account.counters)),
+            ("delay", Text(delay_text(account.delay))),
+        ]
+        if self.controls:
+            keys = Text()
+            for control in self.controls:
+                keys.append(f"{control.key}", "bold").append(f" {control.name}")
+                keys.append(f" {self.signs.on}" if control.name in self.active else "", "bold").append("   ")
+            rows.append(("keys", keys))
+        return rows + [("note", Text(note, "yellow")) for note in account.notes[-NOTES:]]
+
+    def _sparkline(self, deadline_s: float, width: int) -> "Text":
+        """p99 of each interval; the highest step is the deadline."""
+        from rich.text import Text
+
+        line = Text()
+        shown = self.scene.p99_us[-width:]
+        steps = self.signs.steps
+        for p99_us in shown:
+            share = p99_us / (deadline_s * 1e6)
+            if isnan(share):
+                line.append(" ")
+            elif share > 1:
+                line.append(self.signs.late, "bold red")
+            else:
+                line.append(
+                    steps[min(int(share * len(steps)), len(steps) - 1)], "green" if share < 0.5 else "yellow"
+                )
+        return line.append(" " * (width - len(shown)))
+
+
+def clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _troubled(counters: Counters) -> "Text":
+    from rich.text import Text
+
+    found = words(counters)
+    pulses = f"{counters.pulses:,} pulses, "
+    return (
+        Text(pulses).append(found, "bold red")
+        if found
+        else Text(f"{pulses}none late, nothing lost or silent")
+    )
+
+
+def _others(peaks: tuple[Peak, ...]) -> "Text":
+    from rich.text import Text
+
+    others = peaks[ROWS:]
+    if not others:
+        return Text("")
+    loudest = max(peak.held_db for peak in others)
+    return Text(f"   and {len(others)} more, the loudest {decibels_text(loudest).strip()}", "dim")
+
+
+def _share(db: float) -> float:
+    """How much of a meter a level fills."""
+    return 0.0 if isnan(db) else min(max(1 - db / LOWEST_DB, 0.0), 1.0)
+
+
+def _colour(db: float) -> str:
+    return "red" if not db <= HOT_DB else "yellow" if db > LOUD_DB else "green"
+
+
+def decibels_text(db: float) -> str:
+    return "  nan" if isnan(db) else " -inf" if db < -99.9 else f"{db:5.1f}"

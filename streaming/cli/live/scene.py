@@ -1,0 +1,69 @@
+"""What the display of a live run remembers from one account to the next: peaks that are held, latencies so far."""
+
+from dataclasses import dataclass, field
+from math import inf, isnan, log10, nan
+
+from streaming.stats.account import Account
+from streaming.stats.ticks import Ticks
+
+HOLD_S = 1.5
+"""How long the highest peak stays."""
+REMEMBERED = 240
+"""Intervals."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The level of a channel now, and the highest one of late, held since ``since_s``; in dBFS."""
+
+    now_db: float
+    held_db: float
+    since_s: float
+
+    def after(self, level: float, at_s: float) -> "Peak":
+        """The next one."""
+        now_db = decibels(level)
+        falls = at_s - self.since_s <= HOLD_S and not (now_db >= self.held_db or isnan(now_db))
+        return Peak(now_db, *((self.held_db, self.since_s) if falls else (now_db, at_s)))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is shown.
+
+    account    the last one
+    marked     the one at the end of the last interval, and the one an interval before; None where there was none
+    p99_us     of the last intervals; NaN where no pulse was computed
+    """
+
+    ticks: Ticks = field(default_factory=Ticks)
+    account: Account | None = None
+    marked: Account | None = None
+    before: Account | None = None
+    p99_us: tuple[float, ...] = ()
+    peaks_in: tuple[Peak, ...] = ()
+    peaks_out: tuple[Peak, ...] = ()
+
+    def after(self, account: Account) -> "Scene":
+        """What is shown once this account is there."""
+        at_s, marked, before, p99_us = account.elapsed_s, self.marked, self.before, self.p99_us
+        if self.ticks.between(0.0 if marked is None else marked.elapsed_s, at_s):
+            total = account.total if marked is None else account.total.since(marked.total)
+            p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
+            marked, before = account, marked
+        peaks_in = _next(self.peaks_in, account.levels_in, at_s)
+        peaks_out = _next(self.peaks_out, account.levels_out, at_s)
+        return Scene(self.ticks, account, marked, before, p99_us, peaks_in, peaks_out)
+
+
+def decibels(level: float) -> float:
+    """A linear level in dBFS: 1 is 0, 0 is minus infinity; NaN stays."""
+    if isnan(level):
+        return nan
+    return 20 * log10(level) if level > 0 else -inf
+
+
+def _next(peaks: tuple[Peak, ...], levels: tuple[float, ...], at_s: float) -> tuple[Peak, ...]:
+    if len(peaks) != len(levels):
+        return tuple(Peak(decibels(level), decibels(level), at_s) for level in levels)
+    return tuple(peak.after(level, at_s) for peak, level in zip(peaks, levels))

@@ -1,0 +1,90 @@
+"""The display of a live run as it goes on; one line for each interval where no terminal is."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from streaming.cli.live.display import ASCII, BLOCKS, ROWS, Control, clock, decibels_text, render
+from streaming.cli.live.scene import Scene
+from streaming.stats.account import Account
+from streaming.stats.setup import Setup
+from streaming.stats.ticks import Ticks
+from streaming.stats.trouble import words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class LiveView:
+    """Shows accounts as they come, on stderr; as a context manager it leaves the terminal as it was.
+
+    setup      what the run was started with
+    controls   the keys
+    quiet      show nothing
+    interval_s seconds of a column of the latencies, and of a line where stderr is no terminal
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        controls: Sequence[Control] = (),
+        quiet: bool = False,
+        interval_s: float = 1.0,
+        console: "Console | None" = None,
+    ) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self.setup = setup
+        self.controls = tuple(controls)
+        self.scene = Scene(Ticks(interval_s))
+        self._console = console or Console(stderr=True, highlight=False, markup=False)
+        self._quiet = quiet
+        shown = self._console.is_terminal and not quiet
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if shown else None
+
+    def __enter__(self) -> "LiveView":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def update(self, account: Account, active: frozenset[str] = frozenset()) -> None:
+        """Show an account; ``active`` are the names of the controls that are on."""
+        marked = self.scene.marked
+        self.scene = self.scene.after(account)
+        if self._live is not None:
+            signs = ASCII if self._console.options.ascii_only else BLOCKS
+            self._live.update(render(self.setup, self.scene, self.controls, active, signs), refresh=True)
+        elif not self._quiet and self.scene.marked is not marked:
+            self._console.print(plain_line(self.scene), soft_wrap=True)
+
+
+def plain_line(scene: Scene) -> str:
+    """The last interval of a scene in one line."""
+    account, before = scene.marked, scene.before
+    assert account is not None
+    total = account.total if before is None else account.total.since(before.total)
+    new = account.counters if before is None else account.counters.since(before.counters)
+    limit = f"{1e3 * account.deadline_s:.2f} ms"
+    parts = [
+        clock(account.elapsed_s),
+        f"p99 {1e3 * total.percentile_s(99):.2f} of {limit}, max {1e3 * total.max_s:.2f}"
+        if total.count
+        else "no pulse",
+        f"load {account.load:.0%}",
+    ]
+    for name, peaks in (("in", scene.peaks_in), ("out", scene.peaks_out)):
+        if peaks:
+            parts.append(
+                f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:ROWS])} dBFS"
+            )
+    parts.append(words(new))
+    known = () if before is None else before.notes
+    parts += [note for note in account.notes if note not in known]
+    return "  ".join(filter(None, parts))

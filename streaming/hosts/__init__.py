@@ -1,0 +1,1 @@
+"""Whatever has the devices: PortAudio, a file, a test."""

@@ -1,0 +1,132 @@
+"""Audio devices: what there is, and which one is meant."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError
+
+Kind = Literal["input", "output"]
+COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device as PortAudio describes it.
+
+    index            its number; valid until the devices are looked for again
+    host_api         the audio system that it belongs to: ALSA, JACK Audio Connection Kit, Core Audio …
+    inputs, outputs  channels at most
+    default_rate_hz  what it runs at if nobody asks for another rate
+    ..._latency_s    what the system suggests: low for talking, high for never breaking off
+    default_in       whether it is the one that is used if none is chosen; ``default_out`` likewise
+    """
+
+    index: int
+    name: str
+    host_api: str
+    inputs: int
+    outputs: int
+    default_rate_hz: int
+    low_input_latency_s: float
+    high_input_latency_s: float
+    low_output_latency_s: float
+    high_output_latency_s: float
+    default_in: bool
+    default_out: bool
+
+    @property
+    def title(self) -> str:
+        """Host API and name, which is how devices of the same name are told apart."""
+        return f"{self.host_api}: {self.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    def channels(self, kind: Kind) -> int:
+        """How many there are in a direction."""
+        return self.inputs if kind == "input" else self.outputs
+
+    def latency_s(self, kind: Kind, wanted: float | str) -> float:
+        """Seconds, or ``low`` or ``high``. Raises InputError."""
+        if not isinstance(wanted, str):
+            if not 0 <= wanted < 10:
+                raise InputError(f"a latency of {wanted} s: give 0 to 10 s, low or high")
+            return float(wanted)
+        if wanted not in ("low", "high"):
+            raise InputError(f"latency {wanted!r}: give low, high or seconds")
+        pair = {
+            "input": (self.low_input_latency_s, self.high_input_latency_s),
+            "output": (self.low_output_latency_s, self.high_output_latency_s),
+        }[kind]
+        return pair[wanted == "high"]
+
+
+def list_devices(refresh: bool = False) -> tuple[Device, ...]:
+    """All devices, as they were when they were first looked for.
+
+    refresh  look for them now; indices may change. Open streams go on
+    Raises   DeviceError: no PortAudio, or it does not answer
+    """
+    from streaming.hosts.portaudio.portaudio import PortAudio
+
+    host = PortAudio()
+    if refresh and not host.refresh():
+        raise DeviceError("PortAudio does not find the devices; is a sound server hanging? Start that again")
+    return host.devices()
+
+
+def choose(kind: Kind, wanted: str | int | None = None) -> Device:
+    """The device that is meant.
+
+    wanted  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
+            default
+    Raises  InputError: none, several, or one without that direction; DeviceError as ``list_devices``
+    """
+    return chosen(list_devices(), kind, wanted)
+
+
+def chosen(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
+    """``choose`` from these."""
+    able = [device for device in devices if device.channels(kind)]
+    if isinstance(wanted, str) and wanted.strip().isdecimal():
+        wanted = int(wanted)
+    if wanted is None:
+        found = [
+            device for device in devices if (device.default_in if kind == "input" else device.default_out)
+        ]
+        what = f"there is no default {kind} device"
+    elif isinstance(wanted, int):
+        found = [device for device in devices if device.index == wanted]
+        what = f"no device has the index {wanted}"
+    else:
+        found = _named(devices, wanted)
+        what = f"no device is called {wanted!r}"
+    fitting = [device for device in found if device in able]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise _unclear(f"{wanted!r} may be any of {len(fitting)} devices", fitting, kind)
+    raise _unclear(f"{found[0].title} has no {kind}" if found else what, able, kind)
+
+
+def _named(devices: Sequence[Device], wanted: str) -> list[Device]:
+    text = wanted.strip().casefold()
+    titled = [device for device in devices if device.title.casefold() == text]
+    if titled:
+        return titled
+    if any(device.name.casefold() == text for device in devices):
+        # "jack" is a device of ALSA, and may mean all of JACK
+        return [d for d in devices if d.name.casefold() == text or d.host_api.casefold().startswith(text)]
+    return [device for device in devices if text in device.title.casefold()]
+
+
+def _unclear(what: str, choice: Sequence[Device], kind: Kind) -> InputError:
+    if not choice:
+        return InputError(
+            f"{what}, and no other device here has an {kind}; pulse devices lists what there is"
+        )
+    listed = "; ".join(f"{device.index} {device.title}" for device in choice)
+    return InputError(f"{what}; choose by index or name: {listed}")

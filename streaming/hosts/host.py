@@ -1,0 +1,136 @@
+"""What a live run needs of whatever has the devices: PortAudio, a file, a test."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, TypeGuard
+
+if TYPE_CHECKING:
+    from streaming.live.line import Line
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One direction of one device.
+
+    name         as it is told
+    index        what the host calls it; None where it has no number
+    channels     that it has
+    rate_hz      that it runs at by itself
+    """
+
+    name: str
+    index: int | None
+    channels: int
+    rate_hz: int
+
+
+class Finished(Protocol):
+    """A device has ended by itself, perhaps by an error."""
+
+    def __call__(self, error: Exception | None = None, /) -> None: ...
+
+
+@dataclass(frozen=True)
+class Order:
+    """A stream to be opened: the C callback and its user data, as addresses, and what it is to be called with.
+
+    source, target            devices; None for a direction that is not wanted
+    channels_in, channels_out  of the blocks
+    rate_hz                   of both
+    block_frames              of a block; 0 lets the device choose
+    latency                   ``low``, ``high`` or seconds
+    finished                  called when the device ends by itself, with what went wrong if that is known, from any
+                              thread
+    delay_frames              by how much later a sample is played, for hosts that end: they play so much more
+    """
+
+    callback_address: int
+    user_address: int
+    source: Endpoint | None
+    target: Endpoint | None
+    channels_in: int
+    channels_out: int
+    rate_hz: int
+    block_frames: int
+    latency: str | float
+    finished: Finished
+    delay_frames: int = 0
+
+    def only_source(self) -> "Order":
+        """The same without output."""
+        return replace(self, target=None, channels_out=0)
+
+    def only_target(self) -> "Order":
+        """The same without input."""
+        return replace(self, source=None, channels_in=0)
+
+
+class OpenStream(Protocol):
+    """A stream of a device that is open."""
+
+    note: str | None
+    """What is not as it should be, such as a callback that goes through Python."""
+    input_latency_s: float
+    output_latency_s: float
+
+    def start(self) -> None:
+        """Let the callbacks begin. Raises DeviceError."""
+        ...
+
+    def stop(self, limit_s: float) -> bool:
+        """End the callbacks and give the device back; False where that takes longer than the limit."""
+        ...
+
+
+class Host(Protocol):
+    """Whatever has the devices.
+
+    held  whether time passes only when a test says so: then nothing gets a thread, and it is a ``HeldHost``
+    ends  whether its sound has an end: then a device that ends by itself ends the run well
+    """
+
+    held: bool
+    ends: bool
+
+    def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
+        """A device for ``input`` or ``output``, by number or a part of its name; the usual one where None.
+
+        Raises DeviceError, InputError
+        """
+        ...
+
+    def open(self, order: Order) -> OpenStream:
+        """Open a stream. Raises DeviceError."""
+        ...
+
+    def refresh(self) -> bool:
+        """Look for devices anew, before a stream is opened again; False where nothing can be opened any more."""
+        ...
+
+
+class HeldHost(Host, Protocol):
+    """One that holds the clock, and does what threads do elsewhere."""
+
+    def now_ns(self) -> int:
+        """What time it is."""
+        ...
+
+    def attend(self, line: "Line", look: Callable[[], None]) -> None:
+        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
+        ...
+
+    def leave(self, line: "Line") -> None:
+        """Do so no more."""
+        ...
+
+
+def is_held(host: Host) -> TypeGuard[HeldHost]:
+    """Whether a host holds the clock."""
+    return host.held
+
+
+def usual_host() -> Host:
+    """The devices of this machine."""
+    from streaming.hosts.portaudio.portaudio import PortAudio
+
+    return PortAudio()

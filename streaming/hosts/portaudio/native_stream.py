@@ -1,0 +1,102 @@
+"""A stream of PortAudio whose callback is compiled: no Python between the device and the line."""
+
+import ctypes
+import time
+from ctypes import c_void_p
+
+from streaming.errors import DeviceError
+from streaming.hosts.host import Order
+from streaming.hosts.portaudio.system import AudioSystem, Side, Wanted
+from streaming.native.gate import Gate, stream_callback
+
+_FINISHED = ctypes.CFUNCTYPE(None, c_void_p)
+_given_up: list["NativeStream"] = []
+"""Streams that could not be closed. Their device may come back and call; it then finds a shut gate."""
+
+
+class NativeStream:
+    """A stream that is open; see ``host.OpenStream``.
+
+    block_frames, rate_hz  as the device runs; blocks may have any size where block_frames is 0
+    Raises                 DeviceError
+    """
+
+    native = True
+    note: str | None = None
+
+    def __init__(self, system: AudioSystem, order: Order, sides: tuple[Side, ...]) -> None:
+        self._system = system
+        self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
+        self._gate = Gate(order.callback_address, order.user_address, order.channels_out)
+        self._wanted = Wanted(
+            sides, order.rate_hz, order.block_frames, stream_callback.address, self._gate.address
+        )
+        self._on_jack = system.on_jack(self._wanted)
+        self._told = order.finished
+        self._started = self._stopping = self._finished = self.closed = False
+        self._handle = system.open(self._wanted)
+        self._ended = _FINISHED(self._end)
+        system.library.SetStreamFinishedCallback(self._handle, ctypes.cast(self._ended, c_void_p))
+        info = system.library.GetStreamInfo(self._handle).contents
+        self.input_latency_s: float = info.input_s
+        self.output_latency_s: float = info.output_s
+        self.rate_hz: float = info.rate_hz
+        self.block_frames = order.block_frames
+
+    def _end(self, user: int | None) -> None:
+        self._finished = True
+        if not self._stopping:
+            self._told()
+
+    def start(self) -> None:
+        """Let the callbacks begin. Raises DeviceError."""
+        reason = self._system.start(self._handle)
+        if reason is not None:
+            raise DeviceError(f"{self._title}: does not start ({reason}); is its sound server still there?")
+        self._started = True
+
+    @property
+    def callbacks(self) -> int:
+        """How often the device has called."""
+        return self._gate.callbacks
+
+    @property
+    def active(self) -> bool:
+        """Whether the device says that it runs."""
+        return not self.closed and self._system.library.IsStreamActive(self._handle) == 1
+
+    @property
+    def cpu_load(self) -> float:
+        """Time inside of callbacks as a part of all time, by the device's reckoning."""
+        return 0.0 if self.closed else self._system.library.GetStreamCpuLoad(self._handle)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the device has ended the stream by itself: unplugged, or its server has gone."""
+        return self._started and not (self._stopping or self._gate.ended or self.active)
+
+    def stop(self, limit_s: float) -> bool:
+        """End the callbacks and give the device back, once.
+
+        False where that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
+        callback enters the line any more, unless one is still inside, which is False too.
+        """
+        if self.closed:
+            return True
+        until = time.monotonic() + limit_s
+        dead = self._on_jack and self.lost and not self._finished
+        self._stopping = self.closed = True
+        if self._system.inherited:
+            return False
+        clean = not dead and self._give_back(until)
+        if not self._gate.shut(max(until - time.monotonic(), 0.0)):
+            clean = False
+        if not clean:
+            _given_up.append(self)
+        self._system.leave(clean)
+        return clean
+
+    def _give_back(self, until: float) -> bool:
+        if self._started and not self._system.stop(self._handle, until - time.monotonic()):
+            return False
+        return self._system.close(self._handle, self._on_jack, max(until - time.monotonic(), 0.0))

@@ -1,0 +1,163 @@
+"""PortAudio as a host of live runs: devices, streams, and a fresh start where a sound server has gone.
+
+PortAudio is called through its C interface, not through sounddevice, whose import opens a client of JACK and whose
+exit ends the process with an abort where the server of JACK has gone since. A copy of the library that hangs, or whose
+JACK has gone, is left as it is, and another copy is loaded beside it, with a state of its own.
+"""
+
+import atexit
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from streaming.errors import DeviceError
+from streaming.hosts.devices import Device, Kind, chosen
+from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.portaudio.library import Library
+from streaming.hosts.portaudio.system import AudioSystem, Side
+
+if TYPE_CHECKING:
+    from streaming.hosts.portaudio.native_stream import NativeStream
+    from streaming.hosts.portaudio.python_stream import PythonStream
+
+Stream: TypeAlias = "NativeStream | PythonStream"
+
+START_S = 8.0
+"""The time that the devices have to be found."""
+REFRESH_S = 1.5
+EXIT_S = 1.0
+
+
+@dataclass
+class _State:
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    current: AudioSystem | None = None
+    retired: Sequence[AudioSystem] = ()
+    open: Sequence[Stream] = ()
+
+
+_state = _State()
+
+
+def _system() -> AudioSystem:
+    """What is in use, made anew where it cannot be used. Raises DeviceError."""
+    with _state.lock:
+        current = _state.current
+        if current is None or not current.usable:
+            current = _renewed(current)
+        if not current.wait(START_S):
+            raise DeviceError(
+                f"PortAudio looks for devices for more than {START_S:g} s; is a sound server hanging? Start that again"
+            )
+        return current
+
+
+def _renewed(old: AudioSystem | None) -> AudioSystem:
+    """Another system in place of one that has ended or is left to itself. Raises DeviceError."""
+    if old is None:
+        library = Library()
+    else:
+        library = old.library if old.ended else old.library.again()
+        old.retired = True
+        _state.retired = [system for system in (*_state.retired, old) if system.streams]
+    _state.current = AudioSystem(library)
+    return _state.current
+
+
+def refresh(limit_s: float = REFRESH_S) -> bool:
+    """Look for devices anew; whether that was done within the limit. Open streams go on, indices may change.
+
+    Raises DeviceError: it never will be
+    """
+    with _state.lock:
+        current = _state.current
+        if current is None or not (current.usable and current.starting):
+            if current is not None and current.usable and current.streams == 0:
+                current.end(limit_s)
+            current = _renewed(current)
+        return current.wait(limit_s)
+
+
+@atexit.register
+def release(limit_s: float = EXIT_S) -> None:
+    """Close all streams and give PortAudio back, as far as that works within the limit; the next use begins anew."""
+    with _state.lock:
+        for stream in _state.open:
+            stream.stop(limit_s)
+        for system in (*_state.retired, _state.current):
+            if system is not None and system.usable:
+                system.end(limit_s)
+        _state.open = ()
+
+
+class PortAudio:
+    """Devices of this machine; see ``host.Host``.
+
+    native  whether callbacks are compiled code; otherwise they go through sounddevice and Python, and streams say so.
+            None: they are, unless PortAudio cannot be called by itself
+    """
+
+    held = False
+    ends = False
+
+    def __init__(self, native: bool | None = None) -> None:
+        self.native = _is_callable() if native is None else native
+
+    def devices(self) -> tuple[Device, ...]:
+        """All devices, as they were when they were looked for. Raises DeviceError."""
+        if self.native:
+            return _system().devices
+        from streaming.hosts.portaudio.python_stream import devices
+
+        return devices()
+
+    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+        """A device by number or a part of its name; the usual one where None. Raises DeviceError, InputError."""
+        device = chosen(self.devices(), kind, wanted)
+        return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
+
+    def open(self, order: Order) -> Stream:
+        """Open a stream. Raises DeviceError, InputError."""
+        with _state.lock:
+            there = self.devices()
+            sides: tuple[Side, ...] = ()
+            if order.source is not None:
+                sides += (_side(there, "input", order.source, order.channels_in, order.latency),)
+            if order.target is not None:
+                sides += (_side(there, "output", order.target, order.channels_out, order.latency),)
+            stream = self._opened(order, sides)
+            _state.open = [*(other for other in _state.open if not other.closed), stream]
+            return stream
+
+    def _opened(self, order: Order, sides: tuple[Side, ...]) -> Stream:
+        if self.native:
+            from streaming.hosts.portaudio.native_stream import NativeStream
+
+            return NativeStream(_system(), order, sides)
+        from streaming.hosts.portaudio.python_stream import PythonStream
+
+        return PythonStream(order, sides)
+
+    def refresh(self) -> bool:
+        """Look for devices anew, before a stream is opened again. Raises DeviceError: it never works."""
+        return refresh() if self.native else True
+
+
+def _is_callable() -> bool:
+    """Whether the library is found; where nobody finds it, a host says so when it is used."""
+    if _state.current is not None:
+        return True
+    try:
+        Library()
+    except DeviceError:
+        return False
+    return True
+
+
+def _side(
+    there: Sequence[Device], kind: Kind, endpoint: Endpoint, channels: int, latency: str | float
+) -> Side:
+    numbered = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
+    device = numbered[0] if numbered else chosen(there, kind, endpoint.name)
+    return Side(kind, device, channels, device.latency_s(kind, latency))

@@ -1,0 +1,171 @@
+"""Devices through sounddevice and an ordinary Python callback, where PortAudio cannot be called by itself."""
+
+import ctypes
+from collections.abc import Callable
+from ctypes import c_int, c_ulong, c_void_p
+from typing import Any
+
+import numpy as np
+
+from streaming.errors import DeviceError
+from streaming.hosts.devices import Device, Kind
+from streaming.hosts.host import Order
+from streaming.hosts.portaudio.caller import Caller
+from streaming.hosts.portaudio.library import INSTALL
+from streaming.hosts.portaudio.system import OPEN_S, Side
+from streaming.native.gate import ABORT, COMPLETE, Gate, stream_callback
+
+_FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
+_FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
+"""Of sounddevice, in the order of PortAudio's bits."""
+NOTE = "the callback goes through Python, which makes it late while Python is busy"
+
+_given_up: list["PythonStream"] = []
+
+
+def sounddevice() -> Any:
+    """The package. Raises DeviceError."""
+    try:
+        import sounddevice
+    except (ImportError, OSError) as error:
+        raise DeviceError(INSTALL) from error
+    return sounddevice
+
+
+def devices() -> tuple[Device, ...]:
+    """All devices, as they were when sounddevice was imported. Raises DeviceError."""
+    package = sounddevice()
+    apis = package.query_hostapis()
+    default_in, default_out = package.default.device
+    return tuple(
+        Device(
+            index,
+            info["name"],
+            apis[info["hostapi"]]["name"],
+            info["max_input_channels"],
+            info["max_output_channels"],
+            round(info["default_samplerate"]),
+            info["default_low_input_latency"],
+            info["default_high_input_latency"],
+            info["default_low_output_latency"],
+            info["default_high_output_latency"],
+            index == default_in,
+            index == default_out,
+        )
+        for index, info in enumerate(package.query_devices())
+    )
+
+
+class PythonStream:
+    """A stream that is open; see ``host.OpenStream``. Raises DeviceError."""
+
+    native = False
+    note: str | None = NOTE
+
+    def __init__(self, order: Order, sides: tuple[Side, ...]) -> None:
+        self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
+        self._gate = Gate(order.callback_address, order.user_address, order.channels_out)
+        self._told = order.finished
+        self._function = _FUNCTION(stream_callback.address)
+        self._call = Caller("sounddevice")
+        self._stopping = self.closed = False
+        package = sounddevice()
+        self._ends = {COMPLETE: package.CallbackStop, ABORT: package.CallbackAbort}
+        self._error: type[Exception] = package.PortAudioError
+        there = {device.title: device.index for device in devices()}
+        missing = [side.device.title for side in sides if side.device.title not in there]
+        if missing:
+            raise DeviceError(f"{missing[0]}: sounddevice does not know it; start this program again")
+        kinds: list[Kind] = [side.kind for side in sides]
+        if len(kinds) == 2:
+            kind, callback = package.RawStream, self._both
+        elif kinds == ["input"]:
+            kind, callback = package.RawInputStream, self._heard
+        else:
+            kind, callback = package.RawOutputStream, self._played
+        values = [[there[side.device.title], side.channels, side.latency_s] for side in sides]
+        device, channels, latency = values[0] if len(values) == 1 else zip(*values)
+        self._stream = self._bounded(
+            lambda: kind(
+                order.rate_hz,
+                order.block_frames,
+                device,
+                channels,
+                "float32",
+                latency,
+                callback=callback,
+                finished_callback=self._end,
+            ),
+            "does not open",
+        )
+        of = self._stream.latency
+        self.input_latency_s = of[0] if len(kinds) == 2 else of if kinds == ["input"] else 0.0
+        self.output_latency_s = of[1] if len(kinds) == 2 else of if kinds == ["output"] else 0.0
+        self.rate_hz: float = self._stream.samplerate
+        self.block_frames = order.block_frames
+
+    def _both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._pass(_address(source), _address(target), frames, clock, flags)
+
+    def _heard(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._pass(_address(source), None, frames, clock, flags)
+
+    def _played(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
+        self._pass(None, _address(target), frames, clock, flags)
+
+    def _pass(self, source: int | None, target: int | None, frames: int, clock: Any, flags: Any) -> None:
+        times = np.array([clock.inputBufferAdcTime, clock.currentTime, clock.outputBufferDacTime])
+        bits = sum(1 << bit for bit, name in enumerate(_FLAGS) if getattr(flags, name)) if flags else 0
+        answer = self._function(source, target, frames, times.ctypes.data, bits, self._gate.address)
+        if answer in self._ends:
+            raise self._ends[answer]
+
+    def _end(self) -> None:
+        if not self._stopping:
+            self._told()
+
+    def _bounded(self, call: Callable[[], Any], what: str) -> Any:
+        try:
+            return self._call(call, OPEN_S)
+        except TimeoutError:
+            raise DeviceError(f"{self._title}: {what}, the audio system does not answer") from None
+        except self._error as error:
+            raise DeviceError(f"{self._title}: {what} ({error}); choose another device or rate") from error
+
+    def start(self) -> None:
+        """Let the callbacks begin. Raises DeviceError."""
+        self._bounded(self._stream.start, "does not start")
+
+    @property
+    def callbacks(self) -> int:
+        """How often the device has called."""
+        return self._gate.callbacks
+
+    @property
+    def active(self) -> bool:
+        """Whether the device says that it runs."""
+        return not self.closed and self._stream.active
+
+    @property
+    def cpu_load(self) -> float:
+        """Time inside of callbacks as a part of all time, by the device's reckoning."""
+        return 0.0 if self.closed else self._stream.cpu_load
+
+    def stop(self, limit_s: float) -> bool:
+        """End the callbacks and give the device back, once; False where that takes longer than the limit."""
+        if self.closed:
+            return True
+        self._stopping = self.closed = True
+        try:
+            self._call(self._stream.stop, limit_s)
+            self._call(self._stream.close, limit_s)
+        except TimeoutError:
+            self._gate.shut(0.0)
+            _given_up.append(self)
+            return False
+        self._call.end()
+        return self._gate.shut(limit_s)
+
+
+def _address(buffer: Any) -> int:
+    return np.frombuffer(buffer, np.uint8).ctypes.data

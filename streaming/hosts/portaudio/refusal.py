@@ -1,0 +1,47 @@
+"""Why a device does not open, in words."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from streaming.errors import DeviceError
+from streaming.hosts.devices import COMMON_RATES_HZ
+from streaming.hosts.portaudio import library as c
+
+if TYPE_CHECKING:
+    from streaming.hosts.portaudio.system import Side
+
+_REASONS = {
+    c.UNAVAILABLE: "is busy, perhaps another program has it to itself; close that, or choose another device",
+    c.INVALID_DEVICE: "is not there any more; pulse devices lists what there is",
+    c.UNFIT_DEVICES: "cannot be opened; plug it in, start its sound server, or choose another device",
+    c.NO_MEMORY: "cannot be opened, its sound server does not answer; start that again",
+    c.TIMED_OUT: "cannot be opened, its sound server does not answer in time; start that again",
+}
+"""PortAudio's errors."""
+
+
+def refusal(
+    sides: Sequence["Side"], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
+) -> DeviceError:
+    """The error of devices that do not open.
+
+    code, text  PortAudio's
+    works_at    whether they would at another rate
+    """
+    who = " and ".join(dict.fromkeys(side.device.title for side in sides))
+    if code == c.INVALID_RATE:
+        tried = sorted({*COMMON_RATES_HZ, *(side.device.default_rate_hz for side in sides)})
+        rates = ", ".join(str(rate) for rate in tried if works_at(rate))
+        help = (
+            f"use one of {rates} Hz"
+            if rates
+            else "and at no usual rate with these channels; choose another device"
+        )
+        return DeviceError(f"{who}: does not run at {rate_hz} Hz; {help}")
+    if code == c.INVALID_CHANNELS:
+        asked = " and ".join(f"{side.channels} {side.kind}" for side in sides)
+        have = " and ".join(str(side.device.channels(side.kind)) for side in sides)
+        return DeviceError(f"{who}: {asked} channels were asked for, it has {have}; use fewer")
+    if code == c.UNFIT_DEVICES and len({side.device.host_api for side in sides}) > 1:
+        return DeviceError(f"{who}: belong to different audio systems; open a stream for each")
+    return DeviceError(f"{who}: {_REASONS.get(code, 'cannot be opened; choose another device')} ({text})")

@@ -1,0 +1,251 @@
+"""One copy of PortAudio, initialised: its devices, and the calls that open and close streams."""
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from ctypes import byref, c_void_p
+from dataclasses import dataclass
+
+from streaming.errors import DeviceError
+from streaming.hosts.devices import Device, Kind
+from streaming.hosts.portaudio import library as c
+from streaming.hosts.portaudio.caller import Caller
+from streaming.hosts.portaudio.overheard import overhearing
+from streaming.hosts.portaudio.refusal import refusal
+
+OPEN_S = 8.0
+"""The time that a device has to open."""
+PROBE_S = 1.0
+_NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
+"""The callback of a stream that is never started."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One direction of a stream: channels of a device, and the latency to ask for."""
+
+    kind: Kind
+    device: Device
+    channels: int
+    latency_s: float
+
+    def parameters(self) -> c.StreamParameters:
+        """In the form of PortAudio."""
+        return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
+
+    sides: tuple[Side, ...]
+    rate_hz: int
+    block_frames: int
+    callback: int
+    user: int
+
+    @property
+    def parameters(self) -> list[object]:
+        """Of input and output, as PortAudio takes them."""
+        found = {side.kind: byref(side.parameters()) for side in self.sides}
+        return [found.get("input"), found.get("output")]
+
+
+class AudioSystem:
+    """PortAudio's state in one copy of its library. Whatever may hang is called by one thread, with a limit.
+
+    devices  as they were when it was initialised
+    streams  how many are open
+    gone     nothing may be opened any more: it was ended, or the server of JACK has gone away under it, and then its
+             calls hang, or end the process
+    ended    its copy of the library may be initialised again
+    retired  another system has taken its place; it ends when its last stream does
+    """
+
+    def __init__(self, library: c.Library) -> None:
+        self.library = library
+        self.devices: tuple[Device, ...] = ()
+        self.streams = 0
+        self.gone = False
+        self.ended = False
+        self.retired = False
+        self._call = Caller("portaudio")
+        self._process = os.getpid()
+        self._jack: c.HostApiInfo | None = None
+        self._ready: Future[None] | None = None
+
+    @property
+    def inherited(self) -> bool:
+        """Whether it belongs to the process that this one was forked from."""
+        return self._process != os.getpid()
+
+    @property
+    def usable(self) -> bool:
+        """Whether streams may be opened."""
+        return not (self.gone or self._call.stuck or self.inherited)
+
+    @property
+    def starting(self) -> bool:
+        """Whether it still looks for devices."""
+        return self._ready is not None and not self._ready.done()
+
+    def wait(self, limit_s: float) -> bool:
+        """Whether it is ready within the limit. Raises DeviceError where it never will be."""
+        with overhearing():
+            if self._ready is None:
+                self._ready = self._call.begin(self._initialise)
+            try:
+                self._ready.result(limit_s)
+            except TimeoutError:
+                return False
+        return True
+
+    def _initialise(self) -> None:
+        code = self.library.Initialize()
+        if code < 0:
+            self.gone = True
+            raise DeviceError(f"PortAudio does not start: {self._text(code)}")
+        apis = [
+            self.library.GetHostApiInfo(place).contents for place in range(self.library.GetHostApiCount())
+        ]
+        self._jack = next((api for api in apis if api.kind == c.JACK), None)
+        defaults = self.library.GetDefaultInputDevice(), self.library.GetDefaultOutputDevice()
+        count = max(self.library.GetDeviceCount(), 0)
+        self.devices = tuple(self._device(index, apis, defaults) for index in range(count))
+
+    def _device(self, index: int, apis: Sequence[c.HostApiInfo], defaults: tuple[int, int]) -> Device:
+        info: c.DeviceInfo = self.library.GetDeviceInfo(index).contents
+        return Device(
+            index,
+            info.name.decode(errors="replace"),
+            apis[info.host_api].name.decode(errors="replace"),
+            info.inputs,
+            info.outputs,
+            round(info.rate_hz),
+            info.low_input_s,
+            info.high_input_s,
+            info.low_output_s,
+            info.high_output_s,
+            index == defaults[0],
+            index == defaults[1],
+        )
+
+    def on_jack(self, wanted: Wanted) -> bool:
+        """Whether a stream belongs to JACK."""
+        if self._jack is None:
+            return False
+        name = self._jack.name.decode(errors="replace")
+        return any(side.device.host_api == name for side in wanted.sides)
+
+    def open(self, wanted: Wanted) -> c_void_p:
+        """The handle of a new stream. Raises DeviceError."""
+        handle = c_void_p()
+        where = (wanted.block_frames, 0, wanted.callback, wanted.user)
+
+        def opened() -> tuple[int, str]:
+            code = self.library.OpenStream(byref(handle), *wanted.parameters, float(wanted.rate_hz), *where)
+            return code, self._text(code)
+
+        def works_at(rate_hz: int) -> bool:
+            return self._call(lambda: self._works(wanted, rate_hz), OPEN_S)
+
+        with overhearing() as reason:
+            try:
+                code, text = self._call(opened, OPEN_S)
+                if code < 0:
+                    raise refusal(wanted.sides, wanted.rate_hz, code, reason() or text, works_at)
+            except TimeoutError:
+                titles = " and ".join(side.device.title for side in wanted.sides)
+                raise DeviceError(
+                    f"{titles}: does not answer; is a sound server hanging? Start that again"
+                ) from None
+        self.streams += 1
+        return handle
+
+    def _works(self, wanted: Wanted, rate_hz: int) -> bool:
+        return self.library.IsFormatSupported(*wanted.parameters, float(rate_hz)) == 0
+
+    def _text(self, code: int) -> str:
+        if code == c.HOST_ERROR:
+            return self.library.GetLastHostErrorInfo().contents.text.decode(errors="replace")
+        return self.library.GetErrorText(code).decode(errors="replace")
+
+    def start(self, handle: c_void_p) -> str | None:
+        """Let callbacks begin; why not, None where they do."""
+
+        def started() -> tuple[int, str]:
+            code = self.library.StartStream(handle)
+            return code, self._text(code)
+
+        with overhearing() as reason:
+            try:
+                code, text = self._call(started, OPEN_S)
+            except TimeoutError:
+                return "the audio system does not answer"
+            return None if code >= 0 else reason() or text
+
+    def stop(self, handle: c_void_p, limit_s: float) -> bool:
+        """End callbacks when what was given has been played; whether that was done within the limit."""
+        return self._done(lambda: self.library.StopStream(handle), limit_s)
+
+    def close(self, handle: c_void_p, on_jack: bool, limit_s: float) -> bool:
+        """Give a stream back; whether that was done. Nothing is called where that would do harm."""
+        if on_jack and not self._answers():
+            return False
+        return self._done(lambda: self.library.CloseStream(handle), limit_s)
+
+    def leave(self, clean: bool) -> None:
+        """A stream is no longer used; ``clean``: it was closed."""
+        self.streams -= 1
+        self.gone = self.gone or not clean
+        if self.streams == 0 and self.gone:
+            self._call.end()
+        elif self.streams == 0 and self.retired:
+            self.end(PROBE_S)
+
+    def end(self, limit_s: float) -> None:
+        """Give everything back, if that does no harm and is done within the limit."""
+        answers = self._answers()
+        self.gone = True
+        if answers and self._done(self.library.Terminate, limit_s):
+            self._call.end()
+            self.ended = not self.library.initialised
+
+    def _answers(self) -> bool:
+        """Whether the server of JACK, if there is one, still knows us.
+
+        PortAudio cannot be asked; but to register a port fails at once where the server has gone. To close anything
+        then would wait for 10 minutes and end the process.
+        """
+        jack = self._jack
+        if jack is None or not self.usable:
+            return self.usable
+        index, is_input = (
+            (jack.default_input, True) if jack.default_input >= 0 else (jack.default_output, False)
+        )
+        if index < 0:
+            return False
+        rate_hz = self.library.GetDeviceInfo(index).contents.rate_hz
+
+        def tried() -> bool:
+            parameters, handle = byref(c.StreamParameters(index, 1, c.FLOAT32, 0.0, None)), c_void_p()
+            sides = (parameters, None) if is_input else (None, parameters)
+            if self.library.OpenStream(byref(handle), *sides, rate_hz, 0, 0, _NEVER, None) < 0:
+                return False
+            self.library.CloseStream(handle)
+            return True
+
+        with overhearing():
+            try:
+                self.gone = not self._call(tried, PROBE_S)
+            except TimeoutError:
+                return False
+        return self.usable
+
+    def _done(self, call: Callable[[], int], limit_s: float) -> bool:
+        try:
+            self._call(call, limit_s)
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""What a live run tells of itself: accounts, statistics in files, reports."""

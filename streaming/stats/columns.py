@@ -1,0 +1,87 @@
+"""Intervals side by side as a picture shows them: so few that each can be seen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.stats.lines import Interval
+from streaming.stats.reader import Stats
+from streaming.stats.trouble import GROUPS, counted, group
+
+MOST = 1000
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Arrays with one value for each column.
+
+    merged     intervals in a column
+    edges_s    [columns + 1] where columns begin, since the start, and where the last one ends
+    p50_us     the median of the merged intervals' p50; NaN where no pulse was computed, as the next two
+    p99_us     the worst p99
+    max_us     the longest
+    troubles   of each group, [columns] how often
+    extents    of each group in words, for all columns together; empty where there was nothing
+    """
+
+    merged: int
+    edges_s: Numbers
+    p50_us: Numbers
+    p99_us: Numbers
+    max_us: Numbers
+    troubles: dict[str, NDArray[np.int64]]
+    extents: dict[str, str]
+
+    @classmethod
+    def of(cls, stats: Stats, most: int = MOST) -> "Columns":
+        """The intervals of a run, merged into ``most`` columns or fewer."""
+        intervals = stats.intervals
+        merged = -(-len(intervals) // most)
+        parts = [intervals[place : place + merged] for place in range(0, len(intervals), merged)]
+        begin_s = intervals[0].at_s - intervals[0].span_s
+        return cls(
+            merged,
+            np.array([begin_s, *(part[-1].at_s for part in parts)]),
+            np.array([_of(part, "p50_us", np.median) for part in parts]),
+            np.array([_of(part, "p99_us", np.max) for part in parts]),
+            np.array([_of(part, "max_us", np.max) for part in parts]),
+            {
+                name: np.array([sum(group(one.new, name) for one in part) for part in parts])
+                for name in GROUPS
+            },
+            _extents(stats),
+        )
+
+    @property
+    def unit(self) -> tuple[str, float]:
+        """The unit for an axis of time, and its seconds."""
+        length_s = self.edges_s[-1] - self.edges_s[0]
+        if length_s < 300:
+            return "seconds", 1.0
+        return ("minutes", 60.0) if length_s < 3 * 3600 else ("hours", 3600.0)
+
+
+def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], Any]) -> float:
+    values = [getattr(interval.total, name) for interval in part if interval.total.count]
+    return float(merge(values)) if values else float("nan")
+
+
+def _extents(stats: Stats) -> dict[str, str]:
+    """How much there was of each group; what is missing for a listener as time."""
+    setup, found = stats.header.setup, stats.account.counters
+    lost_s = (
+        found.frames_lost + found.frames_skipped
+    ) / setup.device_rate_hz + found.pulses_dropped * setup.pulse_s
+    silent_s = found.frames_silent / setup.device_rate_hz
+    amounts = {
+        "late": (found.missed, counted(found.missed, "pulse")),
+        "silent": (silent_s, f"{1e3 * silent_s:,.1f} ms"),
+        "lost": (lost_s, f"{1e3 * lost_s:,.1f} ms"),
+        "xrun": (found.xruns, counted(found.xruns, "flag")),
+        "device": (found.stalls + found.reopened, counted(found.stalls, "stall")),
+    }
+    return {name: text if amount else "" for name, (amount, text) in amounts.items()}

@@ -1,0 +1,111 @@
+"""The lines of a file of statistics: a header, one line for each interval, a summary. Each line is one JSON object.
+
+Times are in the unit that their names end with, frames are the device's. ``line`` says which kind a line is.
+"""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from pulse.version import __version__
+from streaming.latency import Latency, LatencySummary
+from streaming.stats.account import AccountSummary, Counters
+from streaming.stats.setup import Setup
+
+FORMAT = "pulse live statistics"
+VERSION = 1
+HEADER, INTERVAL, SUMMARY = "header", "interval", "summary"
+TIMES = ("total", "waiting", "compute", "callback", "interval")
+"""The histograms of an account."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line.
+
+    started     date and time of the start, ISO 8601
+    interval_s  how often a line is written
+    versions    of what was used
+    """
+
+    format: str
+    version: int
+    started: str
+    interval_s: float
+    setup: Setup
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What happened since the line before.
+
+    at_s      when it ended, since the start
+    span_s    how long it was
+    new       the counters, of this interval alone
+    total     and the next three: percentiles of this interval alone; the longest to 1.6 %
+    levels_in, levels_out   peaks, linear; None where a level is no finite number
+    load      time of computing as a part of the time there is
+    delay_s   from mouth to ear
+    events    what was told: notes that are new, and are no measure of the setup
+    """
+
+    at_s: float
+    span_s: float
+    new: Counters
+    total: LatencySummary
+    waiting: LatencySummary
+    compute: LatencySummary
+    callback: LatencySummary
+    levels_in: tuple[float | None, ...]
+    levels_out: tuple[float | None, ...]
+    load: float
+    delay_s: float
+    events: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Times:
+    """A histogram: the longest time (ns) and the count of each class that is not empty, and what stands beside them."""
+
+    classes: tuple[tuple[int, int], ...]
+    total_ns: int
+    max_ns: int
+    missed: int
+
+    @classmethod
+    def of(cls, latency: Latency) -> "Times":
+        """The histogram of a latency."""
+        return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
+
+    def latency(self, deadline_s: float | None) -> Latency:
+        """The latency again."""
+        return Latency.of_classes(self.classes, self.total_ns, self.max_ns, self.missed, deadline_s)
+
+
+@dataclass(frozen=True)
+class IntervalLine:
+    """One interval, the account since the start without its notes, and the histogram of ``total`` in the interval."""
+
+    interval: Interval
+    since_start: AccountSummary
+    times: Times
+
+
+@dataclass(frozen=True)
+class SummaryLine:
+    """The last line: the account of the whole run, and its histograms by name."""
+
+    account: AccountSummary
+    times: dict[str, Times]
+
+
+def versions() -> dict[str, str]:
+    """Of this project, of Python and the system, and of what the path of the sound is made with."""
+    found = {"pulse": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for name in ("numpy", "numba", "sounddevice"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "none"
+    return found

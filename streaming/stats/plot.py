@@ -1,0 +1,215 @@
+"""A picture of a live run: how late it was and when, the histogram, and the way from mouth to ear."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import InputError
+from streaming.replacing import part_of, publish
+from streaming.stats.account import Delay
+from streaming.stats.columns import Columns
+from streaming.stats.reader import Stats
+from streaming.stats.trouble import GROUPS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf")
+INK, QUIET, GRID = "#222222", "#777777", "#dddddd"
+P50, P99, MAX, LIMIT = "#0077bb", "#ee7733", "#999999", "#cc3311"
+STAGES = ("#77aadd", "#99ddff", "#44bb99", "#eedd88", "#ee8866", "#ffaabb")
+EVENTS = {"late": "#cc3311", "silent": "#222222", "lost": "#aa3377", "xrun": "#ee7733", "device": "#0077bb"}
+CLASSES = 60
+FINEST = 0.05
+"""The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
+DPI = 150
+
+
+def draw(stats: Stats, path: Path) -> None:
+    """Draw a run into a file; it has its name only when it is complete.
+
+    path    .png, .svg or .pdf
+    Raises  InputError: another ending, matplotlib is missing, or the file cannot be written
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {path.suffix or 'this'}")
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "drawing needs matplotlib; pip install 'pulse-stream[report]', or leave the picture out"
+        ) from error
+    figure = Figure(figsize=(11, 8.2), facecolor="white", layout="constrained")
+    _fill(figure, stats)
+    part = part_of(path)
+    try:
+        figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
+    publish(part, path)
+
+
+def _fill(figure: "Figure", stats: Stats) -> None:
+    setup, account = stats.header.setup, stats.account
+    rows = figure.add_gridspec(4, 1, height_ratios=(10, 3.2, 7, 2.6), hspace=0.06)
+    times = figure.add_subplot(rows[0])
+    events = figure.add_subplot(rows[1], sharex=times)
+    histogram = figure.add_subplot(rows[2])
+    budget = figure.add_subplot(rows[3])
+    columns = Columns.of(stats)
+    unit, seconds = columns.unit
+    _times(times, columns, seconds, setup.deadline_s)
+    _events(events, columns, seconds)
+    events.set_xlabel(f"time since {stats.started:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
+    _histogram(histogram, stats)
+    _budget(budget, account.delay)
+    figure.suptitle(
+        f"{setup.model}: pulses of {1e3 * setup.pulse_s:.3g} ms, engine {setup.engine}, policy {setup.policy}; "
+        f"{setup.input or 'no input'} -> {setup.output or 'no output'}",
+        x=0.01,
+        ha="left",
+        fontsize=11,
+        fontweight="bold",
+        color=INK,
+    )
+
+
+def _plain(axes: "Axes", title: str) -> None:
+    axes.set_title(title, loc="left", fontsize=10, color=INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(QUIET)
+    axes.tick_params(colors=QUIET, labelcolor=INK, labelsize=9)
+
+
+def _times(axes: "Axes", columns: Columns, unit_s: float, deadline_s: float) -> None:
+    """p50, p99 and the longest of each interval, against the deadline."""
+    what = "each interval" if columns.merged == 1 else f"{columns.merged} intervals: median p50, worst p99"
+    _plain(axes, f"From the arrival of a pulse until its output is ready: p50, p99 and max of {what}")
+    edges = columns.edges_s / unit_s
+    axes.stairs(columns.max_us / 1e3, edges, baseline=None, color=MAX, linewidth=1.0, label="max")
+    axes.stairs(columns.p99_us / 1e3, edges, baseline=None, color=P99, linewidth=1.3, label="p99")
+    axes.stairs(columns.p50_us / 1e3, edges, baseline=None, color=P50, linewidth=1.6, label="p50")
+    axes.axhline(deadline_s * 1e3, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 3)), label="deadline")
+    axes.set_yscale("log")
+    _decades(axes.yaxis)
+    axes.set_ylabel("ms", color=INK)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlim(edges[0], edges[-1])
+    axes.tick_params(labelbottom=False)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=9, labelcolor=INK)
+
+
+def _events(axes: "Axes", columns: Columns, unit_s: float) -> None:
+    """A row for each group of troubles, marked where there was one; how much there was stands behind it."""
+    _plain(axes, "What went wrong")
+    axes.set_yticks(range(len(GROUPS)), GROUPS)
+    axes.set_ylim(len(GROUPS) - 0.4, -0.6)
+    begins, spans = columns.edges_s[:-1] / unit_s, np.diff(columns.edges_s) / unit_s
+    visible = (columns.edges_s[-1] - columns.edges_s[0]) / unit_s / 300
+    for row, name in enumerate(GROUPS):
+        axes.axhline(row, color=GRID, linewidth=0.6, zorder=0)
+        marked = np.flatnonzero(columns.troubles[name])
+        bars = list(zip(begins[marked], np.maximum(spans[marked], visible)))
+        axes.broken_barh(bars, (row - 0.36, 0.72), color=EVENTS[name], linewidth=0)
+        axes.annotate(
+            columns.extents[name] or "none",
+            (1.0, row),
+            xycoords=("axes fraction", "data"),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color=INK if columns.extents[name] else QUIET,
+            annotation_clip=False,
+        )
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def _histogram(axes: "Axes", stats: Stats) -> None:
+    """How many pulses took how long, both scales logarithmic."""
+    from matplotlib.ticker import NullLocator
+
+    latency, deadline_ms = stats.times["total"], stats.header.setup.deadline_s * 1e3
+    _plain(axes, f"All {latency.count:,} pulses")
+    if not latency.count:
+        axes.text(0.5, 0.5, "no pulse was computed", transform=axes.transAxes, ha="center", color=QUIET)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    [(low, high, _)] = latency.histogram(1)
+    rows = latency.histogram(max(1, min(CLASSES, int(np.log(high / low) / FINEST))))
+    edges = np.array([rows[0][0], *(high for _, high, _ in rows)]) * 1e3
+    counts = np.array([count for *_, count in rows], float)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.stairs(counts, edges, baseline=0.5, fill=True, color=P50, alpha=0.85)
+    axes.set_ylim(0.5, counts.max() * 30)
+    axes.axvline(deadline_ms, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 3)))
+    marks = [("deadline", deadline_ms, LIMIT)]
+    marks += [(f"p{percent:g}", latency.percentile_s(percent) * 1e3, INK) for percent in (50, 99, 99.9)]
+    marks.append(("max", latency.max_s * 1e3, INK))
+    _mark(axes, sorted(marks, key=lambda mark: mark[1]), edges)
+    _decades(axes.xaxis)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel("ms", color=INK)
+    axes.set_ylabel("pulses", color=INK)
+    axes.grid(axis="y", color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[np.float64]) -> None:
+    """Names and values of times above a histogram, in turn higher and lower where they would meet."""
+    low, high = min(edges[0], marks[0][1]) / 1.1, max(edges[-1], marks[-1][1]) * 1.1
+    axes.set_xlim(low, high)
+    near, level = -1.0, 0
+    for name, ms, colour in marks:
+        place = float(np.log(ms / low) / np.log(high / low)) if ms > 0 else 0.0
+        level = (level + 1) % 3 if place - near < 0.09 else 0
+        near = place
+        height = 0.9 - 0.1 * level
+        axes.annotate(
+            f"{name} {ms:.3g}",
+            (ms, height),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            fontsize=8,
+            color=colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
+        )
+        axes.axvline(ms, ymin=0, ymax=height + 0.06, color=colour, linewidth=0.7, alpha=0.6)
+
+
+def _budget(axes: "Axes", delay: Delay) -> None:
+    """The stages from mouth to ear, one behind the other."""
+    _plain(axes, f"From mouth to ear: {1e3 * delay.total_s:.1f} ms")
+    begin = 0.0
+    for (name, seconds), colour in zip(delay.stages, STAGES):
+        ms = 1e3 * seconds
+        axes.barh(0, ms, left=begin, color=colour, edgecolor="white", linewidth=1, label=f"{name} {ms:.1f}")
+        begin += ms
+    axes.set_yticks([])
+    axes.set_xlim(0, begin or 1)
+    axes.set_xlabel("ms", color=INK)
+    axes.spines["left"].set_visible(False)
+    axes.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.75), ncols=6, frameon=False, fontsize=9, labelcolor=INK
+    )
+
+
+def _decades(axis: "Axis") -> None:
+    """1, 2, 5, 10, 20 ... on a logarithmic axis."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=20))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_locator(NullLocator())

@@ -1,0 +1,234 @@
+"""Files of statistics, read back with every value checked."""
+
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from pulse.errors import InputError, PulseWarning
+from streaming.latency import Latency
+from streaming.stats.account import AccountSummary
+from streaming.stats.decoding import MisfitError, decoder
+from streaming.stats.lines import (
+    FORMAT,
+    HEADER,
+    INTERVAL,
+    SUMMARY,
+    TIMES,
+    VERSION,
+    Header,
+    Interval,
+    SummaryLine,
+    Times,
+)
+
+LONGEST_LINE = 1 << 20
+LARGEST_FILE = 1 << 29
+"""Bytes: about three days at one line a second."""
+REPORTED = 1000
+"""Lines from one call of ``advance`` to the next."""
+LONGEST_RUN_S = 3e9
+"""A hundred years, almost."""
+MOST_COUNTED = 1 << 40
+"""Of one line: 350 years of pulses of 10 ms."""
+Decoded = TypeVar("Decoded")
+MADE_BY = "such files are written by pulse run --live --stats FILE"
+
+
+@dataclass(frozen=True)
+class Stats:
+    """A run as its file tells it.
+
+    account   since the start; of a file without a summary, as the last line has it
+    times     the histograms; of a file without a summary there is ``total`` alone
+    complete  whether there is a summary
+    """
+
+    header: Header
+    intervals: tuple[Interval, ...]
+    account: AccountSummary
+    times: dict[str, Latency]
+    complete: bool
+
+    @property
+    def started(self) -> datetime:
+        """When the run started."""
+        return datetime.fromisoformat(self.header.started)
+
+
+def read_stats(path: Path, advance: Callable[[int, int], None] | None = None) -> Stats:
+    """Read a file of statistics.
+
+    A file that ends in the middle of a line, or without a summary, is of a run that was killed or still goes on: it is
+    read up to there, with a PulseWarning.
+    advance  called with how many bytes are read, and how many there are
+    Raises   InputError: no such file, broken, empty, too large, or no file of statistics
+    """
+    try:
+        with open(path, "rb") as file:
+            return _Reader(path, advance).read(file)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; check the path") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
+class _Reader:
+    def __init__(self, path: Path, advance: Callable[[int, int], None] | None) -> None:
+        self.path, self.advance = path, advance
+        self.intervals: list[Interval] = []
+        self.since_start: Any = None
+        self.summary: SummaryLine | None = None
+        self.classes: Counter[int] = Counter()
+        self.total_ns = self.max_ns = 0
+        self.cut = False
+
+    def read(self, file: BinaryIO) -> Stats:
+        lines = self.lines(file)
+        header = self.header(next(lines, None))
+        deadline_s = header.setup.deadline_s
+        place = 1
+        for place, line in lines:
+            if self.summary is not None:
+                raise InputError(
+                    f"{self.path}, line {place}: stands behind the summary; give each run its own file"
+                )
+            if line.get("line") == INTERVAL:
+                self.interval(place, line)
+            elif line.get("line") == SUMMARY:
+                self.summary = self.decoded(SummaryLine, line, place)
+            else:
+                raise InputError(
+                    f"{self.path}, line {place}: is neither an interval nor a summary; the file is broken"
+                )
+        if not self.intervals:
+            raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
+        if self.summary is None:
+            return self.without_summary(header, place)
+        missing = [name for name in TIMES if name not in self.summary.times]
+        if missing:
+            raise InputError(f"{self.path}, line {place}: times.{missing[0]} is missing; the file is broken")
+        for one in self.summary.times.values():
+            self.possible(one, place)
+        times = {
+            name: one.latency(deadline_s if name == "total" else None)
+            for name, one in self.summary.times.items()
+        }
+        return Stats(header, tuple(self.intervals), self.summary.account, times, True)
+
+    def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The number of each line, from 1, and what it holds; a last one that is incomplete is left out."""
+        size = number = 0
+        whole_size = os.fstat(file.fileno()).st_size
+        while raw := file.readline(LONGEST_LINE):
+            size += len(raw)
+            number += 1
+            if size > LARGEST_FILE:
+                raise InputError(
+                    f"{self.path}: is larger than {LARGEST_FILE >> 20} MiB; take the first line and the last ones: "
+                    f"(head -n 1 {self.path}; tail -n 100000 {self.path}) > part.jsonl"
+                )
+            if self.advance is not None and number % REPORTED == 0:
+                self.advance(size, whole_size)
+            whole = raw.endswith(b"\n")
+            try:
+                found = json.loads(raw, parse_constant=_no_constant)
+            except (ValueError, RecursionError) as error:
+                if not whole and len(raw) < LONGEST_LINE and number > 1:
+                    self.cut = True
+                    return
+                if number == 1:
+                    raise self.foreign() from error
+                raise InputError(
+                    f"{self.path}, line {number}: is no JSON ({error}); the file is broken"
+                ) from error
+            if not isinstance(found, dict):
+                raise (
+                    self.foreign()
+                    if number == 1
+                    else InputError(f"{self.path}, line {number}: is no object; the file is broken")
+                )
+            yield number, found
+
+    def header(self, first: tuple[int, dict[str, Any]] | None) -> Header:
+        if first is None:
+            raise InputError(f"{self.path}: is empty; {MADE_BY}")
+        number, line = first
+        if line.get("format") != FORMAT or line.get("line") != HEADER:
+            raise self.foreign()
+        if line.get("version") != VERSION:
+            raise InputError(
+                f"{self.path}: is of version {line.get('version')!r} of the format, this one reads {VERSION}; "
+                "use the pulse that wrote it, or a newer one"
+            )
+        header = self.decoded(Header, line, number)
+        setup = header.setup
+        for name in ("pulse_frames", "rate_hz", "device_rate_hz", "deadline_s"):
+            if not getattr(setup, name) > 0:
+                raise InputError(
+                    f"{self.path}, line {number}: setup.{name} is not more than 0; the file is broken"
+                )
+        try:
+            latest = datetime.fromisoformat(header.started)
+            latest += timedelta(seconds=LONGEST_RUN_S)
+        except (ValueError, OverflowError) as error:
+            raise InputError(f"{self.path}, line {number}: started: {error}; the file is broken") from error
+        return header
+
+    def interval(self, number: int, line: dict[str, Any]) -> None:
+        """Keep an interval, and count its histogram of ``total``."""
+        found = self.decoded(Interval, line.get("interval"), number)
+        before_s = self.intervals[-1].at_s if self.intervals else 0.0
+        if not (found.span_s > 0 and before_s < found.at_s < LONGEST_RUN_S):
+            raise InputError(f"{self.path}, line {number}: time does not go on; the file is broken")
+        self.intervals.append(found)
+        self.since_start = line.get("since_start")
+        times = self.decoded(Times, line.get("times"), number)
+        self.possible(times, number)
+        for ns, count in times.classes:
+            self.classes[ns] += count
+        self.total_ns += times.total_ns
+        self.max_ns = max(self.max_ns, times.max_ns)
+
+    def possible(self, times: Times, number: int) -> None:
+        """Refuse a histogram of so many that they cannot be added."""
+        if sum(count for _, count in times.classes) > MOST_COUNTED:
+            raise InputError(f"{self.path}, line {number}: counts more than there can be; the file is broken")
+
+    def without_summary(self, header: Header, number: int) -> Stats:
+        """What there is of a run whose file has no summary."""
+        account = self.decoded(AccountSummary, self.since_start, number)
+        total = Times(tuple(self.classes.items()), self.total_ns, self.max_ns, account.counters.missed)
+        notes = tuple(note for interval in self.intervals for note in interval.events)
+        where = "in the middle of a line" if self.cut else "without a summary"
+        warnings.warn(
+            PulseWarning(
+                f"{self.path}: ends {where}, at {account.elapsed_s:.1f} s; the run was killed or still goes on"
+            ),
+            stacklevel=4,
+        )
+        return Stats(
+            header,
+            tuple(self.intervals),
+            replace(account, notes=notes),
+            {"total": total.latency(account.deadline_s)},
+            False,
+        )
+
+    def decoded(self, kind: type[Decoded], value: Any, number: int) -> Decoded:
+        try:
+            return decoder(kind)(value)
+        except (MisfitError, RecursionError) as misfit:
+            raise InputError(f"{self.path}, line {number}: {misfit}; the file is broken") from misfit
+
+    def foreign(self) -> InputError:
+        return InputError(f"{self.path}: is no file of statistics; {MADE_BY}")
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")

@@ -1,0 +1,56 @@
+"""What a live run was started with."""
+
+from dataclasses import dataclass
+
+from streaming.realtime.options import Measure
+from streaming.stats.account import Delay
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that is settled before the first sample.
+
+    model            its title
+    backend          ``numba`` or ``numpy``
+    weights          ``f32``, ``bf16`` or ``int8``
+    pulse_frames     frames that the model takes at once
+    rate_hz          of the model
+    input            name of the device that is heard, None without one
+    output           name of the device that plays, None without one
+    device_rate_hz   of the devices
+    block_frames     device frames that come at once; 0 where the device chooses
+    channels         which channels are heard: ``mix``, ``each``, a number
+    streams          how many streams that makes
+    engine           where the model computes: ``callback``, ``worker``, ``python``
+    policy           what is done when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
+    deadline_s       from the arrival of a pulse until its output has to be ready
+    delay            from mouth to ear, as it is at the start
+    measures         what was asked of the system, and what was had
+    """
+
+    model: str
+    backend: str
+    weights: str
+    pulse_frames: int
+    rate_hz: int
+    input: str | None
+    output: str | None
+    device_rate_hz: int
+    block_frames: int
+    channels: str
+    streams: int
+    engine: str
+    policy: str
+    deadline_s: float
+    delay: Delay
+    measures: tuple[Measure, ...] = ()
+
+    @property
+    def pulse_s(self) -> float:
+        """The time of a pulse."""
+        return self.pulse_frames / self.rate_hz
+
+    @property
+    def block_s(self) -> float:
+        """The time of a block of the device; 0 where the device chooses."""
+        return self.block_frames / self.device_rate_hz

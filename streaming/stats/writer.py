@@ -1,0 +1,167 @@
+"""Statistics of a live run as lines of JSON, written while it runs."""
+
+import json
+import os
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from pulse.errors import InputError
+from streaming.latency import Latency
+from streaming.stats.account import Account, finite
+from streaming.stats.lines import (
+    FORMAT,
+    HEADER,
+    INTERVAL,
+    SUMMARY,
+    TIMES,
+    VERSION,
+    Header,
+    Interval,
+    IntervalLine,
+    SummaryLine,
+    Times,
+    versions,
+)
+from streaming.stats.setup import Setup
+from streaming.stats.ticks import Ticks
+
+
+class StatsWriter:
+    """Writes a header at once, a line for each interval, and a summary at the end; each line is complete in the file.
+
+    What goes wrong after the header, such as a full disk, never stops the run: the file is cut back to its last
+    complete line, ``problem`` says what happened, and the next line that succeeds covers the time that is missing.
+
+    path        a file of that name is replaced
+    setup       what the run was started with
+    interval_s  seconds of a line
+    Raises      InputError: the file cannot be written, or no interval
+    """
+
+    def __init__(self, path: Path, setup: Setup, interval_s: float = 1.0) -> None:
+        self.ticks = Ticks(interval_s)
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
+        self.path = path
+        self.problem: str | None = None
+        try:
+            self._file = open(path, "wb", buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
+        self._told = {str(measure) for measure in setup.measures}
+        self._written = 0
+        self._before: Account | None = None
+        self._levels_in: tuple[float, ...] = ()
+        self._levels_out: tuple[float, ...] = ()
+        self._computed_s = 0.0
+        self._seen_s = 0.0
+        started = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        reason = self._write(HEADER, Header(FORMAT, VERSION, started, interval_s, setup, versions()))
+        if reason is not None:
+            self._file.close()
+            raise InputError(f"{path}: cannot be written ({reason})")
+
+    def update(self, account: Account) -> None:
+        """Take notice of an account; often, for levels are peaks since the one before. A line where it is time."""
+        self._levels_in = _louder(self._levels_in, account.levels_in)
+        self._levels_out = _louder(self._levels_out, account.levels_out)
+        self._computed_s += account.load * (account.elapsed_s - self._seen_s)
+        self._seen_s = account.elapsed_s
+        before_s = 0.0 if self._before is None else self._before.elapsed_s
+        if self.ticks.between(before_s, account.elapsed_s):
+            self._add(account)
+
+    def close(self, account: Account | None = None) -> None:
+        """End the file, with the rest of the last interval and the summary where there is an account."""
+        if self._file.closed:
+            return
+        if account is not None:
+            self.update(account)
+            if self._before is None or account.elapsed_s > self._before.elapsed_s:
+                self._add(account)
+            times = {name: Times.of(getattr(account, name)) for name in TIMES}
+            reason = self._write(SUMMARY, SummaryLine(account.summary(), times))
+            if reason is not None:
+                self.problem = f"{self.path}: {reason}; the file ends without a summary"
+        try:
+            self._file.close()
+        except OSError as error:
+            self.problem = f"{self.path}: {error.strerror or error}; the end of the file may be missing"
+
+    def _add(self, account: Account) -> None:
+        reason = self._write(INTERVAL, self._line(account))
+        if reason is not None:
+            self.problem = (
+                f"{self.path}: {reason} at {account.elapsed_s:.1f} s; what is missing follows in one line as soon as "
+                "there is room"
+            )
+            return
+        self._before = account
+        self._levels_in = self._levels_out = ()
+        self._computed_s = 0.0
+
+    def _line(self, account: Account) -> IntervalLine:
+        before = self._before
+        span_s = account.elapsed_s - (0.0 if before is None else before.elapsed_s)
+        known = self._told if before is None else self._told.union(before.notes)
+
+        def new(name: str) -> Latency:
+            found: Latency = getattr(account, name)
+            return found if before is None else found.since(getattr(before, name))
+
+        total = new("total")
+        interval = Interval(
+            account.elapsed_s,
+            span_s,
+            account.counters if before is None else account.counters.since(before.counters),
+            total.summary(),
+            new("waiting").summary(),
+            new("compute").summary(),
+            new("callback").summary(),
+            finite(self._levels_in),
+            finite(self._levels_out),
+            self._computed_s / span_s if span_s else 0.0,
+            account.delay.total_s,
+            tuple(note for note in account.notes if note not in known),
+        )
+        return IntervalLine(interval, replace(account.summary(), notes=()), Times.of(total))
+
+    def _write(self, line: str, record: Header | IntervalLine | SummaryLine) -> str | None:
+        """Write all of a line, or none of it and say why."""
+        text = json.dumps({"line": line} | _rounded(asdict(record)), allow_nan=False, separators=(",", ":"))
+        left = memoryview(text.encode() + b"\n")
+        size = len(left)
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            return self._cut(error.strerror or str(error))
+        self._written += size
+        return None
+
+    def _cut(self, reason: str) -> str:
+        """Take a part of a line away; the reason, with what else goes wrong."""
+        try:
+            os.ftruncate(self._file.fileno(), self._written)
+            self._file.seek(self._written)
+        except OSError as error:
+            return f"{reason}, and a broken line stays ({error.strerror or error})"
+        return reason
+
+
+def _louder(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
+    """The larger level of each channel."""
+    return tuple(map(max, some, others)) if len(some) == len(others) else others
+
+
+def _rounded(value: Any) -> Any:
+    """Seconds to the nanosecond, and no digits beyond."""
+    if isinstance(value, float):
+        return round(value, 9)
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, tuple):
+        return [_rounded(each) for each in cast("tuple[Any, ...]", value)]
+    return value

@@ -1,0 +1,80 @@
+"""Calls that may never return, and what libraries say meanwhile."""
+
+import os
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from streaming.hosts.portaudio.caller import Caller
+from streaming.hosts.portaudio.overheard import overhearing
+
+
+def test_calls_are_made_in_turn_by_one_thread() -> None:
+    caller = Caller("test")
+    assert caller(threading.get_ident, 1.0) == caller(threading.get_ident, 1.0) != threading.get_ident()
+    made: list[int] = []
+    futures = [caller.begin(lambda number=number: made.append(number)) for number in range(5)]
+    assert all(future.result(1.0) is None for future in futures) and made == [0, 1, 2, 3, 4]
+    with pytest.raises(ZeroDivisionError):
+        caller(lambda: 1 // 0, 1.0)
+    assert not caller.stuck
+    caller.end()
+
+
+def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
+    def late() -> None:
+        raise TimeoutError("of its own")
+
+    caller = Caller("test")
+    with pytest.raises(TimeoutError, match="of its own"):
+        caller(late, 1.0)
+    assert not caller.stuck
+    caller.end()
+
+
+def test_nothing_is_called_behind_one_that_does_not_return() -> None:
+    """Not even when it returns after all; and the thread goes."""
+    caller, hold, began = Caller("stuck"), threading.Event(), threading.Event()
+    made: list[str] = []
+
+    def hangs() -> None:
+        began.set()
+        hold.wait(5)
+
+    with pytest.raises(TimeoutError):
+        caller(hangs, 0.01)
+    assert began.wait(1) and caller.stuck
+    late = caller.begin(lambda: made.append("late"))
+    with pytest.raises(TimeoutError, match="before"):
+        caller(lambda: made.append("never"), 1.0)
+    threads = [thread for thread in threading.enumerate() if thread.name == "stuck"]
+    hold.set()
+    for thread in threads:
+        thread.join(1)
+        assert not thread.is_alive()
+    assert not made and not late.done()
+
+
+def test_what_libraries_print_is_a_reason(capfd: pytest.CaptureFixture[str]) -> None:
+    """The last that ALSA said; the terminal has none of it, and all of what comes later."""
+    with overhearing() as reason:
+        assert reason() is None
+        os.write(2, b"ALSA lib pcm.c:2666:(snd_pcm_open_noupdate) Unknown PCM front\nother \xff\n")
+        os.write(
+            2, b"ALSA lib pulse.c:242:(pulse_connect) PulseAudio: Unable to connect: Connection refused\n\n"
+        )
+        assert reason() == "PulseAudio: Unable to connect: Connection refused"
+    os.write(2, b"heard\n")
+    assert capfd.readouterr().err == "heard\n"
+
+
+def test_a_closed_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(descriptor: int) -> int:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(os, "dup", closed)
+    called: list[Callable[[], str | None]] = []
+    with overhearing() as reason:
+        called.append(reason)
+    assert called[0]() is None

@@ -1,0 +1,219 @@
+"""Which device is meant, why one does not open, and the command that lists them; no PortAudio needed."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import pytest
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError
+from streaming.hosts import devices as devices_module
+from streaming.hosts.devices import Device, Kind, chosen, list_devices
+from streaming.hosts.portaudio import library, portaudio, python_stream
+from streaming.hosts.portaudio.refusal import refusal
+from streaming.hosts.portaudio.system import Side
+from tests.streaming.command import pulse, report
+
+
+def device(index: int, name: str, inputs: int, outputs: int, api: str = "ALSA", defaults: str = "") -> Device:
+    return Device(
+        index, name, api, inputs, outputs, 48000, 0.01, 0.04, 0.02, 0.08, "in" in defaults, "out" in defaults
+    )
+
+
+DEVICES = (
+    device(0, "HDA Intel: Analog (hw:0,0)", 2, 2),
+    device(1, "USB Mic", 1, 0, defaults="in"),
+    device(2, "pulse", 32, 32),
+    device(3, "pulse_mic", 2, 0),
+    device(4, "system", 2, 2, "JACK Audio Connection Kit"),
+    device(5, "HDMI", 0, 8, defaults="out"),
+    device(6, "USB Mic", 1, 0, "OSS"),
+    device(7, "jack", 2, 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "index"),
+    [
+        ("input", None, 1),
+        ("output", None, 5),
+        ("input", 3, 3),
+        ("input", " 3 ", 3),
+        ("input", "analog", 0),
+        ("output", "PULSE", 2),  # a whole name, also where others contain it
+        ("input", "pulse_m", 3),
+        ("input", "connection kit", 4),  # host api: name
+        ("input", "alsa: jack", 7),
+        ("input", "jack", None),  # the device of ALSA, or JACK?
+        ("input", "alsa: usb mic", 1),
+        ("output", "usb hdmi", None),
+        ("output", "us", None),
+    ],
+)
+def test_the_device_that_is_meant(kind: Kind, wanted: str | int | None, index: int | None) -> None:
+    if index is None:
+        with pytest.raises(InputError):
+            chosen(DEVICES, kind, wanted)
+    else:
+        assert chosen(DEVICES, kind, wanted).index == index
+
+
+@pytest.mark.parametrize(
+    ("devices", "kind", "wanted", "message"),
+    [
+        (
+            DEVICES,
+            "input",
+            "usb",
+            "'usb' may be any of 2 devices; choose by index or name: 1 ALSA: USB Mic; 6 OSS: USB",
+        ),
+        (DEVICES, "input", 9, "no device has the index 9; choose by index or name: 0 ALSA: HDA Intel"),
+        (DEVICES, "input", "HDMI", "ALSA: HDMI has no input; choose by index or name: 0 ALSA"),
+        (
+            DEVICES,
+            "output",
+            1,
+            "ALSA: USB Mic has no output; choose by index or name: 0 ALSA: HDA .*; 5 ALSA: HDMI; 7 ALSA: jack$",
+        ),
+        (
+            DEVICES[2:3],
+            "input",
+            None,
+            "there is no default input device; choose by index or name: 2 ALSA: pulse$",
+        ),
+        (
+            (),
+            "output",
+            None,
+            "there is no default output device, and no other device here has an output; pulse devices",
+        ),
+    ],
+)
+def test_a_choice_that_is_none(
+    devices: Sequence[Device], kind: Kind, wanted: str | int | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        chosen(devices, kind, wanted)
+
+
+def test_latencies() -> None:
+    """What the system suggests, or seconds."""
+    one = DEVICES[0]
+    assert [one.latency_s("input", wanted) for wanted in ("low", "high", 0.5)] == [0.01, 0.04, 0.5]
+    assert [one.latency_s("output", wanted) for wanted in ("low", "high", 0)] == [0.02, 0.08, 0]
+    for wrong in ("fast", -1.0, float("nan")):
+        with pytest.raises(InputError, match="low"):
+            one.latency_s("input", wrong)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (library.INVALID_RATE, "does not run at 96000 Hz; use one of 44100, 48000 Hz$"),
+        (library.INVALID_CHANNELS, "4 input and 2 output channels were asked for, it has 2 and 8; use fewer"),
+        (library.UNAVAILABLE, r"is busy, perhaps another program has it to itself; .* \(host says so\)$"),
+        (library.INVALID_DEVICE, "is not there any more; pulse devices"),
+        (
+            library.UNFIT_DEVICES,
+            r"cannot be opened; plug it in, start its sound server, .* \(host says so\)$",
+        ),
+        (-1, r"cannot be opened; choose another device \(host says so\)$"),
+    ],
+)
+def test_refusals_in_words(code: int, message: str) -> None:
+    sides = (Side("input", DEVICES[0], 4, 0.01), Side("output", DEVICES[5], 2, 0.01))
+    error = refusal(sides, 96000, code, "host says so", lambda rate_hz: rate_hz in (44100, 48000))
+    assert isinstance(error, DeviceError)
+    assert str(error).startswith("ALSA: HDA Intel: Analog (hw:0,0) and ALSA: HDMI: ")
+    with pytest.raises(DeviceError, match=message):
+        raise error
+
+
+def test_refusals_that_depend_on_both_sides() -> None:
+    apart = (Side("input", DEVICES[0], 1, 0.01), Side("output", DEVICES[4], 1, 0.01))
+    error = refusal(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
+    assert "belong to different audio systems; open a stream for each" in str(error)
+    never = refusal(apart[:1], 96000, library.INVALID_RATE, "", lambda _: False)
+    assert "at no usual rate with these channels" in str(never)
+
+
+def test_no_portaudio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that says what to install; only when devices are asked for."""
+
+    def missing() -> str:
+        raise DeviceError(library.INSTALL)
+
+    monkeypatch.setattr(library, "located", missing)
+    monkeypatch.setattr(portaudio, "_state", portaudio._State())
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    with pytest.raises(DeviceError, match="apt install libportaudio2"):
+        list_devices()
+    assert not portaudio.PortAudio().native
+    result = pulse("devices", code=2)
+    assert (
+        result.stderr.startswith("error: live audio needs the PortAudio library")
+        and result.stderr.count("\n") == 1
+    )
+
+
+def test_found_by_sounddevice_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its devices are listed, and streams go through Python."""
+
+    class Package:
+        default = SimpleNamespace(device=(0, -1))
+
+        @staticmethod
+        def query_hostapis() -> list[dict[str, str]]:
+            return [{"name": "Core Audio"}]
+
+        @staticmethod
+        def query_devices() -> list[dict[str, object]]:
+            latencies = {
+                f"default_{how}_{kind}_latency": 0.01
+                for how in ("low", "high")
+                for kind in ("input", "output")
+            }
+            channels = {"max_input_channels": 1, "max_output_channels": 0}
+            return [
+                {"name": "Microphone", "hostapi": 0, "default_samplerate": 44100.0, **channels, **latencies}
+            ]
+
+    monkeypatch.setattr(portaudio, "_is_callable", lambda: False)
+    monkeypatch.setattr(python_stream, "sounddevice", lambda: Package)
+    (found,) = list_devices(refresh=True)
+    assert (found.title, found.default_rate_hz, found.default_in, found.default_out) == (
+        "Core Audio: Microphone",
+        44100,
+        True,
+        False,
+    )
+
+
+def test_nothing_imports_sounddevice() -> None:
+    """Its import opens a client of JACK."""
+    code = (
+        "import sys, streaming.hosts.portaudio.native_stream, streaming.hosts.portaudio.portaudio; "
+        "print('sounddevice' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "False\n"
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table, JSON, and a word where there is nothing."""
+    found = list(DEVICES)
+    monkeypatch.setattr(devices_module, "list_devices", lambda refresh=False: tuple(found))
+    lines = pulse("devices").stdout.splitlines()
+    shown = [" ".join(line.split()) for line in lines]
+    assert shown[1] == "device audio system in out rate latency in latency out default"
+    assert shown[3] == "1 USB Mic ALSA 1 - 48000 Hz 10-40 ms - in"
+    assert shown[7] == "5 HDMI ALSA - 8 48000 Hz - 20-80 ms out"
+    assert report("devices")["devices"][4]["host_api"] == "JACK Audio Connection Kit"
+    found.clear()
+    assert pulse("devices").stdout.startswith("no audio devices: no sound card is plugged in")
+    assert report("devices") == {"devices": []}

@@ -1,0 +1,128 @@
+"""Accounts as a live run gives them, made up: a model of 1.2 ms, and trouble on command."""
+
+import json
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import log, sin
+
+from pulse.errors import PulseWarning
+from streaming.latency import Latency
+from streaming.realtime.options import Measure
+from streaming.stats.account import Account, Counters, Delay
+from streaming.stats.lines import TIMES
+from streaming.stats.reader import read_stats
+from streaming.stats.setup import Setup
+from streaming.stats.writer import StatsWriter
+
+DEADLINE_S = 0.01
+DELAY = Delay(0.010, 0.0033125, 0.0012, 0.005, 0.0099375, 0.0126667, 936)
+SETUP = Setup(
+    model="denoise",
+    backend="numba",
+    weights="f32",
+    pulse_frames=160,
+    rate_hz=16000,
+    input="USB Audio",
+    output="Headphones",
+    device_rate_hz=48000,
+    block_frames=480,
+    channels="mix",
+    streams=1,
+    engine="worker",
+    policy="wait",
+    deadline_s=DEADLINE_S,
+    delay=DELAY,
+    measures=(
+        Measure("priority", "70", "normal", "no right to it; raise `ulimit -r`"),
+        Measure("memory", "locked", "locked"),
+    ),
+)
+
+
+def copy(latency: Latency) -> Latency:
+    """As it is now."""
+    return Latency.of_classes(
+        latency.classes(), latency.total_ns, latency.max_ns, latency.missed, latency.deadline_s
+    )
+
+
+@dataclass
+class Simulation:
+    """A run in blocks of 10 ms, always the same.
+
+    slow      milliseconds more for every 20th pulse of a second
+    notes     what is told from the begin of a second on
+    """
+
+    slow: dict[int, float] = field(default_factory=dict)
+    notes: dict[int, str] = field(default_factory=dict)
+    channels: int = 2
+
+    def accounts(
+        self, seconds: int, each_s: float = 1.0, events: dict[int, dict[str, int]] | None = None
+    ) -> Iterator[Account]:
+        """An account every ``each_s``; ``events`` adds to counters at the begin of a second."""
+        times = {name: Latency(DEADLINE_S if name == "total" else None) for name in TIMES}
+        added = Counters()
+        notes: tuple[str, ...] = ()
+        per = round(each_s * 100)
+        for number in range(round(seconds / each_s)):
+            first = number * per
+            second, begins = first // 100, first % 100 == 0
+            for pulse in range(first, first + per):
+                for name, ms in self._times_ms(pulse, self.slow.get(second, 0.0)).items():
+                    times[name].record_ns(int(ms * 1e6))
+            if begins:
+                added = added.plus(Counters(**(events or {}).get(second, {})))
+                notes += (self.notes[second],) if second in self.notes else ()
+            pulses = first + per
+            regular = Counters(pulses, pulses, 480 * pulses, 0, 480 * pulses, missed=times["total"].missed)
+            swell = [0.5 + 0.4 * sin(second / 3 + channel) for channel in range(self.channels)]
+            yield Account(
+                (number + 1) * each_s,
+                regular.plus(added),
+                DELAY,
+                DEADLINE_S,
+                *(copy(times[name]) for name in TIMES),
+                levels_in=tuple(swell),
+                levels_out=tuple(0.3 * level for level in swell),
+                load=0.12,
+                notes=notes,
+            )
+
+    def _times_ms(self, pulse: int, slow_ms: float) -> dict[str, float]:
+        """Of one pulse: uniform numbers from the golden ratio give the times their spread."""
+        some, other, third = ((pulse + 1) * ratio % 1 for ratio in (0.6180339887, 0.7548776662, 0.5698402910))
+        waiting = -0.05 * log(1 - some) + (slow_ms if pulse % 20 == 7 else 0.0)
+        compute = 1.1 + 0.2 * other - 0.03 * log(1 - third)
+        return {
+            "total": waiting + compute,
+            "waiting": waiting,
+            "compute": compute,
+            "callback": 0.005 + 0.02 * third,
+            "interval": 9.9 + 0.2 * some,
+        }
+
+
+def write(path, accounts, setup=SETUP, end=True):
+    """A file of statistics of these accounts."""
+    stats = StatsWriter(path, setup)
+    account = None
+    for account in accounts:
+        stats.update(account)
+    stats.close(account if end else None)
+    assert stats.problem is None
+    return path
+
+
+def lines_of(path):
+    """What each line of a file holds."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def read_quietly(path):
+    """The statistics of a run that may have been killed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PulseWarning)
+        return read_stats(path)

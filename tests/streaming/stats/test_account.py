@@ -1,0 +1,138 @@
+"""The account of a live run, and what it says of trouble."""
+
+import json
+from dataclasses import fields, replace
+from math import inf, nan
+
+import pytest
+
+from pulse.wording import speaking
+from streaming.cli.spelling import as_options
+from streaming.realtime.options import Measure
+from streaming.stats.account import Counters, Delay
+from streaming.stats.trouble import GROUPS, counted, group, troubles, words
+from tests.streaming.stats.accounts import DELAY, SETUP, Simulation
+
+EACH = Counters(*range(1, len(fields(Counters)) + 1))
+PLAIN = {"callbacks", "pulses", "frames_in", "frames_out"}
+
+
+@pytest.fixture(scope="module")
+def good():
+    *_, account = Simulation().accounts(2)
+    return account.summary()
+
+
+def told(account, setup=SETUP, **counters):
+    """The troubles where these counters are not 0."""
+    return troubles(setup, replace(account, counters=replace(account.counters, **counters)))
+
+
+def test_counters_add_and_subtract():
+    assert EACH.plus(EACH).since(EACH) == EACH
+    assert EACH.since(EACH) == Counters()
+    assert EACH.xruns == sum(
+        getattr(EACH, f"{a}_{b}flows") for a in ("input", "output") for b in ("under", "over")
+    )
+
+
+def test_a_delay_is_the_sum_of_its_stages():
+    assert Delay(1, 2, 4, 8, 16, 32, 0).total_s == 63
+    assert [seconds for _, seconds in Delay(1, 2, 4, 8, 16, 32, 0).stages] == [1, 2, 4, 8, 16, 32]
+    assert DELAY.total_s == pytest.approx(0.0421167)
+
+
+def test_an_account_is_json_even_with_broken_levels():
+    *_, account = Simulation().accounts(1)
+    broken = replace(account, levels_in=(inf, 0.5), levels_out=(nan,))
+    found = json.loads(json.dumps(broken.as_dict(), allow_nan=False))
+    assert (found["levels_in"], found["levels_out"]) == ([None, 0.5], [None])
+    assert found["total"]["count"] == found["counters"]["pulses"] == 100
+    assert found["total"]["deadline_us"] == 10_000
+    assert found["waiting"]["missed"] is None
+
+
+def test_every_counter_of_trouble_has_a_group_and_words():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert {*grouped, *PLAIN} == {one.name for one in fields(Counters)}
+    for name in grouped:
+        text = words(Counters(**{name: 1}))
+        assert text.startswith("1 ")
+        assert words(Counters(**{name: 2000})) == f"2,000 {text[2:]}s"
+        assert sum(group(Counters(**{name: 3}), which) for which in GROUPS) == 3
+    assert words(Counters(1, 2, 3, frames_out=4)) == ""
+    assert counted(0, "pulse") == "0 pulses"
+
+
+def test_a_good_run_has_no_trouble(good):
+    assert told(good) == []
+
+
+@pytest.mark.parametrize(
+    ("counters", "name", "said"),
+    [
+        ({"frames_silent": 480}, "silent", "480 frames (10.0 ms) of silence"),
+        ({"frames_lost": 1}, "lost", "found no room"),
+        ({"frames_skipped": 9}, "lost", "9 frames made too late and not played"),
+        ({"pulses_dropped": 1}, "lost", "1 pulse left out"),
+        ({"output_underflows": 2}, "xrun", "2 output underflows"),
+        ({"stalls": 1}, "device", 'reconnect="keep" opens it again'),
+        (
+            {"stalls": 2, "reopened": 1},
+            "device",
+            "2 stalls of the device, which stopped calling, 1 reopening",
+        ),
+    ],
+)
+def test_each_trouble_says_what_and_what_to_do(good, counters, name, said):
+    (trouble,) = told(good, **counters)
+    assert trouble.name == name
+    assert said.lower() in str(trouble).lower()
+    assert trouble.help
+
+
+def slow(latency, ms):
+    return replace(latency, mean_us=ms * 1e3, p99_us=ms * 1e3, max_us=ms * 1e3)
+
+
+def test_why_pulses_are_late(good):
+    def why(account):
+        (trouble,) = told(account, missed=3)
+        return str(trouble)
+
+    model = why(replace(good, compute=slow(good.compute, 12)))
+    assert "computing takes 12.00 ms on average for a pulse of 10.00 ms" in model
+    assert "weights=" in model
+    tail = why(replace(good, compute=replace(good.compute, p99_us=11e3, max_us=12e3)))
+    assert "computing alone takes 11.00 ms at p99" in tail
+    interrupted = why(replace(good, compute=replace(good.compute, max_us=12e3)))
+    assert "computing was held up, for 12.00 ms at most" in interrupted
+    waiting = why(replace(good, waiting=replace(good.waiting, max_us=12e3)))
+    assert "a pulse waited for 12.00 ms at most" in waiting
+    assert "raise `ulimit -r`" in waiting
+
+
+def test_help_depends_on_what_was_had_already(good):
+    late = replace(good, waiting=replace(good.waiting, max_us=12e3))
+    (asked,) = told(late, replace(SETUP, measures=()), missed=1)
+    assert "priority=70" in asked.help
+    (had,) = told(late, replace(SETUP, measures=(Measure("priority", "70", "70"),)), missed=1)
+    assert "headroom_s=" in had.help
+    with speaking(as_options):
+        (option,) = told(late, replace(SETUP, measures=()), missed=1)
+    assert "--priority 70" in option.help
+
+
+def test_whose_fault_an_xrun_is(good):
+    def why(account):
+        (trouble,) = told(account, input_overflows=1)
+        return str(trouble)
+
+    assert "callback took 11.00 ms" in why(replace(good, callback=slow(good.callback, 11)))
+    assert "called after 30.00 ms at most" in why(replace(good, interval=slow(good.interval, 30)))
+    assert "the cause is in the audio system" in why(good)
+    chosen = replace(SETUP, block_frames=0)
+    (trouble,) = told(good, chosen, input_overflows=1)
+    assert "the cause is in the audio system" in str(trouble)
+    (trouble,) = told(replace(good, callback=slow(good.callback, 30)), chosen, input_overflows=1)
+    assert "a block is 10.0" in str(trouble)

@@ -1,0 +1,200 @@
+"""Files of statistics that are broken, foreign, cut or huge: read as far as they go, or refused in words."""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pulse.errors import InputError
+from streaming.cli.live.summary import summary_pairs
+from streaming.stats import reader as stats_reader
+from streaming.stats.columns import Columns
+from streaming.stats.reader import read_stats
+from streaming.stats.report import as_dict
+from tests.streaming.stats.accounts import Simulation, lines_of, read_quietly, write
+
+
+@pytest.fixture(scope="module")
+def accounts():
+    return list(Simulation().accounts(5))
+
+
+@pytest.fixture
+def path(tmp_path, accounts):
+    return write(tmp_path / "out.jsonl", accounts)
+
+
+def refused(path):
+    with pytest.raises(InputError) as caught:
+        read_stats(path)
+    text = str(caught.value)
+    assert text.startswith(str(path))
+    return text.removeprefix(str(path))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", ": is empty; such files are written by pulse run --live --stats FILE"),
+        (b"\n", ": is no file of statistics;"),
+        (b"time,level\n0,1\n", ": is no file of statistics;"),
+        (b"RIFF\x00\x00\xff\xfe" * 1000, ": is no file of statistics;"),
+        (b'{"a": 1}\n', ": is no file of statistics;"),
+        (b"[1]\n", ": is no file of statistics;"),
+        (b"[" * 100_000, ": is no file of statistics;"),
+        (b"9" * 10_000 + b"\n", ": is no file of statistics;"),
+        (b" " * (3 << 20), ": is no file of statistics;"),
+    ],
+)
+def test_foreign_files(tmp_path, content, said):
+    path = tmp_path / "f.jsonl"
+    path.write_bytes(content)
+    assert refused(path).startswith(said)
+
+
+def test_no_file_and_a_folder(tmp_path):
+    assert refused(tmp_path / "none") == ": no such file; check the path"
+    assert refused(tmp_path) == ": cannot be read (Is a directory)"
+
+
+def test_a_header_alone_and_half_of_one(tmp_path, path):
+    header = path.read_bytes().splitlines(keepends=True)[0]
+    other = tmp_path / "h.jsonl"
+    other.write_bytes(header)
+    assert refused(other) == ": holds no measurement; the run ended before its first interval"
+    other.write_bytes(header[:100])
+    assert refused(other).startswith(": is no file of statistics;")
+
+
+def changed(line, place, value):
+    """A line with another value where ``place`` leads to; ``...`` takes it away."""
+    line = json.loads(json.dumps(line))
+    inside = line
+    for name in place[:-1]:
+        inside = inside[name]
+    if value is ...:
+        del inside[place[-1]]
+    else:
+        inside[place[-1]] = value
+    return line
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "value", "said"),
+    [
+        (1, ["version"], 2, ": is of version 2 of the format, this one reads 1; use the pulse that wrote it"),
+        (1, ["setup", "rate_hz"], 0, ", line 1: setup.rate_hz is not more than 0; the file is broken"),
+        (
+            1,
+            ["setup", "deadline_s"],
+            "x",
+            ", line 1: setup.deadline_s: 'x' is not a finite number; the file is",
+        ),
+        (1, ["setup", "pulse_frames"], True, ", line 1: setup.pulse_frames: True is not a count"),
+        (1, ["setup", "measures", 0, "name"], 4, ", line 1: setup.measures.0.name: 4 is not a string"),
+        (1, ["started"], "noon", ", line 1: started: Invalid isoformat string: 'noon'; the file is broken"),
+        (2, ["line"], "other", ", line 2: is neither an interval nor a summary; the file is broken"),
+        (2, ["interval"], ..., ", line 2: None is not an object"),
+        (2, ["interval", "total", "p50_us"], ..., ", line 2: total: p50_us is missing"),
+        (2, ["interval", "total", "p50_us"], 1e400, ", line 2: is no JSON (Infinity is no number of JSON)"),
+        (2, ["interval", "total"], [], ", line 2: total: [] is not an object"),
+        (2, ["interval", "new", "missed"], -1, ", line 2: new.missed: -1 is not a count"),
+        (
+            2,
+            ["interval", "new", "missed"],
+            1 << 70,
+            ", line 2: new.missed: 1180591620717411303424 is not a count",
+        ),
+        (2, ["interval", "span_s"], 0, ", line 2: time does not go on"),
+        (2, ["interval", "at_s"], 1e300, ", line 2: time does not go on"),
+        (1, ["started"], "9999-12-31T00:00:00", ", line 1: started: date value out of range"),
+        (3, ["interval", "at_s"], 1, ", line 3: time does not go on"),
+        (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values in place of 2"),
+        (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than there can be"),
+        (7, ["times", "total"], ..., ", line 7: times.total is missing"),
+        (7, ["account", "delay"], None, ", line 7: account.delay: None is not an object"),
+    ],
+)
+def test_a_broken_value(tmp_path, path, number, place, value, said):
+    lines = lines_of(path)
+    lines[number - 1] = changed(lines[number - 1], place, value)
+    other = tmp_path / "b.jsonl"
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert refused(other).startswith(said)
+
+
+def test_what_a_later_version_adds_is_left_out(tmp_path, path):
+    lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
+    other = tmp_path / "m.jsonl"
+    other.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert read_stats(other).account == read_stats(path).account
+
+
+def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    other = tmp_path / "t.jsonl"
+    other.write_bytes(b"".join([*lines[:2], b'{"line": "inter\n', *lines[2:]]))
+    assert refused(other).startswith(", line 3: is no JSON (")
+    other.write_bytes(b"".join([*lines[:2], b"7\n", *lines[2:]]))
+    assert refused(other).startswith(", line 3: is no object")
+    other.write_bytes(b"".join(lines) + b"".join(lines))
+    assert refused(other) == f", line {len(lines) + 1}: stands behind the summary; give each run its own file"
+
+
+def test_a_file_that_is_too_large(path, monkeypatch):
+    monkeypatch.setattr(stats_reader, "LARGEST_FILE", 2 << 10)
+    assert ": is larger than 0 MiB; take the first line and the last ones: (head -n 1 " in refused(path)
+
+
+def test_a_part_of_a_large_file(tmp_path, path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    part = tmp_path / "part.jsonl"
+    part.write_bytes(b"".join([lines[0], *lines[-3:]]))
+    stats = read_stats(part)
+    assert [one.at_s for one in stats.intervals] == [4, 5]
+    assert stats.account == read_stats(path).account
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
+    whole = path.read_bytes()
+    ends = [place for place, byte in enumerate(whole) if byte == 10]
+    place = data.draw(st.integers(0, len(whole)))
+    other = path.with_name("cut.jsonl")
+    other.write_bytes(whole[:place])
+    complete = sum(end <= place for end in ends)  # with or without its end of line
+    if complete < 2:
+        refused(other)
+    elif complete == len(ends):
+        assert read_stats(other).complete
+    else:
+        assert len(read_quietly(other).intervals) == complete - 1
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
+    whole = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    other = path.with_name("wrong.jsonl")
+    other.write_bytes(whole)
+    try:
+        stats = read_quietly(other)
+    except InputError as error:
+        assert str(error).startswith(str(other))
+    else:
+        assert summary_pairs(stats.header.setup, stats.account)
+        assert json.dumps(as_dict(stats), allow_nan=False)
+        assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
+
+
+def test_reading_tells_how_far_it_is(path, monkeypatch):
+    monkeypatch.setattr(stats_reader, "REPORTED", 2)
+    told = []
+    read_stats(path, lambda done, whole: told.append((done, whole)))
+    size = path.stat().st_size
+    assert [whole for _, whole in told] == [size] * 3
+    assert 0 < told[0][0] < told[1][0] < told[2][0] <= size

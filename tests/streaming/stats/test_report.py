@@ -1,0 +1,172 @@
+"""pulse report: a file of statistics in words, as JSON and as a picture."""
+
+import json
+import sys
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from streaming.stats.columns import Columns
+from streaming.stats.reader import read_stats
+from streaming.stats.report import worst
+from tests.streaming.command import folder as folder
+from tests.streaming.command import pulse, refused
+from tests.streaming.stats.accounts import SETUP, Simulation, write
+
+EVENTS = {
+    4: {"frames_silent": 480, "output_underflows": 2},
+    9: {"frames_lost": 480, "pulses_dropped": 3, "input_overflows": 1},
+    12: {"stalls": 1, "reopened": 1},
+}
+
+
+@pytest.fixture(scope="module")
+def bad():
+    return list(
+        Simulation(slow={4: 25, 7: 4}, notes={12: "opened again after 1.3 s"}).accounts(20, events=EVENTS)
+    )
+
+
+@pytest.fixture(scope="module")
+def good():
+    return list(Simulation().accounts(3))
+
+
+def test_words(bad, tmp_path):
+    text = pulse("report", write(tmp_path / "out.jsonl", bad)).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert ["model", "denoise,", "numba", "f32"] in lines
+    assert ["devices", "USB", "Audio", "->", "Headphones"] in lines
+    assert "priority: normal instead of 70: no right to it; raise `ulimit -r`" in text
+    assert "0:20" not in text
+    assert "20.0 s, 2,000 pulses in 2,000 callbacks" in text
+    assert "42.1 ms from mouth to ear = device in 10.0 + re-blocking 3.3 + resampling 1.2" in text
+    assert "missed by " in text
+    assert "--headroom" in text
+    assert "headroom=" not in text
+    for heading in ("times", "from mouth to ear", "worst moments"):
+        assert [heading] in lines or heading.split() in lines
+    assert "late pulses, 480 silent frames, 2 output underflows" in text
+    assert "1 stall, 1 reopening; opened again after 1.3 s" in text
+    compute = bad[-1].compute.summary()
+    assert f"{compute.p99_us / 1e3:.2f} ms" in next(
+        line for line in text.splitlines() if line.startswith("compute ")
+    )
+
+
+def test_a_measure_is_told_once_and_other_blocks_have_words(good, tmp_path):
+    noted = [replace(one, notes=(str(SETUP.measures[0]), "something else")) for one in good]
+    path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
+    text = pulse("report", path).stdout
+    assert text.count("priority: normal instead of 70") == 1
+    assert "something else" in text
+    assert "USB Audio -> none" in text
+    assert "blocks as the device likes" in text
+
+
+def test_a_good_run_says_so(good, tmp_path):
+    text = pulse("report", write(tmp_path / "out.jsonl", good)).stdout
+    assert "nothing was late, lost or silent, and the audio system reports no xrun" in text
+
+
+def test_json(bad, tmp_path):
+    found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
+    assert found["complete"] is True
+    assert found["account"]["counters"]["frames_silent"] == 480
+    assert found["account"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
+    delay = found["mouth_to_ear"]
+    assert delay["total_s"] == pytest.approx(sum(one["seconds"] for one in delay["stages"]))
+    assert sum(row["count"] for row in found["histogram"]) == 2000
+    assert {4, 7, 9, 12} < {moment["at_s"] for moment in found["worst"]}
+    assert {trouble["name"] for trouble in found["troubles"]} == {"late", "silent", "lost", "xrun", "device"}
+
+
+def test_the_worst_moments_are_those_in_trouble_and_then_the_slowest(bad, tmp_path):
+    stats = read_stats(write(tmp_path / "out.jsonl", bad))
+    assert [moment.at_s for moment in worst(stats, 4)] == [4, 7, 9, 12]
+    assert [moment.at_s for moment in worst(stats, 3)] == [4, 9, 12]
+    (first,) = worst(stats, 1)
+    assert first.new.missed > 0
+    assert first.longest_us > 25_000
+    assert (first.clock - stats.started).total_seconds() == 4
+
+
+def test_a_run_that_was_killed_is_told_of(bad, tmp_path):
+    path = write(tmp_path / "out.jsonl", bad, end=False)
+    path.write_bytes(path.read_bytes()[:-100])
+    warnings.simplefilter("default")
+    result = pulse("report", path)
+    assert "19.0 s, 1,900 pulses" in result.stdout
+    assert "opened again after 1.3 s" in result.stdout
+    assert result.stderr == (
+        f"warning: {path}: ends in the middle of a line, at 19.0 s; the run was killed or still goes on\n"
+    )
+
+
+def test_refusals(good, tmp_path):
+    path = write(tmp_path / "out.jsonl", good)
+    assert "no such file; check the path" in refused("report", tmp_path / "none.jsonl")
+    assert "is the input; write to another file" in refused("report", path, "-o", path)
+    assert "pictures are .png, .svg, .pdf, not .txt" in refused("report", path, "-o", tmp_path / "a.txt")
+
+
+def test_without_matplotlib(good, tmp_path, monkeypatch):
+    path = write(tmp_path / "out.jsonl", good)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    said = refused("report", path, "-o", tmp_path / "latency.png")
+    assert "pip install 'pulse-stream[report]'" in said
+    assert [file.name for file in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_columns_merge_many_intervals(bad, tmp_path):
+    stats = read_stats(write(tmp_path / "out.jsonl", bad))
+    each, few = Columns.of(stats), Columns.of(stats, 6)
+    assert (each.merged, few.merged) == (1, 4)
+    assert each.edges_s.tolist() == list(range(21))
+    assert few.edges_s.tolist() == [0, 4, 8, 12, 16, 20]
+    assert few.max_us.tolist() == each.max_us.reshape(5, 4).max(1).tolist()
+    assert few.p99_us.tolist() == each.p99_us.reshape(5, 4).max(1).tolist()
+    assert few.p50_us.tolist() == np.median(each.p50_us.reshape(5, 4), 1).tolist()
+    assert few.troubles["silent"].tolist() == [0, 480, 0, 0, 0]
+    assert few.troubles["device"].tolist() == [0, 0, 0, 2, 0]
+    assert each.extents["silent"] == "10.0 ms"
+    assert each.extents["lost"] == "40.0 ms"
+    assert each.extents["device"] == "1 stall"
+    assert each.unit == ("seconds", 1.0)
+
+
+def test_an_interval_without_pulses_is_a_gap(good, tmp_path):
+    still = replace(good[-1], elapsed_s=4.0)
+    columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", [*good, still])))
+    assert np.isnan(columns.max_us).tolist() == [False, False, False, True]
+
+
+@pytest.mark.parametrize("unit", [("minutes", 60.0), ("hours", 3600.0)])
+def test_long_runs_have_larger_units(good, tmp_path, unit):
+    late = [replace(one, elapsed_s=one.elapsed_s * unit[1] * 3) for one in good]
+    columns = Columns.of(read_stats(write(tmp_path / "out.jsonl", late)))
+    assert columns.unit == unit
+
+
+def test_a_picture(bad, good, tmp_path):
+    image = pytest.importorskip("matplotlib.image", reason="an extra: pip install 'pulse-stream[report]'")
+    still = [replace(one, total=one.total.since(one.total)) for one in good[:1]]
+    silent = replace(SETUP, input=None, output=None)
+    for name, accounts, setup in (("bad", bad, SETUP), ("good", good, SETUP), ("still", still, silent)):
+        path = write(tmp_path / f"{name}.jsonl", accounts, setup)
+        target = tmp_path / f"{name}.png"
+        assert "model" in pulse("report", path, "-o", target).stdout
+        picture = image.imread(target)
+        assert picture.shape == (1230, 1650, 4)
+        assert 0.75 < (picture[..., :3].min(-1) > 0.99).mean() < 0.97, "mostly white"
+    assert (tmp_path / "bad.png").stat().st_mode & 0o444
+
+
+def test_a_picture_as_text(bad, tmp_path):
+    pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
+    path = write(tmp_path / "out.jsonl", bad)
+    pulse("report", path, "-o", tmp_path / "latency.svg")
+    assert (tmp_path / "latency.svg").read_text().startswith("<?xml")
+    assert "cannot be written" in refused("report", path, "-o", tmp_path / "none" / "latency.svg")

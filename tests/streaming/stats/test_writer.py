@@ -1,0 +1,201 @@
+"""Statistics of a live run: what is written comes back, line by line, whatever happens."""
+
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from pulse.errors import InputError, PulseWarning
+from streaming.stats.account import Counters
+from streaming.stats.lines import TIMES, Times
+from streaming.stats.reader import read_stats
+from streaming.stats.writer import StatsWriter
+from tests.streaming.stats.accounts import DELAY, SETUP, Simulation, lines_of, read_quietly, write
+
+EVENTS = {1: {"frames_silent": 480, "output_underflows": 2}, 3: {"stalls": 1, "reopened": 1}}
+SECONDS = 5
+
+
+@pytest.fixture(scope="module")
+def accounts():
+    return list(Simulation(slow={1: 20}, notes={3: "opened again"}).accounts(SECONDS, events=EVENTS))
+
+
+@pytest.fixture
+def path(tmp_path, accounts):
+    return write(tmp_path / "out.jsonl", accounts)
+
+
+def plain(values):
+    """As JSON has it, to the digits that are written."""
+    return json.loads(json.dumps(values), parse_float=lambda text: round(float(text), 9))
+
+
+def test_what_is_written_comes_back(path, accounts):
+    stats = read_stats(path)
+    assert stats.complete
+    assert stats.header.setup == SETUP
+    assert stats.header.versions["numba"]
+    assert plain(asdict(stats.account)) == plain(accounts[-1].as_dict())
+    assert stats.account.notes == ("opened again",)
+    for name in TIMES:
+        written = getattr(accounts[-1], name)
+        assert stats.times[name].as_dict() == written.as_dict()
+        assert stats.times[name].classes() == written.classes()
+
+
+def test_intervals_add_up_to_the_whole(path, accounts):
+    stats = read_stats(path)
+    assert [interval.at_s for interval in stats.intervals] == [1, 2, 3, 4, 5]
+    whole = Counters()
+    for interval in stats.intervals:
+        whole = whole.plus(interval.new)
+    assert whole == stats.account.counters
+    assert [interval.total.count for interval in stats.intervals] == [100] * SECONDS
+    assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
+    assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
+    assert [interval.delay_s for interval in stats.intervals] == pytest.approx([DELAY.total_s] * SECONDS)
+    for before, now, interval in zip([None, *accounts], accounts, stats.intervals):
+        alone = now.total if before is None else now.total.since(before.total)
+        assert interval.total.p99_us == pytest.approx(alone.summary().p99_us)
+        assert interval.total.missed == alone.missed
+    assert stats.intervals[1].total.max_us > 20_000 > 5_000 > stats.intervals[2].total.max_us
+
+
+def test_lines_are_for_other_tools_too(path):
+    header, *intervals, summary = lines_of(path)
+    assert (header["line"], header["format"], header["version"]) == ("header", "pulse live statistics", 1)
+    assert header["setup"]["delay"]["model_s"] == pytest.approx(0.0099375)
+    assert {line["line"] for line in intervals} == {"interval"}
+    assert intervals[1]["since_start"]["counters"]["pulses"] == 200
+    assert intervals[1]["since_start"]["total"]["p99_us"] > 0
+    assert intervals[1]["interval"]["waiting"]["p50_us"] > 0
+    assert summary["line"] == "summary"
+    assert sum(count for _, count in summary["times"]["total"]["classes"]) == 100 * SECONDS
+    assert max(len(line) for line in path.read_text().splitlines()[1:-1]) < 5000
+
+
+def test_accounts_that_come_often_make_one_line_an_interval(tmp_path):
+    often = list(Simulation(channels=1).accounts(3, each_s=0.1))
+    loud = [
+        replace(one, elapsed_s=one.elapsed_s + 0.02 * (-1) ** place, levels_in=(0.5 if place == 3 else 0.1,))
+        for place, one in enumerate(often)
+    ]
+    loud = [replace(one, load=0.9 if place == 4 else 0.1) for place, one in enumerate(loud)]
+    stats = read_stats(write(tmp_path / "o.jsonl", loud))
+    assert [round(one.at_s) for one in stats.intervals] == [1, 2, 3]
+    assert [one.levels_in for one in stats.intervals] == [(0.5,), (0.1,), (0.1,)]
+    assert stats.intervals[0].load == pytest.approx(0.1 + 0.8 * 0.14 / 0.98)
+    assert stats.intervals[1].load == pytest.approx(0.1)
+
+
+def test_levels_that_are_no_numbers(tmp_path, accounts):
+    stats = read_stats(write(tmp_path / "o.jsonl", [replace(accounts[0], levels_out=(inf, 0.5))]))
+    assert stats.intervals[0].levels_out == (None, 0.5)
+
+
+def test_a_short_run_has_its_only_interval(tmp_path, accounts):
+    stats = read_stats(write(tmp_path / "o.jsonl", [replace(accounts[0], elapsed_s=0.3)]))
+    assert [(one.at_s, one.span_s) for one in stats.intervals] == [(0.3, 0.3)]
+    assert stats.complete
+
+
+def test_every_line_is_there_at_once(tmp_path, accounts):
+    path = tmp_path / "o.jsonl"
+    writer = StatsWriter(path, SETUP)
+    for number, account in enumerate(accounts, 1):
+        writer.update(account)
+        with pytest.warns(
+            PulseWarning, match=f"without a summary, at {number}.0 s; the run was killed or still goes"
+        ):
+            stats = read_stats(path)
+        assert not stats.complete
+        assert stats.account.counters == account.counters
+        assert stats.account.notes == account.notes
+        assert stats.times.keys() == {"total"}
+        assert stats.times["total"].as_dict() == account.total.as_dict()
+    writer.close()
+    writer.close()
+    assert read_quietly(path).account.counters == accounts[-1].counters
+
+
+def test_a_killed_run_has_all_but_its_last_interval(tmp_path):
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from tests.streaming.stats.accounts import *\n"
+        "writer = StatsWriter(Path(sys.argv[1]), SETUP)\n"
+        "for account in Simulation().accounts(4): writer.update(account)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path, root = tmp_path / "o.jsonl", Path(__file__).parents[3]
+    killed = subprocess.run([sys.executable, "-c", code, path], cwd=root, check=False, timeout=60)
+    assert killed.returncode == -9
+    assert read_quietly(path).account.elapsed_s == 4
+
+
+class Limited:
+    """Files of this process may not become larger."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __enter__(self):
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
+
+    def __exit__(self, *_):
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+
+
+def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, accounts):
+    path = tmp_path / "o.jsonl"
+    writer = StatsWriter(path, SETUP)
+    writer.update(accounts[0])
+    whole = path.read_bytes()
+    with Limited(len(whole) + 100):
+        writer.update(accounts[1])
+        assert "File too large at 2.0 s; what is missing follows in one line" in writer.problem
+        assert path.read_bytes() == whole
+        writer.update(accounts[2])
+        assert path.read_bytes() == whole
+    writer.update(accounts[3])
+    writer.close(accounts[4])
+    stats = read_stats(path)
+    assert [(one.at_s, one.span_s) for one in stats.intervals] == [(1, 1), (4, 3), (5, 1)]
+    assert stats.intervals[1].new.frames_silent == 480
+    loudest = max(one.levels_in[0] for one in accounts[1:4])
+    assert stats.intervals[1].levels_in[0] == pytest.approx(loudest)
+
+
+def test_a_disk_that_stays_full(tmp_path, accounts):
+    path = tmp_path / "o.jsonl"
+    writer = StatsWriter(path, SETUP)
+    writer.update(accounts[0])
+    with Limited(path.stat().st_size + 1):
+        writer.close(accounts[1])
+    assert "the file ends without a summary" in writer.problem
+    assert read_quietly(path).account.elapsed_s == 1
+
+
+def test_a_file_that_cannot_be_written(tmp_path):
+    with pytest.raises(InputError, match=r"none/o\.jsonl: cannot be written \(No such file or directory\)"):
+        StatsWriter(tmp_path / "none" / "o.jsonl", SETUP)
+    with pytest.raises(InputError, match="is no file that can be replaced"):
+        StatsWriter(tmp_path, SETUP)
+    with pytest.raises(InputError, match="is no file that can be replaced"):
+        StatsWriter(Path("/dev/full"), SETUP)
+    with pytest.raises(InputError, match="an interval of 0 s; give more than 0 seconds"):
+        StatsWriter(tmp_path / "o.jsonl", SETUP, 0)
+    with Limited(10), pytest.raises(InputError, match=r"cannot be written \(File too large\)"):
+        StatsWriter(tmp_path / "o.jsonl", SETUP)
+
+
+def test_times_come_back_to_the_nanosecond(accounts):
+    latency = accounts[-1].total
+    again = Times.of(latency).latency(latency.deadline_s)
+    assert again.as_dict() == latency.as_dict()
