@@ -1,4 +1,4 @@
-"""Who is speaking when: a bar for each tenth of a second, as long as voice is probable, from a microphone or a file.
+"""When is somebody speaking: for each tenth of a second a bar, the longer the more probable.
 
 An event loop, asyncio or trio, takes the probabilities while a thread of its own runs the built-in detector. Ctrl-C
 ends. Without a sound card: --file sound.wav.
@@ -12,34 +12,30 @@ import numpy as np
 
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, voice_path
-from streaming.executor import Executor, Microphone, SoundSource
+from streaming.executor import Executor, Microphone
 from streaming.live.file_host import FileHost
 
-FRAME_S = 0.01
-LINE_FRAMES = 10
+LINE_FRAMES, LINE_S = 10, 0.1
 BAR = 40
 
 
-async def show(source: SoundSource, channel: str) -> None:
-    """Print a line whenever the frames of one have come."""
+async def show(microphone: Microphone, channel: str) -> None:
+    """Print a line whenever the frames of one have come; at the end how much was voice."""
     program = pulse.stream(voice_path(), pulse=160)
-    heard, lines, voiced = np.zeros(0, np.float32), 0, 0
+    heard, found = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
-        async for outputs in executor.stream(source, channel):
-            heard = np.concatenate([heard, outputs["voice"][0]])
-            while len(heard) >= LINE_FRAMES:
-                probability, heard = float(heard[:LINE_FRAMES].max()), heard[LINE_FRAMES:]
-                mark = "voice" if probability > 0.5 else ""
-                bar = "█" * round(BAR * probability)
-                print(f"{lines * LINE_FRAMES * FRAME_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
-                lines, voiced = lines + 1, voiced + bool(mark)
-    print(f"voice in {voiced} of {lines} tenths; from arrival to probability {times(executor)}")
-
-
-def times(executor: Executor) -> str:
-    """The latency of all pulses."""
-    total = executor.account.total.summary()
-    return f"p50 {total.p50_us / 1e3:.2f} ms, max {total.max_us / 1e3:.2f} ms"
+        try:
+            async for outputs in executor.stream(microphone, channel):
+                heard = np.concatenate([heard, outputs["voice"][0]])
+                while len(heard) >= LINE_FRAMES:
+                    probability, heard = heard[:LINE_FRAMES].max(), heard[LINE_FRAMES:]
+                    bar, mark = "█" * round(BAR * probability), "voice" if probability > 0.5 else ""
+                    print(f"{len(found) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
+                    found.append(bool(mark))
+        finally:
+            took, lost = executor.account.total.summary(), microphone.frames_lost
+            print(f"voice in {sum(found)} of {len(found)} tenths, {lost} frames lost")
+            print(f"from block to frames: p50 {took.p50_us / 1e3:.2f} ms, max {took.max_us / 1e3:.2f} ms")
 
 
 def main() -> None:

@@ -123,6 +123,8 @@ class Flow:
                     await self._wait()
         except Exception:
             self.close()
+            with anyio.CancelScope(shield=True):
+                await self._fed.wait()
             raise
         finally:
             self._busy = False

@@ -319,7 +319,8 @@ class Line:
             words[w.SIDES + number * w.SIDE_WORDS + w.CALLBACK_TIMES] = self.callback_times[number].ctypes.data
             words[w.SIDES + number * w.SIDE_WORDS + w.INTERVAL_TIMES] = self.intervals[number].ctypes.data
         if form.two_clocks:
-            target = waiting + pulse_out / 2
+            ahead_s = sum(one.delay_frames / one.rate_in_hz for one in (*self.inward[:1], *self.outward[:1]))
+            target = self.schedule.frames - ahead_s * form.rate_out_hz
             self.drift = np.array([target, 0.0, target], np.float64)
             assert len(self.drift) == drift.TARGET + 1
             self._kept.append(self.drift)

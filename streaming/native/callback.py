@@ -52,7 +52,7 @@ def stream_callback(source, target, frames, time, flags, user):
         elif words[w.WAKE] >= 0:
             set_event(words[w.WAKE])
     if plays:
-        play(words, floats_at(address_of(target)), count)
+        play(words, side, floats_at(address_of(target)), count, entered)
     record(words_at(side[w.CALLBACK_TIMES]), now_ns(words) - entered)
     store(side, w.CALLBACKS, side[w.CALLBACKS] + 1)
     return CONTINUE if load(words, w.STOP) == 0 else COMPLETE

@@ -15,13 +15,15 @@ from pulse.program.kernels.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.packed import packed_step
 from streaming.native import line_words as w
-from streaming.native.drift import LEVEL, TARGET, corrected
+from streaming.native.drift import DELAY, TARGET, corrected
 from streaming.native.histogram import record
 from streaming.native.mixing import channel_of, cross, delayed, faded, finite, spread
 from streaming.native.primitives import load, monotonic_ns, replace, set_event, store, wait_event
 from streaming.native.resample import feed, missing, produce, ready, tune
 
 FLOAT = 4
+LONGEST_BLOCK_S = 0.5
+"""So long after its last block a device that does not call is taken to go on."""
 
 
 @device
@@ -49,6 +51,23 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
 
 
 @device
+def put_place(side: Pointer, place: int, now: int) -> None:
+    """A block has come that begins there; ``position`` never sees a half of this."""
+    store(side, w.PLACED_NS, 0)
+    store(side, w.PLACE, place)
+    store(side, w.PLACED_NS, now)
+
+
+@device
+def position(side: Pointer, now: int, rate: int) -> float:
+    """How far a device would be now if it gave or took single frames; negative where that is not known."""
+    at, place = load(side, w.PLACED_NS), load(side, w.PLACE)
+    if at == 0 or load(side, w.PLACED_NS) != at:
+        return -1.0
+    return place + min(max(now - at, 0) * 1e-9, LONGEST_BLOCK_S) * rate
+
+
+@device
 def capture(words: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
     """Take a block from the device; where the ring has no room the block is lost, and counted."""
     written, capacity = words[w.IN_WRITTEN], words[w.IN_FRAMES]
@@ -57,6 +76,7 @@ def capture(words: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
         store(words, w.FRAMES_LOST, words[w.FRAMES_LOST] + frames)
         return
     into_ring(words[w.IN_RING], capacity, written, source, frames, words[w.IN_CHANNELS])
+    put_place(words + w.SIDES, written, at_ns)
     mark = words[w.MARKS_WRITTEN]
     if mark - load(words, w.MARKS_READ) < words[w.MARK_COUNT]:
         place = words_at(words[w.MARKS]) + 2 * (mark & (words[w.MARK_COUNT] - 1))
@@ -78,17 +98,31 @@ def owed(words: Pointer) -> int:
 
 
 @device
-def play(words: Pointer, target: Pointer, frames: int) -> None:
+def behind(words: Pointer, now: int) -> int:
+    """How many frames an output with a clock of its own begins later than the input did."""
+    came = position(words + w.SIDES, now, words[w.IN_RATE])
+    if came < 0:
+        return 0
+    return max(types.int64((came - words[w.ANCHOR_PLACE]) * words[w.OUT_RATE] / words[w.IN_RATE] + 0.5), 0)
+
+
+@device
+def play(words: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int) -> None:
     """Give a block to the device: what is ready, then silence."""
     read, channels, capacity = words[w.OUT_READ], words[w.OUT_CHANNELS], words[w.OUT_FRAMES]
     if load(words, w.FRAMES_IN) <= words[w.ANCHOR]:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
         return
     available = load(words, w.OUT_WRITTEN) - read
+    if words[w.DRIFT] != 0 and side[w.PLACED_NS] == 0:
+        cut = min(behind(words, at_ns), available)
+        words[w.CUT] = words[w.CUT] + cut
+        read, available = read + cut, available - cut
     skipped = min(owed(words), available)
     if skipped > 0:
         store(words, w.FRAMES_SKIPPED, words[w.FRAMES_SKIPPED] + skipped)
     read, available = read + skipped, available - skipped
+    put_place(side, read, at_ns)
     count = min(frames, available)
     from_ring(target, words[w.OUT_RING], capacity, read, count, channels)
     if count < frames:
@@ -247,12 +281,28 @@ def send(words: Pointer) -> None:
                 spread(ring, capacity, written + done, channels, s, copies, floats_at(words[w.SCRATCH]), piece)
                 done += piece
     store(words, w.OUT_WRITTEN, written + made)
-    if words[w.DRIFT] != 0:
-        level = written + made - load(words, w.OUT_READ)
-        adjust = corrected(doubles_at(words[w.DRIFT]), level, made, words[w.OUT_RATE])
-        for s in range(streams):
-            stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
-            tune(words_at(stream[w.OUT_RESAMPLER]), adjust)
+    if words[w.DRIFT] != 0 and owed(words) == 0:
+        follow_clocks(words, made)
+
+
+@device
+def follow_clocks(words: Pointer, made: int) -> None:
+    """Tune the last resamplers so that frames stay on the line as long as they should; so many were just written.
+
+    Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
+    """
+    now, sides = now_ns(words), words + w.SIDES
+    came = position(sides, now, words[w.IN_RATE])
+    went = position(sides + w.SIDE_WORDS, now, words[w.OUT_RATE])
+    if came < 0 or went < 0:
+        return
+    before = (came - words[w.IN_READ]) * words[w.OUT_RATE] / words[w.IN_RATE]
+    adjust = corrected(
+        doubles_at(words[w.DRIFT]), before + words[w.OUT_WRITTEN] - went, made, words[w.OUT_RATE]
+    )
+    for s in range(words[w.STREAMS]):
+        stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
+        tune(words_at(stream[w.OUT_RESAMPLER]), adjust)
 
 
 @device
@@ -328,13 +378,15 @@ def restart(words: Pointer) -> None:
     there is no debt.
     """
     words[w.ANCHOR] = words[w.FRAMES_IN]
+    words[w.ANCHOR_PLACE] = words[w.IN_WRITTEN]
     for side in range(2):
         words[w.SIDES + side * w.SIDE_WORDS + w.LAST_NS] = 0
+        words[w.SIDES + side * w.SIDE_WORDS + w.PLACED_NS] = 0
     if words[w.DRIFT] == 0:
         return
     surplus = words[w.OUT_WRITTEN] - words[w.OUT_READ] - words[w.BEGINS_WITH]
     if surplus > 0:
-        words[w.FRAMES_SKIPPED] = words[w.FRAMES_SKIPPED] + surplus
+        words[w.CUT] = words[w.CUT] + surplus
         words[w.OUT_READ] = words[w.OUT_READ] + surplus
     ring, channels = words[w.OUT_RING], words[w.OUT_CHANNELS]
     for _ in range(-surplus):
@@ -344,7 +396,7 @@ def restart(words: Pointer) -> None:
         words[w.AGREED] = words[w.AGREED] + 1
     words[w.FORGIVEN] = words[w.FRAMES_SILENT] - words[w.FRAMES_SKIPPED] - words[w.FRAMES_LOST]
     drift = doubles_at(words[w.DRIFT])
-    drift[LEVEL] = drift[TARGET]
+    drift[DELAY] = drift[TARGET]
 
 
 @device

@@ -36,7 +36,7 @@ CACHE_LINE = 8
     SCRATCH,  # address of float32 [LARGEST]
     IN_RATE,  # Hz
     OUT_RATE,
-    DRIFT,  # address of float64: the level, smoothed; its integral; target; all frames. 0: one clock
+    DRIFT,  # address of the float64 of ``drift``; 0: one clock
     TOTAL_TIMES,  # histograms
     WAITING_TIMES,
     COMPUTE_TIMES,
@@ -58,7 +58,9 @@ CACHE_LINE = 8
     CALLBACK_TIMES,  # histograms; written by Python
     INTERVAL_TIMES,
     DEVICE_TIMES,  # three float64: when the input was heard, now, and when the output will be, in seconds
-) = range(10)
+    PLACE,  # of the first frame of the last block, in the ring of input or of output
+    PLACED_NS,  # when that block came; 0: there was none, or PLACE is just being written
+) = (*range(10), 12, 13)
 SIDES = 40
 SIDE_WORDS = 16
 
@@ -89,14 +91,15 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     AGREED,  # frames of silence that were written to the ring of output: they are the delay
 ) = range(80, 100)
 
-# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in. FORGIVEN is the part of
-# the debt that is not skipped. The worker writes here when it restarts: no device is open then.
-OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, FORGIVEN = range(104, 111)
+# Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
+# input from ANCHOR_PLACE on. FORGIVEN is the part of the debt that is not skipped; CUT frames were left out for output
+# to be as late as agreed. The worker writes here when it restarts: no device is open then.
+OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, ANCHOR_PLACE, FORGIVEN, CUT = range(104, 113)
 
 # Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
-COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(112, 117)
+COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
 
-LINE_WORDS = 120
+LINE_WORDS = 128
 
 # A stream.
 CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)

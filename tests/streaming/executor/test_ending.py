@@ -195,11 +195,11 @@ async def test_one_stream_is_not_for_two_tasks():
             stream = executor.stream([noise(1, 9)])
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(anext, stream)
-                await anyio.sleep(0)
+                while engine.waiting < 3:
+                    await anyio.lowlevel.checkpoint()
                 with pytest.raises(ExecutorError, match="two tasks take the outputs of one stream"):
                     await anext(stream)
                 engine.run(3)
-            engine.run(1)
 
 
 async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):

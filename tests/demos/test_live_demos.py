@@ -1,0 +1,149 @@
+"""The live demos run on a file, and on a server of JACK, and say what is so."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import soundfile
+
+from streaming.builtin import model_path, noisy_path, voice_path
+from streaming.hosts.portaudio.portaudio import PortAudio
+from tests.demos.test_demos import ROOT, run
+from tests.live.aside import until
+from tests.live.cassette import Cassette
+from tests.live.servers import JackServer, found_here, jack_server
+
+JACK = "JACK Audio Connection Kit: system"
+FRAME = 160
+LIVE = ("live_denoiser.py", "voice_meter.py", "latency_probe.py")
+
+
+def offline(model: Path) -> np.ndarray:
+    """What a model says of the built-in sound."""
+    samples, _ = soundfile.read(noisy_path(), dtype="float32")
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    return session.run(None, {"audio": samples[None]})[0][0]
+
+
+def test_help() -> None:
+    commands = [[sys.executable, str(ROOT / "demos" / name), "--help"] for name in LIVE]
+    demos = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    for name, demo in zip(LIVE, demos, strict=True):
+        told, _ = demo.communicate(timeout=60)
+        assert demo.returncode == 0, name
+        assert "--file" in told and "--mic" in told
+
+
+def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
+    target = tmp_path / "out.wav"
+    result = run("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
+    assert result.returncode == 0, result.stderr
+    assert "nothing was late, lost or silent" in result.stdout
+    delay_s = float(re.match(r"([\d.]+) ms from mouth to ear", result.stdout)[1]) / 1e3
+    played, rate_hz = soundfile.read(target, dtype="float32")
+    expected, delay = offline(model_path()), round(delay_s * rate_hz)
+    assert len(played) == delay + len(expected)
+    assert not played[: delay - FRAME].any()
+    np.testing.assert_allclose(played[delay:], expected, atol=2 / (1 << 15))
+
+
+def test_the_meter_marks_what_the_model_says() -> None:
+    result = run("voice_meter.py", "--fast", "--loop", "trio", "--file", str(noisy_path()))
+    assert result.returncode == 0, result.stderr
+    *lines, summary, _ = result.stdout.splitlines()
+    probabilities = offline(voice_path())
+    highest = probabilities[: len(probabilities) // 10 * 10].reshape(-1, 10).max(1)
+    assert [line.endswith("voice") for line in lines] == (highest > 0.5).tolist()
+    assert [line.count("█") for line in lines] == np.round(40 * highest).astype(int).tolist()
+    assert summary == f"voice in {(highest > 0.5).sum()} of {len(highest)} tenths, 0 frames lost"
+
+
+def test_the_probe_agrees(tmp_path: Path) -> None:
+    """In stereo at another rate than the model's, where both resamplers are on the way."""
+    source = tmp_path / "in.wav"
+    samples, _ = soundfile.read(noisy_path(), dtype="float32")
+    times = np.arange(66_150) / 44_100 * 16_000
+    sound = np.interp(times, np.arange(len(samples)), samples)
+    soundfile.write(source, np.stack([sound, sound], 1), 44_100)
+    result = run("latency_probe.py", "--file", str(source))
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert_measured(result.stdout)
+
+
+def test_the_probe_notices_silence(tmp_path: Path) -> None:
+    source = tmp_path / "in.wav"
+    soundfile.write(source, np.zeros(8_000), 16_000)
+    result = run("latency_probe.py", "--file", str(source))
+    assert result.returncode == 1
+    assert "nothing alike was played" in result.stdout
+    assert not result.stderr
+
+
+def test_no_such_file() -> None:
+    result = run("live_denoiser.py", "--file", "nowhere.wav")
+    assert result.returncode == 1
+    assert result.stderr.startswith("error: nowhere.wav")
+
+
+def assert_measured(report: str) -> None:
+    """What was measured is what was reported, and that is not nothing."""
+    reported = int(re.search(r"reported +(\d+) frames", report)[1])
+    measured = float(re.search(r"measured +([\d.]+) frames: agrees", report)[1])
+    assert reported > 100
+    assert measured == pytest.approx(reported, abs=0.5)
+
+
+def inputs(server: JackServer) -> list[str]:
+    """The ports of programs that listen."""
+    return [port for port in server.ports() if ":in_" in port]
+
+
+@contextmanager
+def playing(server: JackServer, name: str, *arguments: str) -> Generator["subprocess.Popen[str]"]:
+    """A demo that hears the built-in sound again and again."""
+    samples, _ = soundfile.read(noisy_path(), dtype="float32")
+    cassette, host = Cassette(np.tile(np.repeat(samples, server.rate_hz // 16_000), 5)), PortAudio()
+    player = host.open(cassette.order(host.choose("output", JACK), server.rate_hz, server.block_frames))
+    player.start()
+    (ours,) = (port for port in server.ports() if port.startswith("PortAudio:out"))
+    cassette.begin()
+    demo = subprocess.Popen(
+        [sys.executable, "-u", str(ROOT / "demos" / name), *arguments],
+        env=os.environ | dict(server.environment),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert until(lambda: demo.poll() is not None or inputs(server), 60), "it does not open the device"
+        for port in inputs(server):
+            server.connect(ours, port)
+        yield demo
+    finally:
+        demo.kill()
+        player.stop(1)
+
+
+def test_the_demos_on_jack() -> None:
+    with jack_server() as server, found_here(server):
+        with playing(server, "latency_probe.py", "--mic", JACK, "--speaker", JACK, "--seconds", "1") as demo:
+            told, problem = demo.communicate(timeout=60)
+        assert demo.returncode == 0, told + problem
+        assert_measured(told)
+        with playing(server, "voice_meter.py", "--mic", JACK) as demo:
+            assert demo.stdout is not None
+            assert any(line.rstrip().endswith("voice") for line in demo.stdout)
+            demo.send_signal(signal.SIGINT)
+            told, problem = demo.communicate(timeout=20)
+        assert demo.returncode == 0, problem
+        assert "0 frames lost" in told
+        assert not problem

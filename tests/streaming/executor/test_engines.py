@@ -1,0 +1,134 @@
+"""Engines by themselves: turns, drops while pulses run, streams that come and go."""
+
+import random
+import time
+
+import numpy as np
+import pytest
+
+from streaming.executor import Executor
+from streaming.executor.engine import ThreadEngine, engine_for
+from streaming.executor.native_engine import NativeEngine
+from streaming.realtime import Realtime
+from tests.streaming.executor.streams import collected, noise, nothing_left, ready
+from tests.streaming.small import BACKENDS
+
+pytestmark = pytest.mark.anyio
+PULSE = 6
+
+
+@pytest.fixture(params=BACKENDS)
+def program(request):
+    return ready("filtered", PULSE, request.param)
+
+
+def pulse(number):
+    return {"x": np.full((1, PULSE), number, np.float32)}
+
+
+def numbers(slots, count):
+    """Which pulses ran, told by what came out of them."""
+    return [int(result.outputs["loud"][0, 0]) // 2 for result in slots.collect(count)]
+
+
+def wait_for(slots, count):
+    until = time.monotonic() + 10
+    while slots.ready() < count:
+        assert time.monotonic() < until, f"{slots.ready()} of {count} pulses in 10 s"
+        time.sleep(0.0002)
+
+
+def test_the_engine_suits_the_backend():
+    assert isinstance(engine_for(ready("filtered", PULSE, "numpy"), None), ThreadEngine)
+    assert isinstance(engine_for(ready("filtered", PULSE, "numba"), None), NativeEngine)
+
+
+async def test_streams_take_turns(program):
+    engine = engine_for(program, None)
+    busy, calm = engine.open(program.spawn(), 8), engine.open(program.spawn(), 8)
+    for number in range(8):
+        busy.submit(pulse(number))
+    calm.submit(pulse(0))
+    calm.submit(pulse(1))
+    engine.start()
+    wait_for(busy, 8)
+    started = [result.started_ns for result in busy.collect(8)]
+    assert [sum(at < result.started_ns for at in started) for result in calm.collect(2)] == [1, 2]
+    busy.close()
+    calm.close()
+    await engine.stop()
+
+
+async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
+    engine, rng = engine_for(program, None), random.Random(1)
+    engine.start()
+    slots = engine.open(program.spawn(), 5)
+    submitted, dropped, ran, under_way = 0, [], [], []
+    for _ in range(3000):
+        if slots.free and rng.random() < 0.6:
+            slots.submit(pulse(submitted))
+            under_way.append(submitted)
+            submitted += 1
+        elif rng.random() < 0.6:
+            place = slots.drop()
+            if place is not None:
+                dropped.append(under_way.pop(place))
+        else:
+            found = numbers(slots, slots.ready())
+            assert under_way[: len(found)] == found
+            del under_way[: len(found)]
+            ran += found
+    wait_for(slots, len(under_way))
+    ran += numbers(slots, len(under_way))
+    assert sorted(ran + dropped) == list(range(submitted))
+    assert ran == sorted(ran) and dropped == sorted(dropped) and ran and dropped
+    slots.close()
+    await engine.stop()
+
+
+async def test_streams_come_and_go_while_others_run(program):
+    engine, rng = engine_for(program, None), random.Random(2)
+    engine.start()
+    with nothing_left():
+        steady = engine.open(program.spawn(), 3)
+        others, given, found = [], 0, []
+        for _ in range(1500):
+            if steady.free:
+                steady.submit(pulse(given))
+                given += 1
+            found += numbers(steady, steady.ready())
+            if len(others) < 20 and rng.random() < 0.5:
+                others.append(engine.open(program.spawn(), 2))
+                others[-1].submit(pulse(0))
+            elif others:
+                others.pop(rng.randrange(len(others))).close()
+        wait_for(steady, given - len(found))
+        found += numbers(steady, given - len(found))
+        for slots in (steady, *others):
+            slots.close()
+        await engine.stop()
+        assert found == list(range(given))
+
+
+async def test_listening_sets_the_event_once(program):
+    engine = engine_for(program, None)
+    slots = engine.open(program.spawn(), 4)
+    engine.start()
+    slots.submit(pulse(0))
+    wait_for(slots, 1)
+    assert slots.listen() == 1
+    slots.submit(pulse(1))
+    slots.event.clear()  # waits until it is set
+    wait_for(slots, 2)
+    assert slots.listen() == 2 and numbers(slots, 2) == [0, 1]
+    slots.close()
+    await engine.stop()
+
+
+async def test_wishes_of_the_thread_are_told(program):
+    wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
+    async with Executor(program, realtime=wishes) as executor:
+        await collected(executor.stream([noise(1, 60)]))
+        measures = [*executor._measures, *executor._engine.measures]
+        assert {measure.name for measure in measures} == {"priority", "collector"}
+        assert executor.account.notes == tuple(str(measure) for measure in measures if not measure.had)

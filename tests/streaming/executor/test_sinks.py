@@ -1,0 +1,155 @@
+"""Sinks: functions, memory and byte streams, files; they set the pace, and what they raise comes out."""
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import numpy as np
+import onnxruntime
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from pulse.ops.shape import AddAxis
+from streaming.audio import AudioReader
+from streaming.builtin import model_path, noisy_path
+from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink
+from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
+from tests.streaming.small import Sketch
+from tests.streaming.small import program as small_program
+
+pytestmark = pytest.mark.anyio
+RATE_HZ = 600
+
+
+class Bytes(anyio.abc.ByteSendStream):
+    def __init__(self):
+        self.data = b""
+
+    async def send(self, item):
+        await anyio.lowlevel.checkpoint()
+        self.data += item
+
+    async def aclose(self):
+        pass
+
+
+async def run(sink, x=None, name="filtered", **options):
+    program = ready(name, 6)
+    x = noise(1, 75) if x is None else x
+    async with Executor(program, rate_hz=RATE_HZ, **options) as executor:
+        await executor.run(blocks(x, 1, range(0, x.shape[1], 7)), sink)
+    return program.model.typed.run({"x": x})
+
+
+async def test_functions_and_coroutines():
+    pieces = []
+
+    async def slow(outputs):
+        await anyio.sleep(0.001)
+        pieces.append(outputs)
+
+    for sink in (pieces.append, slow):
+        pieces.clear()
+        expected = await run(sink)
+        assert_same(joined(pieces, ready("filtered", 6)), expected)
+
+
+async def test_a_memory_stream_sets_the_pace():
+    send, receive = anyio.create_memory_object_stream(0)
+    pieces, ahead = [], []
+    async with receive, anyio.create_task_group() as tasks:
+
+        async def take():
+            async for outputs in receive:
+                pieces.append(outputs)
+                await anyio.sleep(0.001)
+                ahead.append(executor.account.frames_in_flight)
+
+        tasks.start_soon(take)
+        async with send, Executor(ready("filtered", 6), depth=2) as executor:
+            await executor.run(blocks(noise(1, 200), 1, range(0, 200, 6)), send)
+    assert joined(pieces, executor.program)["loud"].shape == (1, 200)
+    assert max(ahead) <= 3 * 6
+
+
+async def test_raw_samples():
+    stream = Bytes()
+    expected = await run(PcmSink(stream, "f32", "y"))
+    np.testing.assert_allclose(np.frombuffer(stream.data, np.float32), expected["y"][0], rtol=1e-5, atol=1e-6)
+    stream, x = Bytes(), np.array([[0, 0.25, 0.5, 0.75, -0.5, -0.75, 0.1, 1e-5]], np.float32)
+    await run(PcmSink(stream, "s16", "loud"), x)
+    assert np.frombuffer(stream.data, "<i2").tolist() == [0, 16384, 32767, 32767, -32768, -32768, 6554, 1]
+
+
+@pytest.mark.parametrize("rate_hz", [None, 16_000, 44_100])
+async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
+    from pulse.api import stream
+
+    program = stream(model_path())
+    source, target = noisy_path(), tmp_path / "out.wav"
+    sound = soundfile.read(source, dtype="float32")[0][: 5 * 16_000 + 77]
+    if rate_hz is not None:
+        source = tmp_path / "in.wav"
+        soundfile.write(source, sound, rate_hz, subtype="FLOAT")
+    async with Executor(program, rate_hz=16_000) as executor:
+        await executor.run(source, SoundFileSink(target, encoding="FLOAT"))
+    with AudioReader(source) as reader, AudioReader(target) as found:
+        assert (found.rate_hz, found.frames) == (reader.rate_hz, reader.frames)
+        if found.rate_hz == 16_000:
+            x = np.concatenate(list(reader)).T
+            (expected,) = onnxruntime.InferenceSession(model_path()).run(None, {"audio": x})
+            np.testing.assert_allclose(np.concatenate(list(found)).T, expected, atol=1e-5)
+
+
+async def test_a_sound_file_at_another_rate(tmp_path):
+    await run(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
+    assert soundfile.info(tmp_path / "out.flac").frames == 1800
+    await run(str(tmp_path / "out.ogg"), noise(1, 900) / 99)
+    assert soundfile.info(tmp_path / "out.ogg").samplerate == RATE_HZ
+
+
+async def test_frames_and_what_is_known_at_the_end(tmp_path):
+    expected = await run(tmp_path / "y.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
+    expected = await run(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
+    np.testing.assert_allclose(np.load(tmp_path / "last.npy"), expected["last"])
+
+
+async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
+    program = ready("filtered", 6)
+    error = OSError("the disk is full")
+
+    def full(outputs):
+        raise error
+
+    with nothing_left():
+        async with Executor(program, rate_hz=RATE_HZ) as executor:
+            with pytest.raises(OSError, match="the disk is full") as raised:
+                await executor.run(blocks(noise(1, 90), 1, [9]), full)
+            assert raised.value is error
+            with pytest.raises(InputError, match="NaN at frame 90"):
+                bad = [noise(1, 90), np.full((1, 9), np.nan, np.float32)]
+                await executor.run(bad, tmp_path / "out.wav")
+            account = executor.account
+            assert account.streams == account.frames_in_flight == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_is_no_sink(tmp_path):
+    program = ready("decimated", 6)
+    async with Executor(program) as executor:
+        x = noise(1, 30, 2)
+        with pytest.raises(InputError, match="int is no sink"):
+            await executor.run(x, 3)
+        with pytest.raises(InputError, match="same is no sound: "):
+            await executor.run(x, PcmSink(Bytes(), "s16", "same"))
+        with pytest.raises(InputError, match="no output is called 'z'; there is same, third"):
+            await executor.run(x, FramesFileSink(tmp_path / "z.npy", "z"))
+    sketch = Sketch()
+    doubled = sketch.wire("same", AddAxis(2), sketch.source("x", "2,T,f32"))
+    async with Executor(small_program(sketch.finish(same=doubled), 6)) as executor:
+        with pytest.raises(InputError, match="sketch: no output is sound; there is same"):
+            await executor.run(noise(2, 30), PcmSink(Bytes(), "s16"))
+    async with Executor(ready("filtered", 6)) as executor:
+        with pytest.raises(InputError, match="sound needs the model's rate"):
+            await executor.run(noise(1, 30), tmp_path / "x.wav")

@@ -1,0 +1,136 @@
+"""A long life: streams with random blocks and stalls, cancelled, broken off, failing; nothing accepted is lost."""
+
+import random
+import resource
+import time
+
+import anyio
+import numpy as np
+import pytest
+
+from streaming.executor import Executor, ExecutorError
+from tests.streaming.executor.streams import assert_balanced, assert_same, joined, noise, nothing_left, ready
+from tests.streaming.small import BACKENDS
+
+pytestmark = pytest.mark.anyio
+PULSE = 6
+STREAMS = 4
+
+
+class Broken(Exception):
+    """What a source says that fails."""
+
+
+async def source(x, rng, fails):
+    """``x`` in random blocks with random stalls."""
+    at = 0
+    while at < x.shape[1]:
+        size = rng.choice([0, 1, 5, PULSE, 7, 40, 300])
+        yield x[:, at : at + size]
+        at += size
+        if rng.random() < 0.2:
+            await anyio.sleep(rng.choice([0, 0.0001, 0.002]))
+        if fails and at > x.shape[1] // 2:
+            raise Broken
+
+
+class Life:
+    """One random stream after the other, and how many ended in each way."""
+
+    def __init__(self, executor, seed):
+        self.executor, self.rng = executor, random.Random(seed)
+        self.ends = dict.fromkeys(("whole", "failed", "broken off", "cancelled", "late"), 0)
+
+    async def until(self, moment_s):
+        while time.monotonic() < moment_s:
+            await self.stream()
+
+    async def stream(self):
+        rng, executor = self.rng, self.executor
+        x = noise(1, rng.randrange(1500), seed=rng.randrange(1000))
+        fails, pieces = rng.random() < 0.2, []
+        stop_at = rng.choice([None, None, 3])
+        end = "whole"
+        with anyio.move_on_after(rng.choice([0.001, 0.01, 10])) as limit:
+            try:
+                async for outputs in executor.stream(source(x, rng, fails)):
+                    pieces.append(outputs)
+                    assert_balanced(executor.account)
+                    if len(pieces) == stop_at:
+                        end = "broken off"
+                        break
+                    if rng.random() < 0.1:
+                        await anyio.sleep(rng.choice([0, 0.001]))
+            except Broken:
+                end = "failed"
+            except ExecutorError:
+                end = "late"
+        if limit.cancelled_caught:
+            end = "cancelled"
+        self.ends[end] += 1
+        self.compare(joined(pieces, executor.program), x, end)
+
+    def compare(self, found, x, end):
+        """What was given is what the model gives of the frames that were kept, as far as it was given."""
+        if not found:
+            return
+        policy, kept = self.executor.policy, x
+        if policy.drops:
+            kept = found["loud"] / 2
+        expected = self.executor.program.model.typed.run({"x": kept})
+        if end != "whole":
+            expected = {name: array[:, : found[name].shape[1]] for name, array in expected.items()}
+        if policy.silent:
+            heard = np.any(found["loud"] != 0, axis=0)
+            np.testing.assert_allclose(found["loud"][:, heard], expected["loud"][:, heard], rtol=1e-5)
+            assert found["loud"].shape == expected["loud"].shape
+        elif end == "whole" or not policy.drops:
+            assert_same(found, expected)
+
+
+async def live(policy, backend, seconds, seed):
+    """An executor with streams at once, then a new one, until the time is over; the sum of ends."""
+    ends = {}
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        program = ready("filtered", PULSE, backend)
+        depth = random.Random(seed).choice([1, 3, 8])
+        async with (
+            Executor(program, policy, depth, deadline_s=0.002) as executor,
+            anyio.create_task_group() as tasks,
+        ):
+            lives = [Life(executor, seed + number) for number in range(STREAMS)]
+            for one in lives:
+                tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+        account = executor.account
+        assert account.streams == account.frames_in_flight == 0
+        assert_balanced(account)
+        for one in lives:
+            ends = {name: ends.get(name, 0) + count for name, count in one.ends.items()}
+        seed += STREAMS
+    return ends
+
+
+def resident_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
+async def test_a_short_life(policy, backend):
+    with nothing_left():
+        ends = await live(policy, backend, 0.25, seed=1)
+    assert sum(ends.values()) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
+async def test_a_long_life(policy, backend):
+    with nothing_left():
+        await live(policy, backend, 5, seed=100)
+        before = resident_mib()
+        ends = await live(policy, backend, 40, seed=200)
+    grown = resident_mib() - before
+    assert grown < 20, f"{grown:.0f} MiB more than after the first 5 s"
+    assert min(count for end, count in ends.items() if end != "late") > 0, ends

@@ -1,0 +1,133 @@
+"""Sources: whatever can be iterated, raw samples, sound files."""
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
+from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from tests.streaming.executor.streams import assert_same, blocks, collected, joined, noise, ready
+
+pytestmark = pytest.mark.anyio
+RATE_HZ = 600
+
+
+class Bytes(anyio.abc.ByteReceiveStream):
+    """A byte stream of given chunks."""
+
+    def __init__(self, data, size):
+        self.chunks = [data[at : at + size] for at in range(0, len(data), size)]
+        self.closed = False
+
+    async def receive(self, max_bytes=65536):
+        await anyio.lowlevel.checkpoint()
+        if not self.chunks:
+            raise anyio.EndOfStream
+        return self.chunks.pop(0)
+
+    async def aclose(self):
+        self.closed = True
+
+
+async def heard(source, **options):
+    program = ready("filtered", 6)
+    async with Executor(program, rate_hz=RATE_HZ) as executor:
+        return joined(await collected(executor.stream(source, **options)), program)
+
+
+async def test_whatever_can_be_iterated():
+    program, x = ready("filtered", 6), noise(1, 70)
+    expected = program.model.typed.run({"x": x})
+    send, receive = anyio.create_memory_object_stream(10)
+    with send:
+        for piece in np.split(x, [10, 33], 1):
+            send.send_nowait(piece)
+    pieces = np.split(x, [10, 33], 1)
+    for source in (x, {"x": x}, pieces, iter(pieces), (x for _ in range(1)), blocks(x, 1, [5, 40]), receive):
+        assert_same(await heard(source), expected)
+    with pytest.raises(anyio.ClosedResourceError):
+        receive.receive_nowait()
+
+
+async def test_a_generator_is_closed():
+    closed = []
+
+    def source():
+        try:
+            while True:
+                yield noise(1, 6)
+        finally:
+            closed.append(True)
+
+    async with (
+        Executor(ready("filtered", 6)) as executor,
+        executor.stream(source()) as stream,
+    ):
+        await anext(stream)
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("size", [1, 3, 8, 4096])
+@pytest.mark.parametrize(("encoding", "scale", "dtype"), [("s16", 1 << 15, "<i2"), ("s32", 1 << 31, "<i4")])
+async def test_raw_samples(encoding, scale, dtype, size):
+    samples = np.random.default_rng(0).integers(-scale, scale, (90, 2)).astype(dtype)
+    source = Bytes(samples.tobytes(), size)
+    x = (samples[:, 1:].T / scale).astype(np.float32)
+    found = await heard(PcmSource(source, encoding, 2, RATE_HZ), channel="1")
+    assert_same(found, ready("filtered", 6).model.typed.run({"x": x}))
+    assert source.closed
+
+
+async def test_raw_floats_and_what_is_wrong_with_them():
+    x = noise(90, 1)
+    found = await heard(PcmSource(Bytes(x.tobytes(), 7), "f32", 1, RATE_HZ))
+    assert_same(found, ready("filtered", 6).model.typed.run({"x": x.T}))
+    with pytest.raises(InputError, match="ends with 2 bytes of a sample of 4; check encoding and channels"):
+        await heard(PcmSource(Bytes(x.tobytes()[:-2], 7), "f32", 1, RATE_HZ))
+    with pytest.raises(InputError, match="no encoding is called 'u8'; there is s16, s32, f32"):
+        PcmSource(Bytes(b"", 1), "u8", 1, RATE_HZ)
+    with pytest.raises(InputError, match="both must be positive"):
+        PcmSource(Bytes(b"", 1), "s16", 0, RATE_HZ)
+
+
+async def test_a_sound_file_is_heard_at_the_rate_of_the_model(tmp_path):
+    path, x = tmp_path / "in.wav", noise(4000, 2) / 8
+    soundfile.write(path, x, RATE_HZ, subtype="FLOAT")
+    expected = ready("filtered", 6).model.typed.run({"x": x.mean(1, keepdims=True).T})
+    assert_same(await heard(SoundFile(path)), expected)
+    assert_same(await heard(str(path)), expected)
+    assert_same(await heard(path, channel="0"), ready("filtered", 6).model.typed.run({"x": x[:, :1].T}))
+    async with Executor(ready("filtered", 6), rate_hz=2 * RATE_HZ) as executor:
+        pieces = await collected(executor.stream(path))
+    assert joined(pieces, executor.program)["loud"].shape == (1, 8000)
+
+
+async def test_what_cannot_be_heard(tmp_path):
+    executor = Executor(ready("filtered", 6))
+    with pytest.raises(InputError, match="sound needs the model's rate: give rate_hz"):
+        executor.stream(noisy_path())
+    executor = Executor(ready("filtered", 6), rate_hz=SAMPLE_RATE_HZ)
+    with pytest.raises(InputError, match="channel 7: the sound has 1 channel"):
+        executor.stream(noisy_path(), channel="7")
+    with pytest.raises(InputError, match="open a stream for every channel"):
+        executor.stream(noisy_path(), channel="each")
+    with pytest.raises(InputError, match="no such file"):
+        executor.stream(tmp_path / "none.wav")
+    with pytest.raises(InputError, match="takes no sound"):
+        Executor(ready("decimated", 6), rate_hz=RATE_HZ).stream(noisy_path())
+
+
+async def test_a_source_of_ones_own():
+    class Ramp(SoundSource):
+        rate_hz, channels = RATE_HZ, 1
+
+        async def blocks(self):
+            for number in range(5):
+                yield np.full((11, 1), number, np.float32)
+
+    x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
+    assert_same(await heard(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))

@@ -1,0 +1,214 @@
+"""Models for live runs, and runs on virtual devices."""
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+
+import pulse
+from pulse.ops.conv import Conv
+from pulse.ops.cumsum import CumSum
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis, RemoveAxis
+from streaming import Session
+from streaming.channels import Channels
+from streaming.live import Behaviour, Live, Plan
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.native import line_words as w
+from tests.pulse.chunks.models import build, node
+from tests.streaming.small import Sketch, pads, program
+
+RATE = 16000
+
+
+def plain():
+    """Of x [1, T]: y [1, T], the same."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("one", [[1.0]])))
+
+
+def running():
+    """Of x [1, T]: y [1, T], the sum of all so far."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    return sketch.finish(y=sketch.wire("y", CumSum(1), x))
+
+
+def meter(frames=8):
+    """Of x [1, T]: y [1, T], the same louder, and level [1, 1, T/8], the means of 8 samples, of which 2 are ahead."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    deep = sketch.wire("deep", AddAxis(1), x)
+    weights = sketch.constant("w", np.full((1, 1, frames), 1 / frames))
+    level = sketch.wire("level", Conv((frames,), (1,), pads(frames - 2, 2)), deep, weights)
+    return sketch.finish(
+        y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("half", [[0.5]])), level=level
+    )
+
+
+def late(delay=5, weight=1.0):
+    """Of x [1, T]: y [1, T], x times a weight; it needs to hear ``delay`` frames more."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    taps = np.zeros((1, 1, delay + 1))
+    taps[0, 0, delay] = 0.0
+    taps[0, 0, 0] = weight
+    deep = sketch.wire("deep", AddAxis(1), x)
+    y = sketch.wire("conv", Conv((1,), (1,), pads(0, delay)), deep, sketch.constant("w", taps))
+    return sketch.finish(y=sketch.wire("flat", RemoveAxis(1), y))
+
+
+def inverse():
+    """Of x [1, T]: y [1, T], 1/x."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    return sketch.finish(y=sketch.wire("y", Elementwise("div"), sketch.constant("one", [[1.0]]), x))
+
+
+def scaled():
+    """Of x [1, T] and gain [1, 1], which does not stream: y [1, T], their product."""
+    sketch = Sketch()
+    x, gain = sketch.source("x", "1,T,f32"), sketch.source("gain", "1,1,f32")
+    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, gain))
+
+
+def brief(frames=1000):
+    """Of x [1, T], T at most so many: y [1, T], the same."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    sketch.scope.assume(f"T <= {frames}")
+    return sketch.finish(y=sketch.wire("y", Elementwise("mul"), x, sketch.constant("one", [[1.0]])))
+
+
+def filtered_chunks() -> ModelProto:
+    """Sound x [1, 8] times gain [] through a filter to y [1, 8]; cache [1, 4] is the sound before."""
+    nodes = [
+        node("Mul", "x gain", "louder"),
+        node("Concat", "cache louder", "window", axis=1),
+        node("Unsqueeze", "window one", "deep"),
+        node("Conv", "deep taps", "filtered"),
+        node("Squeeze", "filtered one", "y"),
+        node("Slice", "window start end one", "cache_out"),
+    ]
+    constants = {
+        "one": np.array([1]),
+        "taps": noise(5, seed=4).reshape(1, 1, 5),
+        "start": np.array([-4]),
+        "end": np.array([1 << 40]),
+    }
+    inputs = {"x": [1, 8], "cache": [1, 4], "gain": []}
+    return build(nodes, inputs, {"y": [1, 8], "cache_out": [1, 4]}, constants)
+
+
+@cache
+def ready(make: Any = plain, pulse_frames: int = 160, backend: str = "numba") -> Any:
+    """A program, made once."""
+    return program(make(), pulse_frames, backend)
+
+
+@cache
+def chunk_program() -> Any:
+    return pulse.stream(filtered_chunks(), axes={"x": 1}, backend="numba")
+
+
+def noise(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def held(
+    made: Any,
+    block: int | None = 160,
+    device: VirtualDevice | Sequence[VirtualDevice] | None = None,
+    channels: str = "mix",
+    play: bool = True,
+    compute_s: float = 0.0,
+    device_rate_hz: int | None = None,
+    reconnect: str | None = None,
+    constants: Any = None,
+    rate_hz: int = RATE,
+    **behaviour: Any,
+) -> tuple[VirtualHost, Live]:
+    """A run on virtual devices, not begun."""
+    devices = [device or VirtualDevice(rate_hz=RATE)] if not isinstance(device, Sequence) else device
+    host = VirtualHost(*devices, compute_s=compute_s)
+    plan = Plan(
+        rate_hz,
+        play=play,
+        channels=Channels.parse(channels),
+        block_frames=block,
+        device_rate_hz=device_rate_hz,
+    )
+    return host, Live(
+        made, plan, Behaviour(**behaviour), reconnect=reconnect, constants=constants, host=host
+    )
+
+
+@contextmanager
+def runs(made: Any, *arguments: Any, **options: Any) -> Generator[tuple[VirtualHost, Live]]:
+    """A run on virtual devices."""
+    host, live = held(made, *arguments, **options)
+    with live:
+        yield host, live
+
+
+def streamed(made: Any, x: np.ndarray, constants: Any = None) -> list[dict[str, np.ndarray]]:
+    """For each column of [frames, streams] the outputs of a session that ends there."""
+    results = []
+    for column in x.T:
+        session = Session(made, constants)
+        port = next(port for port in made.inputs if port.streams)
+        shape = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
+        parts = session.push(column.reshape(shape)), session.flush()
+        results.append(
+            {
+                port.name: np.concatenate([part[port.name] for part in parts], port.axis)
+                if port.streams
+                else parts[1][port.name]
+                for port in made.outputs
+            }
+        )
+    return results
+
+
+def played_by(made: Any, x: np.ndarray, output: str, constants: Any = None) -> np.ndarray:
+    """What [frames, streams] become, one channel for each stream."""
+    return np.stack([result[output].ravel() for result in streamed(made, x, constants)], axis=1)
+
+
+def late_by(sound: np.ndarray, frames: int, total: int) -> np.ndarray:
+    """Sound behind so much silence; ``total`` frames of all."""
+    return np.concatenate([np.zeros((frames, sound.shape[1]), np.float32), sound])[:total]
+
+
+def frames_of(counts: Iterable[int], total: int) -> list[int]:
+    """Sizes of blocks, again and again, for so many frames."""
+    sizes: list[int] = []
+    while sum(sizes) < total:
+        sizes += list(counts)
+    return sizes
+
+
+def word(live: Live, number: int) -> int:
+    """A word of the line."""
+    return int(live.line.words[number])
+
+
+def check_books(live: Live, given: int) -> None:
+    """Every frame is somewhere, while nothing is resampled."""
+    line, counters = live.line, live.account().counters
+    pulses, pulse_frames = word(live, w.PULSES), line.program.pulse
+    accepted = word(live, w.IN_WRITTEN)
+    in_flight = accepted - word(live, w.IN_READ) + word(live, w.FILLED)
+    assert counters.frames_in == given == accepted + counters.frames_lost
+    assert counters.pulses + counters.pulses_dropped == pulses
+    assert accepted == pulses * pulse_frames + in_flight
+    made, read = word(live, w.OUT_WRITTEN), word(live, w.OUT_READ)
+    assert made == word(live, w.AGREED) + pulses * pulse_frames
+    played = read - counters.frames_skipped - word(live, w.CUT)
+    assert counters.frames_out == played + counters.frames_silent
+    assert made - read >= 0
+
