@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from streaming.errors import ExecutorError, only_one
+from streaming.errors import ExecutorError, add_besides, only_one
 from streaming.executor.account import Account, Tally, account_of
 from streaming.executor.engine import Engine, engine_for
 from streaming.executor.flow import CLOSED, Block, Flow
@@ -41,6 +41,7 @@ class Executor:
 
     One executor has one engine, and that has one thread, in which streams take turns, a pulse each. Leaving the
     ``async with`` ends the thread; streams that still run fail, and what they had accepted is counted as discarded.
+    What a source raises comes out where its outputs are taken, or, if nobody takes them any more, here.
 
         async with Executor(program) as executor:
             async for outputs in executor.stream(source):
@@ -77,8 +78,9 @@ class Executor:
         self._check_finite = check_finite
         self._realtime = realtime
         self._engine = engine
-        self._flows: set[Flow] = set()
+        self._flows: list[Flow] = []
         self._past = Tally(deadline_s)
+        self._errors: list[BaseException] = []
         self._measures: list[Measure] = []
         self._tasks: TaskGroup | None = None
         self._until_the_end = AsyncExitStack()
@@ -153,9 +155,11 @@ class Executor:
             if found is other:
                 raise
             raise found from None
-        if error is None:
-            for flow in flows:
-                flow.check()
+        self._sweep()
+        if error is None and self._errors:
+            raise only_one(BaseExceptionGroup("what sources raised behind what was taken", self._errors))
+        for other in self._errors:
+            add_besides(error, other)
         return False
 
     def _begin(self, blocks: AsyncGenerator[Block]) -> Flow:
@@ -164,13 +168,18 @@ class Executor:
             raise ExecutorError(
                 CLOSED if self._ended else "the executor is not open: async with Executor(…) as executor"
             )
-        self._flows = {flow for flow in self._flows if not flow.is_gone}
+        self._sweep()
         state = self.program.spawn(self._constants)
         slots = self._engine.open(state, self.depth)
         flow = Flow(blocks, state, slots, self.policy, self.deadline_s, self._check_finite, self._close)
-        self._flows.add(flow)
+        self._flows.append(flow)
         self._tasks.start_soon(flow.feed)
         return flow
+
+    def _sweep(self) -> None:
+        """Forget flows that are gone, except for what their sources raised."""
+        self._errors += [flow.error for flow in self._flows if flow.is_gone and flow.error is not None]
+        self._flows = [flow for flow in self._flows if not flow.is_gone]
 
     def _close(self, flow: Flow) -> None:
         self._past.add(flow.tally)

@@ -68,7 +68,7 @@ class Flow:
         self._process = os.getpid()
         self._refusal: str | None = None
         self.error: BaseException | None = None
-        """What the source raised, until somebody has seen it."""
+        """What the source raised, as long as it has not come out."""
         self.closed = False
 
     @property
@@ -153,11 +153,11 @@ class Flow:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended and nobody is to hear of an error."""
-        return self._fed.is_set() and self._left.is_set() and self.error is None
+        """Whether it is closed and nothing of it runs."""
+        return self._fed.is_set() and self._left.is_set()
 
     def check(self) -> None:
-        """Raise what the source raised, if nobody has seen it."""
+        """Raise what the source raised, if it has not come out yet."""
         if self.error is not None:
             error, self.error = self.error, None
             raise error

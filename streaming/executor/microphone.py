@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 import anyio
 import anyio.to_thread
 
+from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
@@ -18,7 +19,7 @@ class Microphone(SoundSource):
 
     device        its number or a part of its name, see ``pulse devices``; the system's usual one where None
     rate_hz       that it is to run at; its usual one where None. The executor resamples to the model's rate.
-    channels      of its that are opened; the first two, or the one that there is, where None
+    channels      how many of its are opened; two, or the one that there is, where None
     block_frames  device frames that come at once; 0 lets the device choose
     latency       of the device: ``low``, ``high`` or seconds
     host          who has the devices; PortAudio where None. A ``FileHost`` plays a file in place of a microphone.
@@ -40,9 +41,14 @@ class Microphone(SoundSource):
     ) -> None:
         self._host = usual_host() if host is None else host
         self.device = self._host.choose("input", device)
-        self.rate_hz = rate_hz or self.device.rate_hz
-        self.channels = min(channels or STEREO, self.device.channels)
+        self.rate_hz = self.device.rate_hz if rate_hz is None else rate_hz
+        self.channels = min(STEREO, self.device.channels) if channels is None else channels
         self.block_frames, self.latency = block_frames, latency
+        if self.rate_hz < 1 or block_frames < 0 or not 1 <= self.channels <= self.device.channels:
+            raise InputError(
+                f"{self.device.name}: {self.channels} channels at {self.rate_hz} Hz in blocks of {block_frames}; "
+                f"give 1 to {self.device.channels} channels, a positive rate, and blocks of 0 or more frames"
+            )
         self._capture: Capture | None = None
         self._open = False
 

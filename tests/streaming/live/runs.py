@@ -18,6 +18,7 @@ from streaming.channels import Channels
 from streaming.live import Behaviour, Live, Plan
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
+from streaming.realtime.options import NOTHING
 from tests.pulse.chunks.models import build, node
 from tests.streaming.small import Sketch, pads, program
 
@@ -55,7 +56,6 @@ def late(delay=5, weight=1.0):
     sketch = Sketch()
     x = sketch.source("x", "1,T,f32")
     taps = np.zeros((1, 1, delay + 1))
-    taps[0, 0, delay] = 0.0
     taps[0, 0, 0] = weight
     deep = sketch.wire("deep", AddAxis(1), x)
     y = sketch.wire("conv", Conv((1,), (1,), pads(0, delay)), deep, sketch.constant("w", taps))
@@ -143,7 +143,7 @@ def held(
         device_rate_hz=device_rate_hz,
     )
     return host, Live(
-        made, plan, Behaviour(**behaviour), reconnect=reconnect, constants=constants, host=host
+        made, plan, Behaviour(**behaviour), NOTHING, reconnect, constants, host
     )
 
 

@@ -1,0 +1,177 @@
+"""What is played is what the model makes of what was heard, bit by bit, as late as was said; the records too."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import pulse
+from streaming.builtin import model_path, noisy_path
+from streaming.audio import AudioReader
+from streaming.channels import Channels
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice
+from tests.streaming.live.runs import (
+    RATE,
+    check_books,
+    chunk_program,
+    frames_of,
+    late,
+    late_by,
+    meter,
+    noise,
+    played_by,
+    ready,
+    running,
+    runs,
+    streamed,
+)
+from tests.streaming.small import filtered
+
+MODELS = {"y": (filtered, running, late, meter), "loud": (filtered,)}
+engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+def device(channels_in=1, channels_out=1):
+    return VirtualDevice(inputs=channels_in, outputs=channels_out, rate_hz=RATE)
+
+
+def check(made, x, output="y", blocks=None, channels="mix", outputs=1, constants=None, **options):
+    """A run of x [frames, channels]; blocks of those sizes, one after the other."""
+    sizes = None if blocks is None else frames_of(blocks, len(x))
+    with runs(
+        made,
+        device=device(x.shape[1], outputs),
+        channels=channels,
+        output=output,
+        records=True,
+        constants=constants,
+        **options,
+    ) as (host, live):
+        played = host.run(x, sizes)
+        counters, delay = live.account().counters, live.delay.frames
+        check_books(live, len(x))
+    heard = Channels.parse(channels).select(x)
+    expected = late_by(played_by(made, heard, output, constants), delay, len(x))
+    if expected.shape[1] == 1:
+        expected = np.repeat(expected, played.shape[1], axis=1)
+    np.testing.assert_array_equal(played[:, : expected.shape[1]], expected)
+    np.testing.assert_array_equal(played[:, expected.shape[1] :], 0)
+    assert (counters.frames_silent, counters.frames_skipped, counters.frames_lost) == (0, 0, 0)
+    check_records(live.outputs.flush(), streamed(made, heard, constants))
+
+
+def check_records(found, expected):
+    assert len(found) == len(expected)
+    for outputs, wanted in zip(found, expected):
+        assert outputs.keys() == wanted.keys()
+        for name in wanted:
+            np.testing.assert_array_equal(outputs[name], wanted[name])
+
+
+@engines
+@pytest.mark.parametrize("block", [1, 3, 64, 159, 160, 161, 333, 480, 1000])
+def test_any_block(engine, block):
+    check(ready(filtered), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
+
+
+@engines
+@settings(max_examples=120, deadline=None)
+@given(data=st.data())
+def test_any_run(engine, data):
+    """Blocks that change from call to call; a worker has the largest one's time."""
+    output = data.draw(st.sampled_from([*MODELS]), "output")
+    made = ready(
+        data.draw(st.sampled_from(MODELS[output])), data.draw(st.sampled_from([8, 16, 24, 160, 480]), "pulse")
+    )
+    blocks = data.draw(st.lists(st.integers(1, 1000), min_size=1, max_size=6), "blocks")
+    changing = len(set(blocks)) > 1
+    inputs, outputs = data.draw(st.integers(1, 2), "inputs"), data.draw(st.integers(1, 3), "outputs")
+    channels = data.draw(st.sampled_from(["mix", *map(str, range(inputs)), "each"]), "channels")
+    if channels == "each" and outputs < inputs:
+        outputs = inputs
+    if channels in "01":
+        inputs = int(channels) + 1
+    event(f"{channels}, {'changing' if changing else 'equal'} blocks")
+    total = sum(blocks) * data.draw(st.integers(1, 3), "rounds")
+    x = noise(total, inputs, seed=total)
+    headroom_s = max(blocks) / RATE if changing else data.draw(st.sampled_from([None, 0.0, 0.02]), "headroom")
+    reserve = data.draw(st.sampled_from([0, 0, 50]), "reserve")
+    check(
+        made,
+        x,
+        output,
+        blocks if changing else None,
+        channels,
+        outputs,
+        engine=engine,
+        block=0 if changing else blocks[0],
+        headroom_s=headroom_s,
+        reserve_frames=reserve,
+    )
+
+
+@engines
+def test_states_and_constants_of_an_author(engine):
+    """A model of chunks that keeps its state, and has a gain."""
+    x = noise(3200, 2)
+    check(chunk_program(), x, block=100, channels="each", outputs=2, constants={"gain": np.float32(0.25)}, engine=engine)
+
+
+def test_nothing_is_played():
+    """Only records; the pulse is as late as it must."""
+    made, x = ready(meter), noise(1000, 1)
+    with runs(made, block=100, play=False, records=True) as (host, live):
+        assert host.run(x).size == 0
+        assert live.account().levels_out == ()
+    check_records(live.outputs.flush(), streamed(made, x))
+
+
+def test_records_while_it_runs():
+    """Whenever they are taken; all that is kept is what nobody knows before the end."""
+    made, x = ready(filtered, 16), noise(1600, 1)
+    with runs(made, block=40, records=True) as (host, live):
+        parts = []
+        for piece in np.split(x, 8):
+            host.run(piece)
+            parts += live.outputs.ready()
+        assert sum(part["y"].shape[1] for part in parts) >= 1600 - 40 - 16 - 2
+    parts += live.outputs.flush()
+    found = {name: np.concatenate([part[name] for part in parts], 1) for name in ("y", "loud")}
+    check_records([found], streamed(made, x))
+
+
+def test_records_that_nobody_takes_are_lost_and_counted():
+    with runs(ready(), records=True) as (host, live):
+        size = len(live.line._records)
+        host.run(noise((size + 11) * 160, 1))
+        host.advance(0.1)
+        assert (live.outputs.lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)
+        host.run(noise(160, 1))
+        host.advance(0.1)
+        assert live.outputs.ready()[0]["y"].shape[1] == 160
+
+
+@engines
+def test_a_denoiser_plays_what_onnxruntime_makes(engine):
+    """The built-in model, a whole file, in odd blocks."""
+    made = pulse.stream(str(model_path()), pulse=160)
+    with AudioReader(noisy_path()) as file:
+        x = np.concatenate(list(file))[:31930]
+    session = onnxruntime.InferenceSession(str(model_path()))
+    (wanted,) = session.run(None, {"audio": x.T})
+    with runs(made, block=155, engine=engine) as (host, live):
+        played, delay = host.run(x), live.delay.frames
+    np.testing.assert_allclose(played[delay:], wanted[0, : len(x) - delay, None], atol=2e-5)
+    assert not played[:delay].any()
+
+
+def test_more_than_two_channels_are_not_opened():
+    """A mix is of the first two."""
+    x = noise(480, 2)
+    with runs(ready(), device=device(8, 8)) as (host, live):
+        assert (live.line.form.channels_in, live.line.form.channels_out) == (2, 2)
+        played = host.run(x)
+    np.testing.assert_array_equal(played[160:, 0], x.mean(1)[:-160])
+    np.testing.assert_array_equal(played[:, 1], played[:, 0])

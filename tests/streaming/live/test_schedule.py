@@ -1,0 +1,129 @@
+"""The delay that is agreed on is the least with which nothing is silent."""
+
+from dataclasses import replace
+from math import ceil, gcd, lcm
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streaming.live import schedule
+from streaming.live.schedule import Course, Schedule
+from streaming.live.virtual import VirtualDevice
+from tests.streaming.live.runs import RATE, noise, ready, runs
+
+RATES = (8000, 11025, 16000, 22050, 44100, 48000)
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 100, 160, 240, 480, 1000])
+@pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
+def test_without_resampling_it_is_a_formula(pulse, block):
+    """With blocks of any size it is as with blocks of one frame."""
+    course = Course(pulse, block, RATE, RATE, RATE)
+    assert course.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
+    assert course.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
+    assert Course(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
+
+
+@pytest.mark.parametrize(
+    ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
+)
+def test_headroom_is_whole_blocks(headroom_s, blocks):
+    course = Course(160, 160, RATE, RATE, RATE)
+    assert course.schedule(headroom_s, True).headroom == 160 * blocks
+    assert course.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
+    assert course.schedule(headroom_s, False).headroom == 0
+
+
+def needed(course, lead, blocks):
+    """Silence that a line needs in front, found by going through its blocks one by one."""
+    most = filled = made = 0
+    filled = lead
+    for k in range(1, blocks + 1):
+        arrived = k * course.block_frames
+        outputs = max(ceil((arrived - course.ahead_in) * course.rate_hz / course.rate_in_hz), 0)
+        filled = (outputs + lead) // course.pulse_frames * course.pulse_frames
+        made = max(ceil((filled - course.ahead_out) * course.rate_out_hz / course.rate_hz), 0)
+        most = max(most, arrived - made)
+    return most
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(RATES),
+    st.sampled_from(RATES),
+    st.integers(1, 200),
+    st.integers(1, 400),
+    st.integers(0, 100),
+    st.integers(0, 100),
+)
+def test_with_resampling_it_is_what_the_blocks_need(device_hz, hz, pulse, block, ahead_in, ahead_out):
+    course = Course(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
+    found = course.schedule(None, False)
+    period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
+    period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
+    blocks = min(period // block, 3000)
+    least = needed(course, found.lead, blocks)
+    assert found.frames - found.lead_frames >= least
+    if blocks == period // block:
+        assert found.frames - found.lead_frames == least
+    assert found.frames <= course.schedule(None, True).frames - block
+
+
+def test_a_very_long_period_has_a_bound(monkeypatch):
+    """It is no less than what is needed, and less than a pulse more."""
+    courses = [Course(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
+    exact = [course.schedule(None, False).frames for course in courses]
+    monkeypatch.setattr(schedule, "LONGEST_PERIOD", 0)
+    for course, frames in zip(courses, exact):
+        bound = course.schedule(None, False).frames
+        assert frames <= bound <= frames + course.in_device_frames(course.pulse_frames) + 2
+
+
+def silent(rate, pulse, block, seconds=3.0, **options):
+    """Silent frames of a run of noise."""
+    frames = int(rate * seconds) // block * block
+    device = VirtualDevice(rate_hz=rate)
+    with runs(ready(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
+        played, waited = host.run(noise(frames)), live.line.schedule
+        found = live.account().counters.frames_silent
+    if not found:
+        assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rate", "pulse", "block"),
+    [
+        (16000, 160, 64),
+        (16000, 100, 333),
+        (48000, 160, 480),
+        (48000, 160, 128),
+        (48000, 16, 1000),
+        (44100, 160, 441),
+        (44100, 160, 256),
+        (8000, 160, 50),
+        (22050, 80, 90),
+    ],
+)
+@pytest.mark.parametrize("engine", ["worker", "callback"])
+def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
+    assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
+    agreed = Course.schedule
+
+    def less(*arguments):
+        found = agreed(*arguments)
+        return replace(found, reblocking=found.reblocking - 1)
+
+    monkeypatch.setattr(Course, "schedule", less)
+    assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
+
+
+@pytest.mark.parametrize(
+    ("block", "pulse", "headroom_s"), [(160, 160, 0.01), (160, 480, 0.01), (160, 480, 0.02), (64, 160, 0.008)]
+)
+def test_a_worker_has_the_headroom_to_answer(block, pulse, headroom_s):
+    """And not a moment more."""
+    assert silent(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
+    assert silent(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
