@@ -16,8 +16,3 @@ def only_one(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
-
-
-def add_besides(error: BaseException, other: BaseException) -> None:
-    """Tell of an error that happened while another one was on its way."""
-    error.add_note(f"besides: {type(other).__name__}: {other}")

@@ -36,7 +36,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
 
 
 class FramesFile:
-    """Frames to write; the file appears under its name only when the ``with`` block ends well.
+    """Frames to write; the file appears under its name only when the ``with`` block ends well and there are any.
 
     path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
     axis     the axis of frames; None for a tensor without time
@@ -66,7 +66,7 @@ class FramesFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
+        if kind is None and self._pieces:
             self._save(self._pieces[-1] if self._axis is None else np.concatenate(self._pieces, self._axis))
 
     def _save(self, array: Array) -> None:

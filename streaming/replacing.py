@@ -2,9 +2,26 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from pulse.errors import InputError
+
+
+def refuse_same(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
+    """Raises InputError where a file that is read would be replaced, or one file be written twice; None: no file."""
+    files = [path for path in written if path is not None]
+    for number, path in enumerate(files):
+        if any(_is_same(path, other) for other in read if other is not None):
+            raise InputError(f"{path}: is the input; write to another file")
+        if any(_is_same(path, other) for other in files[:number]):
+            raise InputError(f"{path}: would be written twice; give each its own file")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
 
 
 def part_of(path: Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 
 from pulse.errors import CompileError
@@ -103,6 +103,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Iterator[tuple[str, float]]:
     """Each name when it is compiled, with its seconds."""
     if not missing:
         return
+    before = set(active_children())
     executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin)
     try:
         for future in as_completed([executor.submit(_compile, name) for name in missing]):
@@ -111,6 +112,10 @@ def _compiled(missing: Sequence[str], jobs: int) -> Iterator[tuple[str, float]]:
         raise CompileError(
             f"a process that compiled ended by itself, which happens where memory is short: {error}; use fewer jobs"
         ) from error
+    except (KeyboardInterrupt, SystemExit):
+        for process in set(active_children()) - before:
+            process.terminate()  # what it compiles may take many seconds
+        raise
     finally:
         executor.shutdown(cancel_futures=True)
 

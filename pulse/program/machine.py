@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 from numba.core import types
+from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pulse.program.kernels.address import words_at
+from pulse.program.kernels.address import external, words_at
 from pulse.program.kernels.entries import Entry, entry
 from pulse.program.kernels.lanes import COUNT, LANE_WORDS, LaneBases
 from pulse.program.kernels.pointer_lowering import INT64, WORDS
@@ -33,15 +34,10 @@ def _architecture(builder) -> str:
     return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
 
 
-def _declared(builder, name, result, *arguments):
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
-
-
 def _float_mode(builder):
     if _architecture(builder) == "x86":
-        slot = builder.alloca(INT32)
-        store = _declared(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), BYTE_POINTER)
+        slot = alloca_once(builder, INT32)
+        store = external(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), BYTE_POINTER)
         builder.call(store, [builder.bitcast(slot, BYTE_POINTER)])
         return builder.zext(builder.load(slot), INT64)
     if _architecture(builder) == "aarch64":
@@ -51,9 +47,9 @@ def _float_mode(builder):
 
 def _set_float_mode(builder, mode):
     if _architecture(builder) == "x86":
-        slot = builder.alloca(INT32)
+        slot = alloca_once(builder, INT32)
         builder.store(builder.trunc(mode, INT32), slot)
-        load = _declared(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), BYTE_POINTER)
+        load = external(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), BYTE_POINTER)
         builder.call(load, [builder.bitcast(slot, BYTE_POINTER)])
     elif _architecture(builder) == "aarch64":
         builder.asm(ir.FunctionType(ir.VoidType(), [INT64]), "msr fpcr, $0", "r", [mode], True)
@@ -103,7 +99,7 @@ def _ticks(typingctx):
     def build(context, builder, sig, args):
         if _architecture(builder) == "aarch64":
             return builder.asm(ir.FunctionType(INT64, []), "mrs $0, cntvct_el0", "=r", [], True)
-        return builder.call(_declared(builder, "llvm.readcyclecounter", INT64), [])
+        return builder.call(external(builder, "llvm.readcyclecounter", INT64), [])
 
     return types.int64(), build
 

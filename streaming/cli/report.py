@@ -30,15 +30,14 @@ def report(
 
       [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
     """
-    from pulse.errors import InputError
     from pulse.wording import speaking
     from streaming.cli.live.summary import print_delay, print_times, print_worst, summary_pairs
     from streaming.cli.spelling import as_options
+    from streaming.replacing import refuse_same
     from streaming.stats.reader import read_stats
     from streaming.stats.report import as_dict, worst
 
-    if target is not None and target.exists() and source.exists() and target.samefile(source):
-        raise InputError(f"{target}: is the input; write to another file")
+    refuse_same([source], [target])
     with progress(f"reading {source.name}") as advance:
         stats = read_stats(source, advance)
     if target is not None:

@@ -86,6 +86,7 @@ def run(
     from streaming.builtin import noisy_path
     from streaming.cli.model import compile_model, open_model
     from streaming.frames import READABLE
+    from streaming.replacing import refuse_same
 
     if model is not None and model.suffix.lower() in SOUNDS:
         if target is not None:
@@ -96,6 +97,7 @@ def run(
     if live.live:
         from streaming.cli.live.command import run_live
 
+        refuse_same([model, source], [target, *live.written])
         run_live(opened, program, source, target, output, channel, live, json)
         return
     if live != NOT_LIVE:
@@ -128,6 +130,7 @@ def _run_sound(
     from streaming.channels import Channels
     from streaming.files import audio_input, audio_output, stream_sound
     from streaming.frames import WRITABLE
+    from streaming.replacing import refuse_same
 
     choice = Channels.parse(channel)
     port = audio_input(program)
@@ -148,7 +151,7 @@ def _run_sound(
     if sound and not is_sound(target) and target.suffix.lower() not in WRITABLE:
         known = f"sound is written as {', '.join(SOUNDS)}, frames as {', '.join(WRITABLE)}"
         raise InputError(f"{target}: {known}, not {target.suffix or 'this'}")
-    _refuse_same(source, target)
+    refuse_same([source], [target])
     with AudioReader(source) as reader, progress(f"{source.name} -> {target.name}") as advance:
         result = stream_sound(program, reader, target, opened.rate_hz, chosen, choice, deadline_s, advance)
         about = {
@@ -173,11 +176,12 @@ def _run_arrays(
 ) -> dict[str, Any]:
     from streaming.files import stream_arrays
     from streaming.frames import read_arrays
+    from streaming.replacing import refuse_same
 
     arrays = read_arrays(source, [port.name for port in program.inputs])
     chosen = _output(program, output, lambda candidate: candidate.streams)
     target = target or Path(f"{opened.title}-out.npy")
-    _refuse_same(source, target)
+    refuse_same([source], [target])
     with progress(f"{source.name} -> {target.name}") as advance:
         result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
     report = run_report(opened, program, source, target, [chosen.name], result)
@@ -198,10 +202,3 @@ def _output(program: "Program", name: str | None, suits: "Callable[[Port], bool]
     raise InputError(
         f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
     )
-
-
-def _refuse_same(source: Path, target: Path) -> None:
-    from pulse.errors import InputError
-
-    if target.exists() and source.exists() and target.samefile(source):
-        raise InputError(f"{target}: is the input; write to another file")

@@ -56,6 +56,10 @@ class Slots(Protocol):
         """The same; have ``event`` set when there is one more."""
         ...
 
+    def clear(self) -> None:
+        """Take back that ``event`` is set."""
+        ...
+
     def collect(self, count: int) -> Iterator[Result]:
         """The oldest pulses that are ready; the place of each is free when the next is asked for."""
         ...
@@ -179,6 +183,9 @@ class ThreadSlots:
         with self._changed:
             self._listening = True
             return len(self._done)
+
+    def clear(self) -> None:
+        self.event.clear()
 
     def collect(self, count: int) -> Iterator[Result]:
         for _ in range(count):

@@ -12,10 +12,12 @@ from anyio.abc import TaskGroup
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from streaming.errors import ExecutorError, add_besides, only_one
+from streaming.errors import ExecutorError, only_one
 from streaming.executor.account import Account, Tally, account_of
 from streaming.executor.engine import Engine, engine_for
-from streaming.executor.flow import CLOSED, Block, Flow
+from streaming.executor.flow import CLOSED, Flow
+from streaming.executor.outcome import outcome
+from streaming.executor.pipeline import Block, Pipeline
 from streaming.executor.policy import Policy
 from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
@@ -144,22 +146,19 @@ class Executor:
             flow.close(CLOSED)
         for flow in flows:
             await flow.gone()
-        failed = isinstance(error, Exception)
+        leaving = error
         try:
-            # No task is left, so the group need not hear of the body's error, which it would wrap.
+            # No task is left, so the group need not hear of an error of the body, which it would wrap.
+            failed = isinstance(error, Exception)
             await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
             found = only_one(other)
-            if failed and not isinstance(found, Exception):
-                return False  # cancelled besides: the next checkpoint says so
-            if found is other:
-                raise
-            raise found from None
+            if isinstance(found, Exception) or not failed:
+                leaving = found
         self._sweep()
-        if error is None and self._errors:
-            raise only_one(BaseExceptionGroup("what sources raised behind what was taken", self._errors))
-        for other in self._errors:
-            add_besides(error, other)
+        leaving = outcome(leaving, self._errors)
+        if leaving is not None and leaving is not error:
+            raise leaving
         return False
 
     def _begin(self, blocks: AsyncGenerator[Block]) -> Flow:
@@ -171,15 +170,17 @@ class Executor:
         self._sweep()
         state = self.program.spawn(self._constants)
         slots = self._engine.open(state, self.depth)
-        flow = Flow(blocks, state, slots, self.policy, self.deadline_s, self._check_finite, self._close)
+        pipeline = Pipeline(state, slots, self.policy, self.deadline_s, self._check_finite)
+        flow = Flow(blocks, pipeline, slots, self.policy, self._close)
         self._flows.append(flow)
         self._tasks.start_soon(flow.feed)
         return flow
 
     def _sweep(self) -> None:
         """Forget flows that are gone, except for what their sources raised."""
-        self._errors += [flow.error for flow in self._flows if flow.is_gone and flow.error is not None]
-        self._flows = [flow for flow in self._flows if not flow.is_gone]
+        for flow in [flow for flow in self._flows if flow.is_gone]:
+            self._errors += flow.errors()
+            self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:
         self._past.add(flow.tally)

@@ -1,5 +1,6 @@
 """The native engine: a thread that runs packed pulses without the GIL, from start to stop in one compiled call."""
 
+import os
 from collections import deque
 from collections.abc import Iterator
 
@@ -26,6 +27,7 @@ ENTRIES = (
     slots.drop,
     slots.finished,
     slots.listen,
+    slots.clear,
     slots.leave,
     slots.is_at,
     slots.stop,
@@ -103,6 +105,7 @@ class NativeSlots:
 
     def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
         self.event = Event()
+        os.set_blocking(self.event.to_read, False)
         self.failure: Exception | None = None
         self._engine = engine
         self._place = place
@@ -156,6 +159,9 @@ class NativeSlots:
 
     def listen(self) -> int:
         return slots.listen.call(self.address) - self._collected
+
+    def clear(self) -> None:
+        slots.clear.call(self.event.to_read)
 
     def collect(self, count: int) -> Iterator[Result]:
         for _ in range(count):

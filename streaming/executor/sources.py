@@ -20,7 +20,7 @@ from pulse.program.program import Program
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
 from streaming.executor.encodings import Encoding
-from streaming.executor.flow import Block
+from streaming.executor.pipeline import Block
 from streaming.files import audio_input
 from streaming.resampling import Resampler
 

@@ -4,8 +4,10 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from streaming.errors import ExecutorError, add_besides
-from streaming.executor.flow import Flow, Outputs
+from streaming.errors import ExecutorError
+from streaming.executor.flow import Flow
+from streaming.executor.outcome import outcome
+from streaming.executor.pipeline import Outputs
 
 
 class Stream:
@@ -40,11 +42,7 @@ class Stream:
 
     async def aclose(self) -> None:
         """Give up what is under way and close the source. Raises what the source raised, if it has not come out yet."""
-        self._closed = True
-        if self._flow is not None:
-            self._flow.close()
-            await self._flow.gone()
-            self._flow.check()
+        await self._end(None)
 
     async def __aenter__(self) -> "Stream":
         return self
@@ -52,12 +50,17 @@ class Stream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            await self.aclose()
-        except Exception as other:
-            if error is None:
-                raise
-            add_besides(error, other)
+        await self._end(error)
+
+    async def _end(self, error: BaseException | None) -> None:
+        """Close; ``error`` is on its way."""
+        self._closed = True
+        if self._flow is not None:
+            self._flow.close()
+            await self._flow.gone()
+            found = outcome(error, self._flow.errors())
+            if found is not error and found is not None:
+                raise found
 
     def __del__(self) -> None:
         if self._flow is not None and not self._flow.closed and threading.get_ident() == self._thread:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice, takewhile
 from math import inf
 from typing import NamedTuple
@@ -68,7 +68,7 @@ class UnderWay:
         count = self._slots.ready()
         return count, max(0, count - self._owed)
 
-    def results(self, count: int) -> Iterator[dict[str, Array]]:
+    def results(self, count: int) -> Iterator[Mapping[str, Array]]:
         """Take so many pulses that have run; the results that are wanted, each valid until the next."""
         now_ns = time.monotonic_ns()
         for result in self._slots.collect(count):

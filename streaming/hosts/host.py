@@ -1,11 +1,7 @@
 """What a live run needs of whatever has the devices: PortAudio, a file, a test."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeGuard
-
-if TYPE_CHECKING:
-    from streaming.live.line import Line
+from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,8 @@ class OpenStream(Protocol):
 class Host(Protocol):
     """Whatever has the devices.
 
-    held  whether time passes only when a test says so: then nothing gets a thread, and it is a ``HeldHost``
+    held  whether time passes only when a test says so: then nothing gets a thread, and it is a
+          ``live.held_host.HeldHost``
     ends  whether its sound has an end: then a device that ends by itself ends the run well
     """
 
@@ -106,27 +103,6 @@ class Host(Protocol):
     def refresh(self) -> bool:
         """Look for devices anew, before a stream is opened again; False where nothing can be opened any more."""
         ...
-
-
-class HeldHost(Host, Protocol):
-    """One that holds the clock, and does what threads do elsewhere."""
-
-    def now_ns(self) -> int:
-        """What time it is."""
-        ...
-
-    def attend(self, line: "Line", look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
-        ...
-
-    def leave(self, line: "Line") -> None:
-        """Do so no more."""
-        ...
-
-
-def is_held(host: Host) -> TypeGuard[HeldHost]:
-    """Whether a host holds the clock."""
-    return host.held
 
 
 def usual_host() -> Host:

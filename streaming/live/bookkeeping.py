@@ -86,27 +86,34 @@ class Bookkeeping:
 
 def delay_of(line: Line, device_in_s: float, device_out_s: float) -> Delay:
     """From mouth to ear, the line's part counted in frames."""
-    schedule, rate = line.schedule, line.form.rate_out_hz
+    schedule, rate, late = line.schedule, line.form.rate_out_hz, _late_frames(line)
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
         resampling_s=schedule.resampling / rate,
-        headroom_s=schedule.headroom / rate,
+        headroom_s=(schedule.headroom + late) / rate if line.form.channels_out else 0.0,
         model_s=line.model_delay / line.form.rate_hz,
         device_out_s=device_out_s,
-        frames=line.delay_frames,
+        frames=line.delay_frames + late,
     )
+
+
+def _late_frames(line: Line) -> int:
+    """By how much more what is played is late since it once was, where it stays so: the policy is to wait."""
+    words, form = line.words, line.form
+    if words[w.POLICY] != w.WAITS:
+        return 0
+    return int(words[w.FRAMES_SILENT]) - int(words[w.FRAMES_LOST]) * form.rate_out_hz // form.rate_in_hz
 
 
 def measured_latency_s(line: Line) -> tuple[float, float] | None:
     """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
-    sides = line.words[w.SIDES : w.SIDES + 2 * w.SIDE_WORDS].reshape(2, -1)
-    heard, now, _ = sides[0, w.DEVICE_TIMES : w.DEVICE_TIMES + 3].view(np.float64)
-    place = 1 if line.form.two_clocks else 0
-    _, then, played = sides[place, w.DEVICE_TIMES : w.DEVICE_TIMES + 3].view(np.float64)
-    if not (0 < heard <= now and (not line.form.channels_out or 0 < then <= played)):
+    stated = line.words[w.SIDES : w.SIDES + 2 * w.SIDE_WORDS].view(np.float64).reshape(2, -1)
+    heard_ago_s = float(stated[0, w.HEARD_AGO_S])
+    played_in_s = float(stated[1 if line.form.two_clocks else 0, w.PLAYED_IN_S])
+    if not heard_ago_s or (line.form.channels_out and not played_in_s):
         return None
-    return float(now - heard), float(played - then) if line.form.channels_out else 0.0
+    return heard_ago_s, played_in_s if line.form.channels_out else 0.0
 
 
 def _both(histograms: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Latency:

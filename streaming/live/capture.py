@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.program.memory import aligned_bytes
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, Order
 from streaming.live.line import RING_S
@@ -39,7 +40,7 @@ class Capture:
         frames = 1 << (max(int(RING_S * rate_hz), 4 * block_frames) - 1).bit_length()
         self._ring = np.zeros((frames, channels), np.float32)
         self._times = [new_histogram() for _ in range(2)]
-        self._words: NDArray[np.int64] = np.zeros(w.LINE_WORDS, np.int64)
+        self._words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)
         self._host = host
         self._order = Order(
             stream_callback.address,

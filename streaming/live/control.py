@@ -11,7 +11,7 @@ from pulse.program.program import Program
 from streaming.live.line import Line
 from streaming.live.voices import Voices, require_alike, sound_input, sound_output
 from streaming.native import line_words as w
-from streaming.native.line import give_order, obey_now, take_back
+from streaming.native.orders import give_order, obey_now, take_back
 
 ANSWER_S = 2.0
 POLL_S = 0.0005
@@ -28,8 +28,18 @@ class Control:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._lock = threading.RLock()
-        self.running = False
+        self._running = False
         self._muted = self._bypassed = False
+
+    @property
+    def running(self) -> bool:
+        """Whether somebody computes the line's pulses. It changes only between two orders."""
+        return self._running
+
+    @running.setter
+    def running(self, value: bool) -> None:
+        with self._lock:
+            self._running = value
 
     @property
     def muted(self) -> bool:
@@ -103,8 +113,10 @@ class Control:
                     f"{program.model.title}: compile it for the numba backend to take over while others run"
                 )
             frames = max(round(prime_s * line.form.rate_hz), line.model_delay)
-            self._order(w.SWAP, voices.words, -(-frames // program.pulse) + 1)
-            line.succeed(voices)
+            try:
+                self._order(w.SWAP, voices.words, -(-frames // program.pulse) + 1)
+            finally:
+                line.succeed(voices)
 
     @property
     def swapping(self) -> bool:
@@ -138,13 +150,20 @@ class Control:
             self._order(w.LOAD, memory, pulses)
 
     def _order(self, order: int, memory: Array, number: int = 0) -> None:
-        """Have an order done, which needs this memory until then. Raises PulseError: nobody does it."""
+        """Have an order done, which needs this memory until then. Raises PulseError: nobody does it.
+
+        However this ends, by Ctrl-C too, the order is done or taken back.
+        """
         line = self._line
-        give_order.call(line.address, order, memory.ctypes.data, number)
-        if not (self.running and line.native):
-            obey_now.call(line.address)
         end = time.monotonic() + ANSWER_S
-        while line.words[w.COMMAND] != w.NONE:
-            if time.monotonic() > end and take_back.call(line.address, order):
-                raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
-            time.sleep(POLL_S)
+        try:
+            give_order.call(line.address, order, memory.ctypes.data, number)
+            if not (self.running and line.native):
+                obey_now.call(line.address)
+            while line.words[w.COMMAND] != w.NONE:
+                if time.monotonic() > end and take_back.call(line.address, order):
+                    raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
+                time.sleep(POLL_S)
+        finally:
+            while line.words[w.COMMAND] != w.NONE:
+                take_back.call(line.address, order)

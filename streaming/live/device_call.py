@@ -1,33 +1,21 @@
 """The call that a device makes for each of its blocks, made from Python."""
 
-import ctypes
-
 import numpy as np
 
 from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.hosts.host import Order
-
-FUNCTION = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_void_p,
-)
-"""PortAudio's stream callback: input, output, frames, time, flags, user data."""
-INPUT_UNDERFLOW, INPUT_OVERFLOW, OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW = 1, 2, 4, 8
-"""PortAudio's flags."""
+from streaming.native.stream_form import FUNCTION
 
 
 class DeviceCall:
-    """Calls the callback of an order; no GIL is held meanwhile.
+    """Calls the callback of an order, without the GIL.
 
-    ``__call__`` takes a block [frames, channels_in], or how many frames where nothing is heard, the flags, and when the
-    first sample was heard, what time it is, and when the first one will be played (seconds), if that is known. It gives
-    what is to be played [frames, channels_out], and the callback's answer. Raises InputError: another number of channels
+    heard    a block [frames, channels_in], or how many frames where nothing is heard
+    flags    PortAudio's
+    times_s  when the first sample was heard, what time it is, when the first one will be played; None: not known
+    returns  what is to be played [frames, channels_out], and the callback's answer
+    Raises   InputError: another number of channels
     """
 
     def __init__(self, order: Order) -> None:
@@ -41,7 +29,9 @@ class DeviceCall:
         block = None if isinstance(heard, int) else np.ascontiguousarray(heard, np.float32)
         frames = heard if isinstance(heard, int) else len(heard)
         if block is not None and block.shape != (frames, order.channels_in):
-            raise InputError(f"a block {block.shape} for {order.channels_in} channels: give [frames, channels]")
+            raise InputError(
+                f"a block {block.shape} for {order.channels_in} channels: give [frames, channels]"
+            )
         played = np.empty((frames, order.channels_out), np.float32)
         clock = None if times_s is None else np.array(times_s, np.float64)
         answer = self._function(

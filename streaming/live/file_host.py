@@ -38,7 +38,11 @@ class FileHost:
     ends = True
 
     def __init__(
-        self, source: Path, target: Path | None = None, pace: float | None = 1.0, block_frames: int | None = None
+        self,
+        source: Path,
+        target: Path | None = None,
+        pace: float | None = 1.0,
+        block_frames: int | None = None,
     ) -> None:
         with AudioReader(source) as sound:
             self._endpoint = Endpoint(str(source), None, sound.channels, sound.rate_hz)
@@ -52,7 +56,9 @@ class FileHost:
     def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
         """The file. Raises InputError: a device is wanted."""
         if wanted not in (None, self._endpoint.name):
-            raise InputError(f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}")
+            raise InputError(
+                f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}"
+            )
         return self._endpoint
 
     def open(self, order: Order) -> "FileStream":
@@ -89,7 +95,9 @@ class FileStream:
             self._reader = files.enter_context(AudioReader(self._source))
             if self._target is not None and self._order.channels_out:
                 self._writer = files.enter_context(
-                    AudioWriter(self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding)
+                    AudioWriter(
+                        self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding
+                    )
                 )
             self._files = files.pop_all()
         self._thread.start()
@@ -139,7 +147,9 @@ class FileStream:
             rest = rest[whole:]
         if self._order.channels_out:
             missing = len(rest) + self._order.delay_frames
-            rest = np.concatenate([rest, np.zeros((-(-missing // size) * size - len(rest), channels), np.float32)])
+            rest = np.concatenate(
+                [rest, np.zeros((-(-missing // size) * size - len(rest), channels), np.float32)]
+            )
         yield from (rest[at : at + size] for at in range(0, len(rest), size))
 
     def _wait(self, due_s: float | None) -> None:
@@ -152,9 +162,14 @@ class FileStream:
 
     def _is_ready(self) -> bool:
         words = self._words
-        if words[w.RECORDS] and 2 * (words[w.RECORDS_WRITTEN] - words[w.RECORDS_READ]) > words[w.RECORD_COUNT]:
+        if (
+            words[w.RECORDS]
+            and 2 * (words[w.RECORDS_WRITTEN] - words[w.RECORDS_READ]) > words[w.RECORD_COUNT]
+        ):
             return False
         if words[w.ENGINE] == w.IN_CALLBACK:
             return True
         to_play = words[w.OUT_WRITTEN] - words[w.OUT_READ]
-        return words[w.IN_READ] == words[w.IN_WRITTEN] and (not words[w.OUT_CHANNELS] or to_play >= self._frames)
+        return words[w.IN_READ] == words[w.IN_WRITTEN] and (
+            not words[w.OUT_CHANNELS] or to_play >= self._frames
+        )

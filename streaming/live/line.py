@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,10 @@ class Line:
         source = sound_input(program)
         sound = sound_output(program, source, behaviour.output) if form.channels_out else None
         if form.channels_out and sound is None:
-            raise InputError(f"{program.model.title}: no output is sound at the rate of its input, to be played")
+            raise InputError(
+                f"{program.model.title}: no output is sound at the rate of its input, so it plays nothing; leave out "
+                "what it would play to, and take its frames"
+            )
         self.model_delay = max(sound.delay if sound else 0, behaviour.reserve_frames)
         """Frames of the model that the sound is late by, the reserve included."""
         self._voices = Voices(program, self.streams, sound, self.constants, self.model_delay)
@@ -124,8 +128,9 @@ class Line:
         return self._successors is not None
 
     def succeed(self, voices: Voices) -> None:
-        """Keep these voices: they have been ordered to take over."""
-        self._successors = voices
+        """Keep these voices, if the order that they take over has been obeyed."""
+        if voices.address in (int(self.words[w.NEXT_VOICES]), int(self.words[w.VOICES])):
+            self._successors = voices
 
     @property
     def address(self) -> int:
@@ -215,6 +220,17 @@ class Line:
             event.close()
         self._events.clear()
 
+    def _inside_resamplers(self) -> float:
+        """Frames of the output's device that resamplers hold after a pulse, on average: one makes whole frames."""
+        form, inside = self.form, 0.0
+        for one in self.inward[:1]:
+            step = Fraction(one.rate_in_hz, one.rate_out_hz)
+            more = one.delay_frames + 1 - step - (1 - Fraction(1, step.denominator)) / 2
+            inside += float(more) * form.rate_out_hz / form.rate_in_hz
+        for one in self.outward[:1]:
+            inside += one.delay_frames * form.rate_out_hz / form.rate_hz - 0.5
+        return inside
+
     def _new_event(self) -> Event:
         self._events.append(Event())
         return self._events[-1]
@@ -238,7 +254,7 @@ class Line:
         form, words, pulse = self.form, self.words, self.program.pulse
         waiting = self.schedule.frames
         begins_with = waiting - self.schedule.lead_frames
-        room = pulse_out + pulse_out // 100 + 2 * len(self.outward)
+        room = pulse_out + (pulse_out // 100 + 2 if self.outward else 0)
         in_frames = _power(max(int(RING_S * form.rate_in_hz), 4 * form.block_frames))
         out_frames = _power(max(int(RING_S * form.rate_out_hz), 4 * (room + waiting + form.block_frames)))
         mark_count = max(MARKS, _power(in_frames // max(form.block_frames, SHORTEST)))
@@ -249,8 +265,8 @@ class Line:
         """The ring of what was played, silence included."""
         self.slots = self._buffer(self.streams, pulse)
         """The pulse that is computed."""
-        self.gains = self._buffer(4)
-        self.gains[:] = 1, 0, 1, 0
+        self.gains = self._buffer(6)
+        self.gains[::2] = 1
         streams = np.zeros((self.streams, w.STREAM_WORDS), np.int64)
         marks = np.zeros((mark_count, 2), np.int64)
         record_bytes = w.RECORD_HEADER + self.streams * self.voices.output_bytes
@@ -296,13 +312,15 @@ class Line:
             w.RECORD_BYTES: record_bytes,
             w.LARGEST: largest,
             w.SCRATCH: self._buffer(largest).ctypes.data,
+            w.RATE: form.rate_hz,
+            w.BLOCK: form.block_frames or pulse_out,
+            w.BLOCK_NS: round(block_s * 1e9),
             w.IN_RATE: form.rate_in_hz,
             w.OUT_RATE: form.rate_out_hz,
             w.OUTPUT_BYTES: self.voices.output_bytes,
             w.FILLED: self.schedule.lead,
             w.OUT_WRITTEN: begins_with,
             w.AGREED: begins_with,
-            w.BEGINS_WITH: begins_with,
             w.VOICES: self.voices.address,
             w.PUMP: pump.address,
             w.RUN_PULSE: run_pulse.address,
@@ -319,8 +337,7 @@ class Line:
             words[w.SIDES + number * w.SIDE_WORDS + w.CALLBACK_TIMES] = self.callback_times[number].ctypes.data
             words[w.SIDES + number * w.SIDE_WORDS + w.INTERVAL_TIMES] = self.intervals[number].ctypes.data
         if form.two_clocks:
-            ahead_s = sum(one.delay_frames / one.rate_in_hz for one in (*self.inward[:1], *self.outward[:1]))
-            target = self.schedule.frames - ahead_s * form.rate_out_hz
+            target = self.schedule.frames - self._inside_resamplers()
             self.drift = np.array([target, 0.0, target], np.float64)
             assert len(self.drift) == drift.TARGET + 1
             self._kept.append(self.drift)

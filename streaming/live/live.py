@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,10 +14,11 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from streaming.hosts.host import Host, is_held, usual_host
+from streaming.hosts.host import Host, usual_host
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
 from streaming.live.control import Control
 from streaming.live.form import Behaviour
+from streaming.live.held_host import is_held
 from streaming.live.line import Line
 from streaming.live.outputs import Outputs
 from streaming.live.plan import Plan, Streams
@@ -45,8 +47,8 @@ class Live:
     host       who has the devices; PortAudio where None
     Raises     InputError, DeviceError
 
-    A context manager; inside of the block the devices are open. What ends a run by itself is raised by ``wait``, else
-    at the end of the block.
+    A context manager, entered once; inside of the block the devices are open. What ends a run by itself is raised by
+    ``wait``, else at the end of the block.
     """
 
     def __init__(
@@ -79,9 +81,12 @@ class Live:
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
-        self._raised = False
+        self._raised = self._entered = False
 
     def __enter__(self) -> "Live":
+        if self._entered:
+            raise InputError("a live run is entered once; make another one")
+        self._entered = True
         try:
             self._warm()
             self.measures += self._prepared.enter_context(prepare(self.realtime))
@@ -91,12 +96,15 @@ class Live:
                 self._worker = Worker(self.line, self.realtime)
                 self._worker.start()
                 self.measures += self._worker.measures
-            self.devices.open(self.line, self._watch.finished)
             self.control.running = not self.host.held
+            self.devices.open(self.line, self._watch.finished)
             self._books.begin()
             self._watch.begin()
             if not self.host.held:
-                self._supervisor = threading.Thread(target=self._supervise, name="pulse-supervisor", daemon=True)
+                speech = copy_context()  # its messages spell parameters as this thread's do
+                self._supervisor = threading.Thread(
+                    target=speech.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
+                )
                 self._supervisor.start()
         except BaseException:
             self.close()
@@ -143,7 +151,11 @@ class Live:
     def account(self) -> Account:
         """How the run does now; levels and load are those since the last account."""
         watch = self._watch
-        notes = [*(str(measure) for measure in self.measures if not measure.had), *self.devices.notes, *watch.events]
+        notes = [
+            *(str(measure) for measure in self.measures if not measure.had),
+            *self.devices.notes,
+            *watch.events,
+        ]
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
     def record(self, heard: Path | None = None, played: Path | None = None) -> Recorder:
@@ -171,13 +183,14 @@ class Live:
             self._supervisor.join()
             self._supervisor = None
         self.line.words[w.NOTIFY] = -1
-        stopped = self.devices.stop(TEARDOWN_S)
-        self.control.running = False
+        self.devices.stop(TEARDOWN_S)
+        stopped = not self.devices.abandoned
         if is_held(self.host):
             self.host.leave(self.line)
         if self._worker is not None:
             stopped = self._worker.stop() and stopped
             self._worker = None
+        self.control.running = self.control.running and not stopped
         if stopped:
             self.line.close()
         else:

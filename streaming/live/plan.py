@@ -67,6 +67,8 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and (one.index, one.name) != (other.index, other.name)
         self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
+        self.abandoned = False
+        """Whether a device was left alone that did not answer: it may still be inside of the line."""
         self._open: list[OpenStream] = []
 
     @property
@@ -125,6 +127,7 @@ class Streams:
         """Give the devices back; False where one of them does not answer within the limit."""
         streams, self._open = self._open, []
         answers = [stream.stop(limit_s) for stream in reversed(streams)]
+        self.abandoned = self.abandoned or not all(answers)
         return all(answers)
 
     def _usual_rate(self) -> int:

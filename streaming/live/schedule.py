@@ -68,7 +68,8 @@ class Course:
         plain = self._longest_wait(0, 0, 0)
         ahead = -(-self.ahead_in * self.rate_hz // self.rate_in_hz) % self.pulse_frames
         waits = {
-            lead: self._longest_wait(self.ahead_in, self.ahead_out, lead) for lead in dict.fromkeys((0, ahead))
+            lead: self._longest_wait(self.ahead_in, self.ahead_out, lead)
+            for lead in dict.fromkeys((0, ahead))
         }
         lead = min(waits, key=lambda one: waits[one])
         return Schedule(plain, waits[lead] - plain, headroom, lead, self.in_device_frames(lead))

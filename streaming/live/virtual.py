@@ -31,7 +31,7 @@ __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
 
 class VirtualHost:
-    """Has virtual devices, and holds the clock; see ``host.HeldHost``. For one run at a time.
+    """Has virtual devices, and holds the clock; see ``held_host.HeldHost``. For one run at a time.
 
     devices    the first that hears and the first that plays are the usual ones
     compute_s  what a pulse takes, on the clock that is held; may be changed
@@ -52,6 +52,7 @@ class VirtualHost:
         self._look: Callable[[], None] | None = None
         self._look_ns = 0
         self._last: VirtualStream | None = None
+        self._channels_out = 0
         self._random = np.random.default_rng(seed)
 
     def run(self, heard: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
@@ -75,7 +76,7 @@ class VirtualHost:
         """Time passes until a block is full, and the device calls; gives what was played meanwhile.
 
         heard   [frames, channels_in]
-        flags   PortAudio's, see ``device_call``
+        flags   PortAudio's, see ``stream_form``
         late_s  how much later the device calls than it should; later blocks are in time again
         Raises  InputError: another number of channels, or no device is open
         """
@@ -117,7 +118,12 @@ class VirtualHost:
             stream.set_time(ns)
 
     def attend(self, line: Line, look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
+        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does.
+
+        Raises InputError: another run is still here
+        """
+        if self._line is not None:
+            raise InputError("this virtual host has a run already: end it, or take another host")
         self._line, self._look, self._worker = line, look, HeldWorker(line, self)
         self._look_ns = self._ns + round(PERIOD_S * SECOND)
         self.set_ns(self._ns)
@@ -144,6 +150,7 @@ class VirtualHost:
         self.streams = (*self.streams, stream)
         if order.channels_in:
             self._last = stream
+        self._channels_out = sum(each.order.channels_out for each in self.streams)
         self.set_ns(self._ns)
         return stream
 
@@ -190,13 +197,14 @@ class VirtualHost:
         return self._last
 
     def _silence(self) -> Samples:
-        target = next((stream for stream in self.streams if stream.order.channels_out), self._source())
-        return np.zeros((0, target.order.channels_out), np.float32)
+        return np.zeros((0, self._channels_out), np.float32)
 
     def _sizes(self, blocks: int | Iterable[int] | None, frames: int) -> Iterator[int]:
         size = self._source().order.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
-            raise InputError(f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes")
+            raise InputError(
+                f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes"
+            )
         sizes = repeat(size) if isinstance(size, int) else cycle(size)
         while frames > 0:
             count = min(next(sizes), frames)

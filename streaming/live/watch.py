@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from pulse.errors import InputError, PulseError
+from pulse.errors import PulseError
 from pulse.wording import spelled
 from streaming.errors import DeviceError
 from streaming.live.control import Control
@@ -13,9 +13,12 @@ from streaming.native import line_words as w
 
 PERIOD_S = 0.1
 STALL_S = 1.0
-"""Without a callback for so long, or for four blocks, a device is taken to be gone."""
+"""Without a callback for so long, or for three blocks, a device is taken to be gone."""
 RETRY_S = 0.5
+PATIENCE_S, SELDOM_S = 60.0, 10.0
+"""A device that has been away for so long is tried that seldom: each try costs the audio system memory."""
 TEARDOWN_S = 2.0
+EVENTS = 100
 
 
 class Watch:
@@ -33,20 +36,23 @@ class Watch:
         self.error: Exception | None = None
         self.stalls = 0
         self.reopened = 0
-        self.events: list[str] = []
-        """What happened, with the second since the start."""
+        self.events: tuple[str, ...] = ()
+        """What happened last, with the second since the start."""
         self._line, self._streams, self._control = line, streams, control
         self._reconnect, self._now_s = reconnect, now_s
         self._started_s = now_s()
         self._ended = threading.Event()
         self._callbacks = self._seen()
         self._seen_s = self._started_s
-        self._retry_s = 0.0
+        self._gone_s = self._retry_s = 0.0
         self._gone = False
+        self._called = True
+        """Whether the device has called since it was opened."""
+        self._reason = ""
         self._computing = False
         self._finished = False
         self._failure: Exception | None = None
-        self.limit_s = max(STALL_S, 4 * line.form.block_frames / line.form.rate_in_hz)
+        self.limit_s = max(STALL_S, 3 * line.form.block_frames / line.form.rate_in_hz)
 
     @property
     def ended(self) -> bool:
@@ -88,7 +94,7 @@ class Watch:
     def _look_at_device(self) -> None:
         callbacks, now_s = self._seen(), self._now_s()
         if all(new != old for new, old in zip(callbacks, self._callbacks)):
-            self._callbacks, self._seen_s = callbacks, now_s
+            self._callbacks, self._seen_s, self._called = callbacks, now_s, True
         if self._streams.end:
             if self._finished:
                 self.end(self._failure)
@@ -101,12 +107,7 @@ class Watch:
         """The device is gone: end the run, or try to have it back."""
         self.stalls += 1
         self._note(f"the device {what}")
-        answered = self._streams.stop(TEARDOWN_S)
-        if not answered:
-            self._note("it does not answer any more; left alone")
-        self._computing = self._control.running
-        self._control.running = self._computing and self._line.behaviour.engine == "worker"
-        if self._reconnect is None:
+        if self._reconnect is None:  # told before the device is stopped, which may take its time
             name, way_out = self._streams.source.name, spelled("reconnect")
             self.end(
                 DeviceError(
@@ -114,38 +115,50 @@ class Watch:
                     "is back"
                 )
             )
+        if not self._streams.stop(TEARDOWN_S):
+            self._note("it does not answer any more; left alone")
+        self._computing = self._control.running
+        self._control.running = self._computing and self._line.behaviour.engine == "worker"
+        if self._reconnect is None:
             return
-        self._gone, self._retry_s = True, self._now_s()
+        self._gone, self._reason = True, ""
+        if self._called:
+            self._called, self._gone_s = False, self._now_s()
+            self._retry_s = self._gone_s
         if self._reconnect == "reset":
-            self._have("reset", self._control.reset)
+            try:
+                self._control.reset()
+            except PulseError as error:
+                self._note(f"not reset: {error}")
 
     def _reopen(self) -> None:
-        if self._now_s() < self._retry_s:
+        now_s = self._now_s()
+        if now_s < self._retry_s:
             return
-        self._retry_s = self._now_s() + RETRY_S
-        self._have("restarted", self._control.restart)
+        self._retry_s = now_s + (RETRY_S if now_s - self._gone_s < PATIENCE_S else SELDOM_S)
         self._finished = False
+        waiting = self._control.running
         try:
+            self._control.restart()
+            self._control.running = self._computing  # before a callback may compute beside an order
             self._streams.reopen(self._line, self.finished)
-        except (DeviceError, InputError):
-            return  # not back yet
-        self._gone, self._control.running = False, self._computing
+        except PulseError as error:
+            self._control.running = waiting
+            if str(error) != self._reason:
+                self._reason = str(error)
+                self._note(f"not opened yet: {error}")
+            return
+        self._gone = False
         self.reopened += 1
         self.begin()
         self._note("opened again")
-
-    def _have(self, what: str, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except PulseError as error:
-            self._note(f"not {what}: {error}")
 
     def _seen(self) -> tuple[int, ...]:
         sides = 2 if self._line.form.two_clocks else 1
         return tuple(int(self._line.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides))
 
     def _note(self, text: str) -> None:
-        self.events.append(f"{self._now_s() - self._started_s:.1f} s: {text}")
+        self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]
 
     def _advice(self) -> str:
         return "larger blocks or more headroom give it time, another policy goes on with silence"

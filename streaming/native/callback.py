@@ -3,20 +3,21 @@
 
 from numba.core import types
 
-from pulse.program.kernels.address import address_of, call_at, floats_at, words_at
+from pulse.program.kernels.address import address_of, call_at, doubles_at, floats_at, words_at
 from pulse.program.kernels.entries import callback
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 from streaming.native import line_words as w
+from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record
-from streaming.native.line import capture, now_ns, play
 from streaming.native.primitives import load, set_event, store
+from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
 
-CONTINUE, COMPLETE = 0, 1
-SIGNATURE = types.int32(
-    types.voidptr, types.voidptr, types.uint64, types.voidptr, types.uint64, types.voidptr
-)
-"""Input, output, frames, time, flags, user data."""
+
+@device
+def apart(first: float, then: float) -> float:
+    """Seconds from one moment to a later one; 0 where one of them is not stated."""
+    return then - first if 0 < first <= then else 0.0
 
 
 @device
@@ -31,9 +32,10 @@ def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
         if (flags >> flag) & 1:
             side[w.INPUT_UNDERFLOWS + flag] = side[w.INPUT_UNDERFLOWS + flag] + 1
     if time_address != 0:
-        times = words_at(time_address)
-        for i in range(3):
-            side[w.DEVICE_TIMES + i] = times[i]
+        heard, now_s, played = 0, 1, 2
+        times, stated = doubles_at(time_address), doubles_at(address_of(side))
+        stated[w.HEARD_AGO_S] = apart(times[heard], times[now_s])
+        stated[w.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 
 @callback("line.callback", SIGNATURE)

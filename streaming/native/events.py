@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 
 from pulse.errors import PulseError
 
@@ -22,14 +23,16 @@ class Event:
         else:
             raise PulseError("threads without the GIL need Linux or macOS; on Windows use WSL")
         self._closed = False
+        self._closing = threading.Lock()
 
     def set(self) -> None:
-        """Set it. Nothing happens where it is set already, or closed."""
-        if not self._closed:
-            try:
-                os.write(self.to_write, (1).to_bytes(8, sys.byteorder))
-            except BlockingIOError:
-                return  # a pipe full of wake-ups: it is set
+        """Set it, from any thread. Nothing happens where it is set already, or closed."""
+        with self._closing:
+            if not self._closed:
+                try:
+                    os.write(self.to_write, (1).to_bytes(8, sys.byteorder))
+                except BlockingIOError:
+                    return  # a pipe full of wake-ups: it is set
 
     def clear(self) -> None:
         """Take one setting back; waits for it where it is not set."""
@@ -37,7 +40,8 @@ class Event:
 
     def close(self) -> None:
         """Give the descriptors back. Nobody may wait any more."""
-        if not self._closed:
-            self._closed = True
-            for descriptor in {self.to_read, self.to_write}:
-                os.close(descriptor)
+        with self._closing:
+            if not self._closed:
+                self._closed = True
+                for descriptor in {self.to_read, self.to_write}:
+                    os.close(descriptor)

@@ -17,14 +17,9 @@ from pulse.program.kernels.address import address_of, bytes_at, words_at
 from pulse.program.kernels.entries import callback, entry
 from pulse.program.kernels.pointer_lowering import WORDS
 from pulse.program.kernels.raw import fill_bytes
+from pulse.program.memory import aligned_bytes
 from streaming.native.primitives import load, store
-
-CONTINUE, COMPLETE, ABORT = range(3)
-"""What a stream callback answers: go on; end when all is played; end now."""
-SIGNATURE = types.int32(
-    types.voidptr, types.voidptr, types.uint64, types.voidptr, types.uint64, types.voidptr
-)
-"""PortAudio's stream callback: input, output, frames, time, flags, user data."""
+from streaming.native.stream_form import ABORT, CONTINUE, SIGNATURE
 
 # Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
 FUNCTION, USER, BYTES, SHUT = range(4)
@@ -89,7 +84,7 @@ class Gate:
     """
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
-        self.words: NDArray[np.int64] = np.zeros(GATE_WORDS, np.int64)
+        self.words: NDArray[np.int64] = aligned_bytes(8 * GATE_WORDS).view(np.int64)
         self.words[[FUNCTION, USER, BYTES]] = function, user, 4 * channels_out
 
     @property

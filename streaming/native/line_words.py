@@ -28,7 +28,7 @@ CACHE_LINE = 8
     PULSE,  # frames of the model
     ROOM,  # the most frames that a pulse adds to the ring of output
     DEADLINE_NS,
-    GAINS,  # address of float32: model and bypass now, then what they are to become
+    GAINS,  # address of float32 for model and bypass: now, what Python wants, and of that what this pulse goes to
     RECORDS,  # address of the ring of records
     RECORD_COUNT,  # a power of two
     RECORD_BYTES,
@@ -43,8 +43,10 @@ CACHE_LINE = 8
     OUTPUT_BYTES,  # of one stream's outputs in a record
     PUMP,  # addresses of C functions: run all pulses that are there, run the one in the slots
     RUN_PULSE,
-    BEGINS_WITH,  # frames of silence in the ring of output before the first block comes
-) = range(37)
+    RATE,  # of the model, Hz
+    BLOCK,  # frames that are played at once, if all blocks are alike
+    BLOCK_NS,
+) = range(39)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
 (
@@ -57,10 +59,11 @@ CACHE_LINE = 8
     OUTPUT_OVERFLOWS,
     CALLBACK_TIMES,  # histograms; written by Python
     INTERVAL_TIMES,
-    DEVICE_TIMES,  # three float64: when the input was heard, now, and when the output will be, in seconds
+    HEARD_AGO_S,  # float64: how long before the last call its first sample was heard; 0 where the device states nothing
+    PLAYED_IN_S,  # the same until the first sample that it took is played
     PLACE,  # of the first frame of the last block, in the ring of input or of output
     PLACED_NS,  # when that block came; 0: there was none, or PLACE is just being written
-) = (*range(10), 12, 13)
+) = (*range(11), 12, 13)
 SIDES = 40
 SIDE_WORDS = 16
 
@@ -84,17 +87,22 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     NEXT_VOICES,  # 0: there are none
     PRIMING,  # pulses that the next voices run along before they are heard
     COMPUTE_NS,
-    BEGUN_NS,  # when Python began to compute this pulse; 0: it does not
+    BEGUN_NS,  # when computing the pulse in the slots began
+    LEFT_OUT,  # 1: it is not computed
     SAVED,  # pulses that the states had had when they were saved
     LOADS,  # how often states were loaded
     LOADED,  # pulses that those had had
     AGREED,  # frames of silence that were written to the ring of output: they are the delay
-) = range(80, 100)
+    LAST_COMPUTE_NS,
+    EXPECTED_NS,  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
+) = range(80, 103)
 
 # Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
 # input from ANCHOR_PLACE on. FORGIVEN is the part of the debt that is not skipped; CUT frames were left out for output
 # to be as late as agreed. The worker writes here when it restarts: no device is open then.
-OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, ANCHOR_PLACE, FORGIVEN, CUT = range(104, 113)
+OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, ANCHOR_PLACE, FORGIVEN, CUT = range(
+    104, 113
+)
 
 # Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
 COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)

@@ -61,13 +61,13 @@ def finite(samples: Pointer, count: int) -> int:
 
 @device
 def faded(sound: Pointer, dry: Pointer, gains: Pointer, count: int) -> None:
-    """``sound = a*sound + b*dry`` in place, a and b going from gains 0 and 1 to gains 2 and 3."""
-    if gains[0] == 1.0 and gains[2] == 1.0 and gains[1] == 0.0 and gains[3] == 0.0:
+    """``sound = a*sound + b*dry`` in place, a and b going from gains 0 and 1 to gains 4 and 5."""
+    if gains[0] == 1.0 and gains[4] == 1.0 and gains[1] == 0.0 and gains[5] == 0.0:
         return
     for i in range(count):
         part = (i + 1) / count
-        a = gains[0] + part * (gains[2] - gains[0])
-        b = gains[1] + part * (gains[3] - gains[1])
+        a = gains[0] + part * (gains[4] - gains[0])
+        b = gains[1] + part * (gains[5] - gains[1])
         sound[i] = a * sound[i] + b * dry[i]
 
 

@@ -5,18 +5,15 @@ import time
 
 from llvmlite import ir
 from numba.core import types
+from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 
+from pulse.program.kernels.address import external
 from pulse.program.kernels.pointer_lowering import INT64, WORDS
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
 MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))
 """The clock of ``time.monotonic_ns`` on Linux and macOS."""
-
-
-def _external(builder, name, result, *arguments):
-    found = builder.module.globals.get(name)
-    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 @intrinsic
@@ -69,9 +66,9 @@ def monotonic_ns(typingctx):
     """Nanoseconds of the clock of ``time.monotonic_ns``."""
 
     def build(context, builder, sig, args):
-        place = builder.alloca(ir.ArrayType(INT64, 2))
+        place = alloca_once(builder, ir.ArrayType(INT64, 2))
         seconds = builder.bitcast(place, ir.PointerType(INT64))
-        read = _external(builder, "clock_gettime", INT32, INT32, BYTE_POINTER)
+        read = external(builder, "clock_gettime", INT32, INT32, BYTE_POINTER)
         builder.call(read, [INT32(MONOTONIC), builder.bitcast(place, BYTE_POINTER)])
         fraction = builder.load(builder.gep(seconds, [INT64(1)]))
         return builder.add(builder.mul(builder.load(seconds), INT64(1_000_000_000)), fraction)
@@ -82,9 +79,9 @@ def monotonic_ns(typingctx):
 def _event(name):
     def event(typingctx, fd):
         def build(context, builder, sig, args):
-            place = builder.alloca(INT64)
+            place = alloca_once(builder, INT64)
             builder.store(INT64(1), place)
-            function = _external(builder, name, INT64, INT32, BYTE_POINTER, INT64)
+            function = external(builder, name, INT64, INT32, BYTE_POINTER, INT64)
             arguments = [builder.trunc(args[0], INT32), builder.bitcast(place, BYTE_POINTER), INT64(8)]
             builder.call(function, arguments)
             return context.get_dummy_value()

@@ -113,14 +113,14 @@ def _wake(worker: Pointer) -> None:
         set_event(worker[WAKE])
 
 
-@entry("slots.join", 4)
+@entry("slots.join", 4, brief=True)
 def join(worker_address, table_address, place, queue_address):
     """Enter a queue in a table, and have the worker look at that table."""
     store(words_at(table_address), place, queue_address)
     store(words_at(worker_address), TABLE, table_address)
 
 
-@entry("slots.submit", 3)
+@entry("slots.submit", 3, brief=True)
 def submit(worker_address, queue_address, slot):
     """Put a filled slot at the end of the order."""
     worker, queue = words_at(worker_address), words_at(queue_address)
@@ -130,7 +130,7 @@ def submit(worker_address, queue_address, slot):
     _wake(worker)
 
 
-@entry("slots.drop", 1, types.int64)
+@entry("slots.drop", 1, types.int64, brief=True)
 def drop(queue_address):
     """Take back the oldest pulse that is not begun; its slot, -1 where there is none."""
     queue = words_at(queue_address)
@@ -143,13 +143,13 @@ def drop(queue_address):
     return -1
 
 
-@entry("slots.finished", 1, types.int64)
+@entry("slots.finished", 1, types.int64, brief=True)
 def finished(queue_address):
     """How many pulses of a queue have run."""
     return load(words_at(queue_address), FINISHED)
 
 
-@entry("slots.listen", 1, types.int64)
+@entry("slots.listen", 1, types.int64, brief=True)
 def listen(queue_address):
     """Have EVENT set when the next pulse is finished; how many have run."""
     queue = words_at(queue_address)
@@ -158,7 +158,13 @@ def listen(queue_address):
     return load(queue, FINISHED)
 
 
-@entry("slots.leave", 3, types.int64)
+@entry("slots.clear", 1, brief=True)
+def clear(descriptor):
+    """Clear an event, whose descriptor must not block."""
+    wait_event(descriptor)
+
+
+@entry("slots.leave", 3, types.int64, brief=True)
 def leave(worker_address, place, queue_address):
     """Drop all that waits and leave the table; whether the worker is at the queue, whose memory it then needs."""
     worker, queue = words_at(worker_address), words_at(queue_address)
@@ -170,13 +176,13 @@ def leave(worker_address, place, queue_address):
     return load(worker, CURRENT) == address_of(queue)
 
 
-@entry("slots.is_at", 2, types.int64)
+@entry("slots.is_at", 2, types.int64, brief=True)
 def is_at(worker_address, queue_address):
     """Whether the worker is at a queue."""
     return load(words_at(worker_address), CURRENT) == queue_address
 
 
-@entry("slots.stop", 1)
+@entry("slots.stop", 1, brief=True)
 def stop(worker_address):
     """End the worker's life after the pulse that it runs."""
     worker = words_at(worker_address)

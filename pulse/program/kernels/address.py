@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""Addresses as ints made into typed pointers, and back; only in compiled code."""
+"""Addresses as ints made into typed pointers, and back; C functions by address and by name; only in compiled code."""
 
 from llvmlite import ir
 from numba.core import types
@@ -50,3 +50,13 @@ def call_at(typingctx, function, argument):
         return context.get_dummy_value()
 
     return types.none(types.int64, types.int64), build
+
+
+def external(builder, name, result, *arguments):
+    """The C function, or LLVM's, of that name, for ``builder.call``; LLVM types.
+
+    What it is given the address of is made with ``alloca_once``: an ``alloca`` in a loop takes more of the stack each
+    time, until there is none.
+    """
+    found = builder.module.globals.get(name)
+    return found or ir.Function(builder.module, ir.FunctionType(result, arguments), name)

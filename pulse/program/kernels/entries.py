@@ -19,15 +19,19 @@ ENTRIES: dict[str, "Entry | Callback"] = {}
 
 
 class Entry:
-    """A function of ints that Python calls and that holds no GIL; compiled, or loaded from disk, at its first use.
+    """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
     result     numba's type of what it gives
     arguments  how many ints it takes
+    brief      it keeps the GIL: who gives it up waits for it afterwards, 5 ms where another thread computes
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], result: Any, arguments: int) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], result: Any, arguments: int, brief: bool = False
+    ) -> None:
         self.name = name
         self.function = function
+        self.brief = brief
         self.signature: Any = result(*[types.int64] * arguments)
         self._cache = FunctionCache(name, cast(FunctionType, function))
 
@@ -39,7 +43,7 @@ class Entry:
     @cached_property
     def call(self) -> Callable[..., Any]:
         """The compiled function; skips numba's dispatch on types."""
-        dispatcher: Any = numba.njit(nogil=True)(self.function)
+        dispatcher: Any = numba.njit(nogil=not self.brief)(self.function)
         dispatcher._cache = self._cache
         dispatcher.compile(self.signature)
         return dispatcher.overloads[self.signature.args].entry_point
@@ -81,11 +85,13 @@ class Callback:
         _ = self._compiled
 
 
-def entry(name: str, arguments: int, result: Any = types.none) -> Callable[[Callable[..., Any]], Entry]:
-    """Declare an entry; the function takes that many ints."""
+def entry(
+    name: str, arguments: int, result: Any = types.none, brief: bool = False
+) -> Callable[[Callable[..., Any]], Entry]:
+    """Declare an entry; the function takes that many ints. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, result, arguments)
+        made = Entry(name, function, result, arguments, brief)
         ENTRIES[name] = made
         return made
 

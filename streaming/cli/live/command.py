@@ -37,8 +37,11 @@ def run_live(
     options: LiveOptions,
     json: bool,
 ) -> None:
-    """Run until Ctrl-C or q, the end of the file, or so many seconds; then tell how it went."""
-    from pulse.errors import InputError
+    """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
+
+    What ends the run before its time is raised after that: all that was written until then is kept.
+    """
+    from pulse.errors import InputError, PulseError
     from streaming.cli.live.display import Control
     from streaming.cli.live.summary import final_report
     from streaming.cli.live.view import LiveView
@@ -50,12 +53,13 @@ def run_live(
     written = None if options.frames is None else _written(program, output)
     live = Live(
         program,
-        _plan(opened.rate_hz, program, channel, options),
+        _plan(opened.rate_hz, program, channel, options, target),
         _behaviour(options, output if written is None else None, written is not None),
         _realtime(options),
         options.reconnect,
         host=_host(source, target),
     )
+    failure: PulseError | None = None
     with ExitStack() as stack:
         frames = None
         if options.frames is not None and written is not None:
@@ -70,16 +74,20 @@ def run_live(
             try:
                 with LiveView(live.setup, controls, options.quiet) as view:
                     _follow(live, view, stats, frames, options.seconds)
-            except KeyboardInterrupt:
-                pass  # the usual end of a live run
+            except (KeyboardInterrupt, SystemExit):
+                pass  # the usual ends of a live run, in a terminal and as a service
+            except PulseError as error:
+                failure = error
             finally:
                 account = live.account()
                 if stats is not None:
                     stats.close(account)
                 if recorder is not None:
                     recorder.close()
-        if frames is not None:
+        if frames is not None and failure is None:
             frames.finish()
+        elif frames is not None:
+            frames.write()
     setup = live.setup
     if json:
         print_json({"setup": asdict(setup), "account": account.as_dict()})
@@ -87,10 +95,16 @@ def run_live(
         print_pairs(final_report(account, setup))
     for problem in filter(None, (stats and stats.problem, recorder and recorder.problem)):
         stderr().print(f"warning: {problem}", style="yellow")
+    if failure is not None:
+        raise failure
 
 
 def _follow(
-    live: "Live", view: "LiveView", stats: "StatsWriter | None", frames: "FramesWriter | None", seconds: float | None
+    live: "Live",
+    view: "LiveView",
+    stats: "StatsWriter | None",
+    frames: "FramesWriter | None",
+    seconds: float | None,
 ) -> None:
     """Look at the run again and again, until it is over."""
     with key_presses() as pressed:
@@ -116,12 +130,20 @@ def _follow(
                     control.reset()
 
 
-def _plan(rate_hz: int, program: "Program", channel: str, options: LiveOptions) -> "Plan":
+def _plan(
+    rate_hz: int, program: "Program", channel: str, options: LiveOptions, target: Path | None
+) -> "Plan":
+    """Where it is not said whether to play, what is sound is played."""
+    from pulse.errors import InputError
     from streaming.channels import Channels
     from streaming.live.plan import Plan
     from streaming.live.voices import sound_input, sound_output
 
-    plays = options.speaker != SILENT and sound_output(program, sound_input(program), None) is not None
+    if target is not None and options.speaker == SILENT:
+        raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
+    asked = target is not None or options.speaker not in (None, SILENT)
+    sounds = sound_output(program, sound_input(program), None) is not None
+    plays = asked or (sounds and options.speaker != SILENT)
     return Plan(
         rate_hz,
         options.microphone,
@@ -176,7 +198,9 @@ def _written(program: "Program", name: str | None) -> "Port":
     for port in program.outputs:
         if port.name == name:
             return port
-    raise InputError(f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}")
+    raise InputError(
+        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
+    )
 
 
 class FramesWriter:

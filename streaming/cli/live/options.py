@@ -17,7 +17,9 @@ class LiveOptions:
 
     live: Annotated[
         bool,
-        typer.Option("--live", help="From the microphone to the loudspeaker, until Ctrl-C.", rich_help_panel=PANEL),
+        typer.Option(
+            "--live", help="From the microphone to the loudspeaker, until Ctrl-C.", rich_help_panel=PANEL
+        ),
     ] = False
     microphone: Annotated[
         str | None,
@@ -95,7 +97,9 @@ class LiveOptions:
     quality: Annotated[
         str,
         typer.Option(
-            "--quality", help="Of resampling: low, medium or high, 1, 2 or 6 ms at 16 kHz.", rich_help_panel=PANEL
+            "--quality",
+            help="Of resampling: low, medium or high, 1, 2 or 6 ms at 16 kHz.",
+            rich_help_panel=PANEL,
         ),
     ] = "medium"
     reconnect: Annotated[
@@ -111,7 +115,12 @@ class LiveOptions:
     seconds: Annotated[
         float | None,
         typer.Option(
-            "--seconds", metavar="S", min=0, help="End after so long.", show_default=False, rich_help_panel=PANEL
+            "--seconds",
+            metavar="S",
+            min=0,
+            help="End after so long.",
+            show_default=False,
+            rich_help_panel=PANEL,
         ),
     ] = None
     record_in: Annotated[
@@ -157,7 +166,12 @@ class LiveOptions:
     priority: Annotated[
         int,
         typer.Option(
-            "--priority", metavar="0-99", min=0, max=99, help="Real-time priority; 0: none.", rich_help_panel=PANEL
+            "--priority",
+            metavar="0-99",
+            min=0,
+            max=99,
+            help="Real-time priority; 0: none.",
+            rich_help_panel=PANEL,
         ),
     ] = 70
     cpu: Annotated[
@@ -173,11 +187,18 @@ class LiveOptions:
     ] = None
     lock_memory: Annotated[
         bool,
-        typer.Option("--lock-memory/--no-lock-memory", help="Keep memory from being paged out.", rich_help_panel=PANEL),
+        typer.Option(
+            "--lock-memory/--no-lock-memory", help="Keep memory from being paged out.", rich_help_panel=PANEL
+        ),
     ] = True
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Show nothing while it runs.", rich_help_panel=PANEL)
     ] = False
+
+    @property
+    def written(self) -> tuple[Path | None, ...]:
+        """The files that a run writes."""
+        return self.record_in, self.record_out, self.frames, self.stats
 
 
 NOT_LIVE = LiveOptions()

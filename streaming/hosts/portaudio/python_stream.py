@@ -1,8 +1,6 @@
 """Devices through sounddevice and an ordinary Python callback, where PortAudio cannot be called by itself."""
 
-import ctypes
 from collections.abc import Callable
-from ctypes import c_int, c_ulong, c_void_p
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ from streaming.hosts.host import Order
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
 from streaming.hosts.portaudio.system import OPEN_S, Side
-from streaming.native.gate import ABORT, COMPLETE, Gate, stream_callback
+from streaming.native.gate import Gate, stream_callback
+from streaming.native.stream_form import ABORT, COMPLETE, FUNCTION
 
-_FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
 _FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
 """Of sounddevice, in the order of PortAudio's bits."""
 NOTE = "the callback goes through Python, which makes it late while Python is busy"
@@ -66,7 +64,7 @@ class PythonStream:
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
         self._gate = Gate(order.callback_address, order.user_address, order.channels_out)
         self._told = order.finished
-        self._function = _FUNCTION(stream_callback.address)
+        self._function = FUNCTION(stream_callback.address)
         self._call = Caller("sounddevice")
         self._stopping = self.closed = False
         package = sounddevice()

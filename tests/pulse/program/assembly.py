@@ -4,6 +4,7 @@ The LLVM code is what the kernel's cache keeps beside the object code: no kernel
 """
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +16,12 @@ from pulse.program.kernels.registry import KERNELS
 
 LABEL = re.compile(r"^([.\w$]+):")
 JUMP = re.compile(r"^\s+(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?:#.*|//.*)?$")
+
+LIBM = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "tanh"),
+    *("erf", "expm1", "log1p", "sqrt"),
+}
+"""Functions of numbers: all that a kernel may call that is neither its own nor an instruction."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,41 @@ def llvm_code(name: str) -> bytes:
 def module(name: str) -> Any:
     """The same as a module of its own."""
     return llvm.parse_bitcode(llvm_code(name))
+
+
+def functions(code: Any) -> dict[str, Any]:
+    """The functions that are defined, without the wrappers for C and Python around them."""
+    return {
+        function.name: function
+        for function in code.functions
+        if not function.is_declaration and not function.name.startswith(("cfunc.", "cpython.", "_ZN7cpython"))
+    }
+
+
+def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> None:
+    """Own functions, instructions and those that are known are called, nothing else; the status is always 0.
+
+    All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.
+    ``pointers``: functions whose address is data may be called too.
+    """
+    own, declared = functions(code), {function.name for function in code.functions}
+    assert own
+    for function in own.values():
+        for place, block in enumerate(function.blocks):
+            for instruction in block.instructions:
+                if instruction.opcode == "call":
+                    *_, callee = instruction.operands
+                    if callee.name not in declared:
+                        assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
+                        continue
+                    good = callee.name.startswith("llvm.") or callee.name in own or callee.name in known
+                    assert good, f"{function.name} calls {callee.name}"
+                if instruction.opcode == "alloca":
+                    assert place == 0, f"{function.name} takes stack on its way: {instruction}"
+                if instruction.opcode == "ret":
+                    assert str(instruction).split() in (["ret", "i32", "0"], ["ret", "void"]), str(
+                        instruction
+                    )
 
 
 @cache

@@ -14,15 +14,20 @@ from pulse.program import machine
 from pulse.program.kernels import families as families
 from pulse.program.kernels.registry import KERNELS
 from tests.pulse.program.aside import is_of_pulse
-from tests.pulse.program.assembly import ARM, AVX2, AVX512, Machine, host, loops, module, vector_loops
+from tests.pulse.program.assembly import (
+    ARM,
+    AVX2,
+    AVX512,
+    Machine,
+    check_calls,
+    host,
+    loops,
+    module,
+    vector_loops,
+)
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
 MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")
-LIBM = {
-    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "tanh"),
-    *("erf", "expm1", "log1p", "sqrt"),
-}
-"""Functions of numbers: all that a kernel may call that is neither its own nor an instruction."""
 NO_VECTORS = {
     "tick": "it counts one register",
     "move": "it is one memmove, which the C library has in vectors",
@@ -46,38 +51,6 @@ MOVES = {"copy": "moves only", "gather": "moves only"}
 def shown(names: Any) -> Any:
     """The main kernels by default, the others in the slow run."""
     return [pytest.param(name, marks=() if name in MAIN else pytest.mark.slow) for name in names]
-
-
-def functions(code: Any) -> dict[str, Any]:
-    """The functions that are defined, without the C wrapper around the kernel."""
-    return {
-        function.name: function
-        for function in code.functions
-        if not function.is_declaration and not function.name.startswith(("cfunc.", "cpython."))
-    }
-
-
-def check_calls(code: Any, pointers: bool = False) -> None:
-    """Own functions, instructions and functions of numbers are called, nothing else; the status is always 0.
-
-    ``pointers``: functions whose address is data may be called too.
-    """
-    own, declared = functions(code), {function.name for function in code.functions}
-    assert own
-    for function in own.values():
-        for block in function.blocks:
-            for instruction in block.instructions:
-                if instruction.opcode == "call":
-                    *_, callee = instruction.operands
-                    if callee.name not in declared:
-                        assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
-                        continue
-                    known = callee.name.startswith("llvm.") or callee.name in own or callee.name in LIBM
-                    assert known, f"{function.name} calls {callee.name}"
-                if instruction.opcode == "ret":
-                    assert str(instruction).split() in (["ret", "i32", "0"], ["ret", "void"]), str(
-                        instruction
-                    )
 
 
 @pytest.mark.parametrize("name", shown(OURS))

@@ -1,5 +1,6 @@
 """However streams end: no thread or descriptor is left, every frame is in the account, errors are plain."""
 
+import contextlib
 import os
 import threading
 import warnings
@@ -153,10 +154,17 @@ async def test_what_a_source_raises_is_never_lost():
                 async with executor.stream(Source(in_cleanup=burns).blocks()) as stream:
                     await anext(stream)
                     raise KeyError("mine")
-        assert raised.value.__notes__ == [
-            "besides: OSError: the cable burns",
-            "besides: OSError: the cable is out",
-        ]
+        notes = ["besides: OSError: the cable burns", "besides: OSError: the cable is out"]
+        assert raised.value.__notes__ == notes
+        for opened in (True, False):  # a cancellation does not swallow it
+            with pytest.raises(OSError) as raised, anyio.CancelScope() as scope:
+                async with Executor(program) as executor:
+                    stream = executor.stream(Source(in_cleanup=out).blocks())
+                    async with stream if opened else contextlib.nullcontext():
+                        await anext(stream)
+                        scope.cancel()
+                        await anyio.sleep(1)
+            assert raised.value is out
 
 
 @both_backends

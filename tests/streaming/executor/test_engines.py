@@ -3,6 +3,7 @@
 import random
 import time
 
+import anyio
 import numpy as np
 import pytest
 
@@ -118,8 +119,12 @@ async def test_listening_sets_the_event_once(program):
     wait_for(slots, 1)
     assert slots.listen() == 1
     slots.submit(pulse(1))
-    slots.event.clear()  # waits until it is set
+    with anyio.fail_after(5):
+        await anyio.wait_readable(slots.event.to_read)
+    slots.clear()
     wait_for(slots, 2)
+    with pytest.raises(TimeoutError), anyio.fail_after(0.01):
+        await anyio.wait_readable(slots.event.to_read)
     assert slots.listen() == 2 and numbers(slots, 2) == [0, 1]
     slots.close()
     await engine.stop()

@@ -1,6 +1,7 @@
 """Streams of an executor give the offline frames, on both event loops and both backends."""
 
 import threading
+import tracemalloc
 
 import anyio
 import numpy as np
@@ -156,6 +157,22 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
         assert_balanced(account)
     assert_balanced(executor.account)
     assert executor.account.frames_in_flight == 0
+
+
+async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
+    program, x = ready("filtered", 6), noise(1, 6)
+
+    async def peak(pulses):
+        tracemalloc.start()
+        async with Executor(program) as executor:
+            async for _ in executor.stream(x for _ in range(pulses)):
+                pass
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    await peak(50)
+    assert await peak(4000) < await peak(400) + 30_000
 
 
 async def test_one_thread_for_all_streams_and_none_behind_the_end():

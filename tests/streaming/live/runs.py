@@ -142,9 +142,7 @@ def held(
         block_frames=block,
         device_rate_hz=device_rate_hz,
     )
-    return host, Live(
-        made, plan, Behaviour(**behaviour), NOTHING, reconnect, constants, host
-    )
+    return host, Live(made, plan, Behaviour(**behaviour), NOTHING, reconnect, constants, host)
 
 
 @contextmanager
@@ -211,4 +209,3 @@ def check_books(live: Live, given: int) -> None:
     played = read - counters.frames_skipped - word(live, w.CUT)
     assert counters.frames_out == played + counters.frames_silent
     assert made - read >= 0
-

@@ -7,8 +7,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import pulse
-from streaming.builtin import model_path, noisy_path
 from streaming.audio import AudioReader
+from streaming.builtin import model_path, noisy_path
 from streaming.channels import Channels
 from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
@@ -116,7 +116,15 @@ def test_any_run(engine, data):
 def test_states_and_constants_of_an_author(engine):
     """A model of chunks that keeps its state, and has a gain."""
     x = noise(3200, 2)
-    check(chunk_program(), x, block=100, channels="each", outputs=2, constants={"gain": np.float32(0.25)}, engine=engine)
+    check(
+        chunk_program(),
+        x,
+        block=100,
+        channels="each",
+        outputs=2,
+        constants={"gain": np.float32(0.25)},
+        engine=engine,
+    )
 
 
 def test_nothing_is_played():

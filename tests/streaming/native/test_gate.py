@@ -2,14 +2,14 @@
 
 import ctypes
 import threading
-from ctypes import c_int, c_ulong, c_void_p
+from ctypes import c_void_p
 from typing import Any
 
 import numpy as np
 
-from streaming.native.gate import ABORT, COMPLETE, CONTINUE, Gate, stream_callback
+from streaming.native.gate import Gate, stream_callback
+from streaming.native.stream_form import ABORT, COMPLETE, CONTINUE, FUNCTION
 
-FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p)
 USER = 4242
 
 

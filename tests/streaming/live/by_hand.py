@@ -1,0 +1,87 @@
+"""A device whose callbacks a test makes, for runs with real threads; what a run may leave over."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from streaming.hosts.host import Endpoint
+from streaming.live.device_call import DeviceCall
+
+LIMIT_S = 10.0
+
+
+class HandHost:
+    """One device; see ``host.Host``. The last stream on it is open as ``stream``."""
+
+    held = False
+    ends = False
+
+    def __init__(self, rate_hz=16000, channels=1):
+        self.endpoint = Endpoint("by hand", 0, channels, rate_hz)
+        self.stream = None
+
+    def choose(self, kind, wanted):
+        return self.endpoint
+
+    def open(self, order):
+        self.stream = HandStream(order)
+        return self.stream
+
+    def refresh(self):
+        return True
+
+
+class HandStream:
+    """What is called with a block is what plays it."""
+
+    note = None
+    input_latency_s = output_latency_s = 0.0
+
+    def __init__(self, order):
+        self.order, self.stopped = order, 0
+        self.answers = True
+        """Whether it can be stopped."""
+        self.call = DeviceCall(order)
+
+    def start(self):
+        pass
+
+    def stop(self, limit_s):
+        self.stopped += 1
+        return self.answers
+
+    def __call__(self, block):
+        return self.call(block)[0]
+
+
+def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:
+    """Wait until something is true; fail where it does not become so."""
+    end = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.0005)
+
+
+@contextmanager
+def nothing_left() -> Generator[None]:
+    """Fail where threads or descriptors are left over."""
+    threads, descriptors = set(threading.enumerate()), open_descriptors()
+    yield
+    assert set(threading.enumerate()) <= threads
+    assert open_descriptors() == descriptors
+
+
+def open_descriptors() -> int:
+    """How many this process has."""
+    folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
+    return len(list(folder.iterdir()))
+
+
+def ramp(frames: int, first: int = 1) -> np.ndarray:
+    """Sound in which every frame tells its number."""
+    return np.arange(first, first + frames, dtype=np.float32)[:, None]

@@ -1,0 +1,124 @@
+"""Input and output of two devices whose clocks differ: nothing is silent, nothing clicks, the delay stays."""
+
+import numpy as np
+import pytest
+
+from streaming.errors import DeviceError
+from streaming.live.form import Behaviour, Form
+from streaming.live.line import Line
+from streaming.live.virtual import VirtualDevice
+from streaming.native import line_words as w
+from tests.streaming.live.runs import RATE, held, noise, ready, runs, word
+from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
+
+SLOW_HZ, BLOCK = 8000, 80
+WINDOW_S = 1.0
+
+
+def a_pair(ppm=0.0, **options):
+    """A microphone and a loudspeaker."""
+    return [
+        VirtualDevice("microphone", 2, 0, RATE, **options),
+        VirtualDevice("loudspeaker", 0, 2, RATE, clock_ppm=ppm, **options),
+    ]
+
+
+def driven(ppm, hours):
+    """Windows of a run of a tone, and the delay that is agreed on."""
+    form = Form(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
+    line = Line(ready(pulse_frames=BLOCK), form, Behaviour(quality="low", held_clock=True))
+    windows = int(hours * 3600 / WINDOW_S)
+    found = np.zeros((windows, WINDOW))
+    source, target = np.zeros(BLOCK, np.float32), np.zeros(BLOCK, np.float32)
+    line.pump()
+    drive(
+        line.address,
+        line.callback_address,
+        source.ctypes.data,
+        target.ctypes.data,
+        BLOCK,
+        SLOW_HZ,
+        SLOW_HZ * (1 + ppm / 1e6),
+        windows,
+        WINDOW_S,
+        found.ctypes.data,
+    )
+    return found, line
+
+
+@pytest.mark.parametrize("ppm", [100.0, -250.0])
+@pytest.mark.parametrize("hours", [0.5, pytest.param(12, marks=pytest.mark.slow)])
+def test_for_hours(ppm, hours):
+    found, line = driven(ppm, hours)
+    assert not found[:, SILENT].any()
+    assert not line.words[w.FRAMES_SKIPPED] and not line.words[w.FRAMES_LOST]
+    smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
+    assert found[1:, BEND].max() < 1.01 * smoothest
+    period = 1 / TONE_HZ
+    off_s = (found[1:, DELAY] - line.delay_s + period / 2) % period - period / 2
+    off_s = np.unwrap(off_s, period=period)
+    assert np.abs(off_s).max() < 0.0045 * abs(ppm) / 250
+    settled = off_s[600:]
+    assert np.abs(settled).max() < 2e-5, "a fifth of a sample"
+    levels = found[600:, LEVEL]
+    assert levels.min() > 0 and levels.max() - levels.min() <= 2 * BLOCK
+    assert line.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
+
+
+@pytest.mark.parametrize("jitter_s", [0.0, 0.006])
+@pytest.mark.parametrize("ppm", [150.0, -150.0])
+def test_callbacks_that_are_late(ppm, jitter_s):
+    """At random, on both sides; the tone stays where it belongs."""
+    devices = a_pair(ppm, jitter_s=jitter_s)
+    frames = 160 * 3000
+    tone = np.sin(2 * np.pi * TONE_HZ * np.arange(frames) / RATE).astype(np.float32)
+    with runs(ready(), device=devices) as (host, live):
+        assert live.line.form.two_clocks
+        played = host.run(np.stack([tone, tone], 1))[:, 0]
+        counters, delay_s = live.account().counters, live.line.delay_s
+        assert counters.frames_silent == counters.frames_skipped == counters.frames_lost == 0
+        assert abs(word(live, w.OUT_WRITTEN) - word(live, w.OUT_READ)) < RATE / 10
+    rate = RATE * (1 + ppm / 1e6)
+    first = 160 * 500
+    waves = np.exp(2j * np.pi * TONE_HZ * np.arange(len(played)) / rate)
+    smooth = np.convolve(played * waves.conj(), np.ones(1600) / 1600, "valid")[first:]
+    wander = np.unwrap(np.angle(smooth)) / (2 * np.pi * TONE_HZ)
+    assert np.ptp(wander) < 0.003 + jitter_s
+    bends = np.abs(np.diff(played, 2))[1600:]
+    assert bends.max() < 1.02 * (2 * np.pi * TONE_HZ / RATE) ** 2
+    assert delay_s < 0.05
+
+
+def test_an_output_that_stops_does_not_make_the_delay_longer():
+    """The microphone goes on for a second; when both are back, a click comes out as late as before."""
+    devices = a_pair()
+    click = np.zeros((160, 2), np.float32)
+    click[0] = 1
+    with runs(ready(), device=devices, reconnect="keep") as (host, live):
+
+        def measured():
+            host.run(np.zeros((8000, 2), np.float32))
+            played = host.run(np.concatenate([click, np.zeros((8000, 2), np.float32)]))
+            return int(np.argmax(np.abs(played[:, 0])))
+
+        before = measured()
+        assert abs(before - live.line.delay_frames) <= 160
+        for gone in (devices[1], devices[0]):
+            gone.present = False
+            host.run(noise(160 * 130, 2))
+            gone.present = True
+            host.advance(1.0)
+            host.run(np.zeros((16000, 2), np.float32))
+            assert measured() == pytest.approx(before, abs=2)
+        counters = live.account().counters
+        assert (counters.stalls, counters.reopened) == (2, 2)
+
+
+def test_the_second_device_refuses():
+    """The first one that was opened is given back."""
+    devices = a_pair()
+    devices[0].refuses = "somebody else has it"
+    host, live = held(ready(), device=devices)
+    with pytest.raises(DeviceError, match="microphone: cannot be opened, somebody else has it"), live:
+        pass
+    assert host.streams == ()

@@ -1,0 +1,273 @@
+"""What may be changed while a line runs: at once or within a pulse, without a gap, and where it belongs in time."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, PulseError
+from streaming.live import control
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice
+from streaming.native import line_words as w
+from tests.streaming.live.runs import (
+    RATE,
+    brief,
+    inverse,
+    late,
+    late_by,
+    noise,
+    plain,
+    played_by,
+    ready,
+    running,
+    runs,
+    streamed,
+    word,
+)
+from tests.streaming.small import decimated, filtered, program
+
+BLOCK = 160
+engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+def stereo():
+    return VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
+
+
+def quiet(delay=9):
+    """``late`` with half the sound, and more of a delay."""
+    return late(delay, 0.5)
+
+
+def parts(host, x, *changes):
+    """What is played of x, one change before each part but the first, when all that came in has been computed."""
+    pieces = np.array_split(x, len(changes) + 1)
+    played = [host.run(pieces[0])]
+    for change, piece in zip(changes, pieces[1:]):
+        host.advance(0.001)
+        change()
+        played.append(host.run(piece))
+    return played
+
+
+@engines
+@pytest.mark.parametrize("reserve", [0, 100])
+def test_mute_and_bypass(engine, reserve):
+    """The model goes on; what is heard of the input is as late as the model's sound."""
+    made, x = ready(filtered), noise(6 * 1600, 1)
+    with runs(made, engine=engine, reserve_frames=reserve, records=True) as (host, live):
+
+        def switch(**switches):
+            for name, on in switches.items():
+                setattr(live.control, name, on)
+
+        played = parts(
+            host,
+            x,
+            lambda: switch(muted=True),
+            lambda: switch(muted=False),
+            lambda: switch(bypassed=True),
+            lambda: switch(muted=True),
+            lambda: switch(bypassed=False, muted=False),
+        )
+        delay = live.delay.frames
+        assert (live.control.muted, live.control.bypassed) == (False, False)
+    assert delay == max(reserve, 2) + BLOCK * (engine == "worker")
+    sound = late_by(played_by(made, x, "y"), delay, len(x)).reshape(6, 1600, 1)
+    dry = late_by(x, delay, len(x)).reshape(6, 1600, 1)
+    silence = np.zeros((1600, 1))
+    settled = slice(2 * BLOCK, None)
+    for piece, wanted in zip(played, (sound[0], silence, sound[2], dry[3], silence, sound[5])):
+        np.testing.assert_array_equal(piece[settled], wanted[settled])
+    first = BLOCK if engine == "worker" else 0
+    fade = sound[1][first : first + BLOCK] * (1 - np.arange(1, BLOCK + 1) / BLOCK)[:, None]
+    np.testing.assert_allclose(played[1][first : first + BLOCK], fade, atol=1e-6)
+    (outputs,), (wanted,) = live.outputs.flush(), streamed(made, x)
+    for name in wanted:
+        np.testing.assert_array_equal(outputs[name], wanted[name])
+
+
+@engines
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_reset(engine, backend):
+    """Each stream begins anew with the next pulse; the outputs, too."""
+    if (engine, backend) == ("callback", "numpy"):
+        pytest.skip("a program in Python does not run there")
+    x = np.ones((40 * BLOCK, 2), np.float32)
+    made = ready(running, backend=backend)
+    with runs(made, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
+        played = np.concatenate(parts(host, x, live.control.reset))
+        delay = live.delay.frames
+    numbers = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)[:, None]
+    twice = np.concatenate([numbers, numbers])
+    np.testing.assert_array_equal(played, np.repeat(late_by(twice, delay, len(x)), 2, 1))
+    for outputs in live.outputs.flush():
+        np.testing.assert_array_equal(outputs["y"][0], twice[:, 0])
+
+
+@engines
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_snapshot_and_restore(engine, backend):
+    """A stream goes on from where it was; the snapshot is one of a state's."""
+    if (engine, backend) == ("callback", "numpy"):
+        pytest.skip("a program in Python does not run there")
+    x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
+    made = ready(running, backend=backend)
+    with runs(made, engine=engine) as (host, live):
+        host.run(x[: 10 * BLOCK])
+        host.advance(0.001)
+        snapshots = live.control.snapshot()
+        state = made.spawn()
+        state.restore(snapshots[0])
+        host.run(x[10 * BLOCK : 20 * BLOCK])
+        host.advance(0.001)
+        live.control.restore(snapshots)
+        played, delay = host.run(x[20 * BLOCK :]), live.delay.frames
+    expected = [state.step(piece.T)["y"][0] for piece in np.split(x[20 * BLOCK :], 10)]
+    np.testing.assert_array_equal(played[delay:, 0], np.concatenate(expected)[: len(played) - delay])
+
+
+def test_a_filter_goes_on_after_its_delay():
+    """What the model's delay makes invalid after a reset is silent, not what was in its memory."""
+    x = 1 + np.abs(noise(20 * BLOCK, 1))
+    with runs(ready(late), engine="callback") as (host, live):
+        first, second = parts(host, x, live.control.reset)
+    assert not second[:5].any() and not first[:5].any()
+    np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
+
+
+@engines
+def test_swap(engine):
+    """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
+    x = noise(60 * BLOCK, 1)
+    with runs(ready(late), engine=engine, reserve_frames=20, records=False) as (host, live):
+        assert live.delay.model_s == 20 / RATE
+
+        def swap():
+            live.control.swap(ready(quiet), prime_s=0.05)
+            assert live.control.swapping and live.line.program is ready(late)
+
+        played = np.concatenate(parts(host, x, swap))
+        assert not live.control.swapping and live.line.program is ready(quiet)
+        delay = live.delay.frames
+    aligned = late_by(x, delay, len(x))
+    ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
+    fades = (np.abs(ratio - 1) > 1e-3) & (np.abs(ratio - 0.5) > 1e-3)
+    begin, end = np.flatnonzero(fades)[[0, -1]]
+    assert end - begin < BLOCK
+    np.testing.assert_array_equal(played[: delay + begin - 1], aligned[: delay + begin - 1])
+    np.testing.assert_array_equal(played[delay + end + 2 :], aligned[delay + end + 2 :] / 2)
+    assert (begin + delay) // BLOCK == 30 + 5 + 1 * (engine == "worker")
+
+
+def test_a_swap_with_no_time_to_listen():
+    """It still waits until the delay of the line has passed: no gap."""
+    x = 1 + np.abs(noise(60 * BLOCK, 1))
+    with runs(ready(late), reserve_frames=500, engine="callback") as (host, live):
+        played = np.concatenate(parts(host, x, lambda: live.control.swap(ready(quiet), prime_s=0)))
+        delay = live.delay.frames
+    assert (played[delay:] >= 0.49).all()
+
+
+def test_a_swap_while_late():
+    x = 1 + np.abs(noise(100 * BLOCK, 1))
+    for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
+        with runs(ready(late), reserve_frames=20, policy=policy) as (host, live):
+
+            def swap(live=live, host=host):
+                live.control.swap(ready(quiet), prime_s=0.1)
+                host.stall(0.07)
+
+            played = np.concatenate(parts(host, x, swap))
+            assert not live.control.swapping and live.account().counters.frames_silent > 0
+            delay = live.delay.frames
+        np.testing.assert_array_equal(
+            played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :]
+        )
+
+
+def test_what_does_not_fit_is_refused():
+    with runs(ready(late), records=False) as (host, live):
+        swap = live.control.swap
+        for other, message in (
+            (ready(late, 80), "has pulses of 80 frames where 160 are running"),
+            (ready(filtered), "its inputs or outputs differ from those of the program that runs"),
+            (program(decimated(), 480, "numba"), "has pulses of 480 frames"),
+            (ready(quiet), "delays the sound by 9 frames where the line has room for 5; start with a larger reserve"),
+            (ready(late, backend="numpy"), "compile it for the numba backend"),
+        ):
+            with pytest.raises(InputError, match=message):
+                swap(other)
+        with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
+            live.control.restore(live.control.snapshot() * 2)
+        with pytest.raises(InputError):
+            live.control.restore([ready(running).spawn().snapshot()])
+        assert not live.control.swapping
+        swap(ready(late))
+        for order in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
+            with pytest.raises(PulseError, match="wait until `swapping` is False"):
+                order()
+
+
+def test_only_compiled_programs_are_swapped():
+    with runs(ready(plain, backend="numpy")) as (_, live):
+        with pytest.raises(PulseError, match="swap: only programs of the numba backend can"):
+            live.control.swap(ready(plain))
+
+
+def test_an_order_that_nobody_obeys_is_taken_back(monkeypatch):
+    """The device stands still, and the callback computes: there is no other thread to do it."""
+    monkeypatch.setattr(control, "ANSWER_S", 0.02)
+    with runs(ready(running), engine="callback") as (host, live):
+        host.run(np.ones((10 * BLOCK, 1), np.float32))
+        live.control.running = True
+        for order in (live.control.reset, live.control.snapshot, lambda: live.control.swap(ready(running))):
+            with pytest.raises(PulseError, match="no pulse has ended within 0.02 s: the device may have stopped"):
+                order()
+        assert not live.control.swapping
+        live.control.running = False
+        played = host.run(np.ones((BLOCK, 1), np.float32))
+        assert played[0] == 10 * BLOCK + 1, "it was not reset"
+        live.control.reset()
+        assert host.run(np.ones((BLOCK, 1), np.float32))[0] == 1
+
+
+def test_what_is_no_number_is_silent_and_counted():
+    x = noise(10 * BLOCK, 1)
+    x[[5, 700]] = 0
+    with runs(ready(inverse), engine="callback", records=True) as (host, live):
+        played = host.run(x)
+        assert word(live, w.NONFINITE) == 2
+    with np.errstate(divide="ignore"):
+        expected = (1 / x).astype(np.float32)
+    assert np.isinf(live.outputs.flush()[0]["y"][0, [5, 700]]).all(), "Python gets what the model gives"
+    expected[[5, 700]] = 0
+    np.testing.assert_allclose(played, expected, rtol=1e-6)
+
+
+def test_levels_are_those_since_the_last_account():
+    x = np.zeros((8 * BLOCK, 2), np.float32)
+    x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
+    with runs(ready(), channels="each", device=stereo(), engine="callback") as (host, live):
+        live.account()
+        host.run(x[: 4 * BLOCK])
+        assert live.account().levels_in == (0.5, 0.75)
+        live.control.muted = True
+        host.run(x[4 * BLOCK :])
+        account = live.account()
+        assert account.levels_in == (0.25, 0.125)
+        assert account.levels_out == pytest.approx((0.25 * (1 - 4 / BLOCK), 0.125 * (1 - 4 / BLOCK)))
+        assert live.account().levels_in == (0.0, 0.0)
+
+
+def test_a_limit_of_frames():
+    """It ends the run, unless the streams have begun anew before."""
+    x = np.ones((5 * BLOCK, 1), np.float32)
+    with pytest.raises(PulseError, match="its most frames, 1000: reset it before, or convert it for more"):
+        with runs(ready(brief)) as (host, live):
+            host.run(x)
+            live.control.reset()
+            assert host.run(x).all()
+            assert not live.wait(0)
+            host.run(np.ones((4 * BLOCK, 1), np.float32))
+            host.advance(0.2)
+            live.wait(0)

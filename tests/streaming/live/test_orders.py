@@ -1,0 +1,124 @@
+"""Orders to a line that are interrupted, and those that somebody else is just obeying."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, PulseError
+from streaming.live import control
+from streaming.native import line_words as w
+from tests.streaming.live.runs import RATE, noise, ready, running, runs, word
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C at a moment that a test chooses."""
+
+
+def interrupt(_: float) -> None:
+    raise Interrupted
+
+
+def test_an_interrupted_order_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory may go then: nobody obeys it later."""
+    with runs(ready(running)) as (host, live):
+        host.run(noise(800))
+        before = live.control.snapshot()
+        live.control.running = True
+        monkeypatch.setattr(control.time, "sleep", interrupt)
+        for order in (live.control.reset, live.control.snapshot, lambda: live.control.restore(before)):
+            with pytest.raises(Interrupted):
+                order()
+            assert word(live, w.COMMAND) == w.NONE
+        with pytest.raises(Interrupted):
+            live.control.swap(ready(running))
+        live.control.running = False
+        host.run(noise(RATE, seed=1))
+        assert not live.control.swapping and word(live, w.NEXT_VOICES) == 0
+        assert live.control.snapshot() != before
+
+
+def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order has been obeyed: what takes over is heard, so its memory stays."""
+    with runs(ready(running)) as (host, live):
+        host.run(noise(800))
+        old, obey = live.line.voices, control.obey_now.call
+
+        def obeyed(address: int) -> None:
+            obey(address)
+            raise Interrupted
+
+        monkeypatch.setattr(control.obey_now, "call", obeyed)
+        with pytest.raises(Interrupted):
+            live.control.swap(ready(running), 0.01)
+        assert live.control.swapping
+        host.run(noise(RATE))
+        assert not live.control.swapping and live.line.voices is not old
+        assert word(live, w.VOICES) == live.line.voices.address
+
+
+def test_nobody_obeys_what_another_one_is_obeying() -> None:
+    with runs(ready(running)) as (host, live):
+        host.run(noise(800))
+        before = live.control.snapshot()
+        live.line.words[[w.FIRST, w.SECOND, w.COMMAND]] = 0, 0, w.TAKEN
+        control.obey_now.call(live.line.address)
+        assert word(live, w.COMMAND) == w.TAKEN
+        live.line.words[w.COMMAND] = w.NONE
+        assert live.control.snapshot() == before
+
+
+def test_who_computes_changes_between_two_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that comes back computes no pulse while an order is obeyed here."""
+    with runs(ready(running)) as (_, live):
+        inside, go = threading.Event(), threading.Event()
+        obey = control.obey_now.call
+
+        def slowly(address: int) -> None:
+            inside.set()
+            go.wait(5)
+            obey(address)
+
+        monkeypatch.setattr(control.obey_now, "call", slowly)
+        orders = threading.Thread(target=live.control.reset)
+        orders.start()
+        assert inside.wait(5)
+        device = threading.Thread(target=setattr, args=(live.control, "running", True))
+        device.start()
+        device.join(0.02)
+        assert not live.control.running
+        go.set()
+        orders.join()
+        device.join()
+        assert live.control.running
+        live.control.running = False
+
+
+def test_a_run_is_entered_once() -> None:
+    with runs(ready(running)) as (_, live):
+        pass
+    with pytest.raises(InputError, match="entered once; make another one"), live:
+        pass
+
+
+def test_mute_fades_from_where_it_is() -> None:
+    """What is wanted may change while a pulse is mixed: the next one begins where that one ended."""
+    with runs(ready()) as (host, live):
+        ones = np.ones(1600, np.float32)
+        host.run(ones)
+        live.control.muted = True
+        host.run(ones[:160])
+        gains = live.line.gains
+        assert tuple(gains) == (0, 0, 0, 0, 0, 0)
+        live.control.muted = False
+        assert tuple(gains) == (0, 0, 1, 0, 0, 0)
+
+
+def test_nobody_there_to_obey(monkeypatch: pytest.MonkeyPatch) -> None:
+    with runs(ready(running)) as (_, live):
+        live.control.running = True
+        monkeypatch.setattr(control, "ANSWER_S", 0.01)
+        with pytest.raises(PulseError, match=r"no pulse has ended within 0\.01 s"):
+            live.control.reset()
+        assert word(live, w.COMMAND) == w.NONE
+        live.control.running = False

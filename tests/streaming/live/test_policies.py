@@ -1,0 +1,197 @@
+"""When the model is late: every frame is accounted for, and what is heard afterwards is where it belongs."""
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from pulse.errors import PulseError
+from streaming.live.form import ENGINES, POLICIES
+from streaming.live.virtual import VirtualDevice
+from streaming.native import line_words as w
+from tests.streaming.live.runs import RATE, check_books, late_by, ready, running, runs, word
+
+BLOCK = 160
+GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
+
+
+def marked(frames):
+    """Sound in which every frame tells its number, and none is 0."""
+    return np.arange(1, frames + 1, dtype=np.float32)[:, None]
+
+
+def stalled(policy, stall_s, before=20, after=60, **options):
+    """What was played of a run in which nothing is computed for a while, and its counters."""
+    x = marked((before + after) * BLOCK)
+    with runs(ready(), policy=policy, **options) as (host, live):
+        first = host.run(x[: before * BLOCK])
+        host.stall(stall_s)
+        played = np.concatenate([first, host.run(x[before * BLOCK :])])
+        check_books(live, len(x))
+        return x, played, live.account().counters, live.delay.frames, live
+
+
+@pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
+def test_silence_then_catch_up(stall_s):
+    """All is computed; what was silent is left out when it comes, and the delay is what it was."""
+    x, played, found, delay, _ = stalled("silence_then_catch_up", stall_s)
+    aligned = late_by(x, delay, len(x))
+    silent = (played == 0) & (aligned != 0)
+    assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
+    np.testing.assert_array_equal(played[~silent], aligned[~silent])
+    assert (found.pulses_dropped, found.frames_lost, found.pulses) == (0, 0, 79)
+
+
+@pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
+def test_drop_oldest(stall_s):
+    """The same is heard, but what would be left out is not computed."""
+    x, played, found, delay, _ = stalled("drop_oldest", stall_s)
+    aligned = late_by(x, delay, len(x))
+    silent = (played == 0) & (aligned != 0)
+    assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
+    np.testing.assert_array_equal(played[~silent], aligned[~silent])
+    assert found.pulses_dropped == found.frames_silent // BLOCK, "all that would come too late"
+    assert found.pulses == 79 - found.pulses_dropped
+
+
+@pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
+def test_wait(stall_s):
+    """All is heard, and later by what was silent, which the delay tells."""
+    x, played, found, delay, live = stalled("wait", stall_s)
+    assert 0 < found.frames_silent < stall_s * RATE
+    assert (found.frames_skipped, found.pulses_dropped, found.frames_lost) == (0, 0, 0)
+    assert delay == live.line.delay_frames + found.frames_silent
+    heard = played[played != 0]
+    np.testing.assert_array_equal(heard, x[: len(heard), 0])
+    np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
+
+
+def test_abort():
+    """The run is over, and says why; the device plays silence until it is stopped."""
+    with pytest.raises(PulseError, match="not ready in time, and the policy is abort; larger blocks"):
+        stalled("abort", 0.1)
+    with runs(ready(), policy="abort") as (host, live):
+        host.stall(0.1)
+        host.run(marked(20 * BLOCK))
+        host.advance(0.2)
+        assert not host.run(marked(5 * BLOCK)).any()
+        with pytest.raises(PulseError, match="not ready in time"):
+            live.wait(0)
+
+
+@pytest.mark.parametrize("policy", GOING_ON)
+@pytest.mark.parametrize("stall_s", [4.5, 10.0])
+def test_a_ring_that_overflows(policy, stall_s):
+    """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
+    x, played, found, delay, live = stalled(policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK))
+    ring = word(live, w.IN_FRAMES)
+    assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
+    np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
+    if policy != "wait":
+        assert delay == live.line.delay_frames
+        assert found.frames_silent == found.frames_skipped + found.frames_lost
+
+
+@pytest.mark.parametrize("policy", GOING_ON)
+def test_a_model_that_is_too_slow_for_a_while(policy):
+    """12 ms for 10 ms of sound, for a second; then fast again."""
+    x = marked(400 * BLOCK)
+    with runs(ready(), policy=policy, compute_s=0.001, headroom_s=0.03) as (host, live):
+        played = [host.run(x[: 50 * BLOCK])]
+        host.compute_s = 0.012
+        played.append(host.run(x[50 * BLOCK : 150 * BLOCK]))
+        late = live.account().counters
+        if policy == "drop_oldest":
+            assert late.frames_silent == 0 and 14 <= late.pulses_dropped <= 20, "what is computed is heard"
+        else:
+            assert late.frames_silent > BLOCK and late.missed > 50
+        host.compute_s = 0.001
+        played.append(host.run(x[150 * BLOCK :]))
+        check_books(live, len(x))
+        delay, found = live.delay.frames, live.account().counters
+    assert found.frames_silent <= late.frames_silent + 4 * BLOCK
+    np.testing.assert_array_equal(
+        np.concatenate(played)[-200 * BLOCK :], late_by(x, delay, len(x))[-200 * BLOCK :]
+    )
+
+
+def test_a_callback_that_is_too_slow():
+    """The device cannot call while it is inside of a call; then it calls at once."""
+    x = marked(100 * BLOCK)
+    with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
+        played = host.run(x)
+        account = live.account()
+        assert account.callback.max_s == pytest.approx(0.025)
+        assert account.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
+        assert account.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
+    np.testing.assert_array_equal(played, x)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_trouble_is_accounted_for(data):
+    """Stalls, slow pulses, late callbacks, blocks of any size, in any order."""
+    policy = data.draw(st.sampled_from(GOING_ON), "policy")
+    engine = data.draw(st.sampled_from([*ENGINES]), "engine")
+    block = data.draw(st.sampled_from([50, 160, 333]), "block")
+    pulse_frames = data.draw(st.sampled_from([16, 160, 480]), "pulse")
+    x, at, pieces = marked(400 * block), 0, []
+    with runs(ready(pulse_frames=pulse_frames), block=block, policy=policy, engine=engine) as (host, live):
+        for _ in range(data.draw(st.integers(1, 6), "troubles")):
+            kind = data.draw(st.sampled_from(["stall", "slow", "late", "gone"]))
+            size_s = data.draw(st.floats(0.0, 0.3))
+            event(kind)
+            count = data.draw(st.integers(1, 40)) * block
+            if kind == "stall":
+                host.stall(size_s)
+            elif kind == "gone":
+                host.advance(size_s)
+            host.compute_s = size_s / 10 if kind == "slow" else 0.0
+            host.devices[0].jitter_s = size_s / 3 if kind == "late" else 0.0
+            pieces.append(host.run(x[at : at + count]))
+            at += count
+            check_books(live, at)
+        host.compute_s = host.devices[0].jitter_s = 0.0
+        pieces.append(host.run(x[at:]))
+        check_books(live, len(x))
+        delay, found = live.delay.frames, live.account().counters
+    played = np.concatenate(pieces)
+    event(f"{policy}: {'late' if found.frames_silent else 'in time'}")
+    if policy != "wait":
+        assert found.frames_silent == found.frames_skipped
+        assert delay == live.line.delay_frames
+    np.testing.assert_array_equal(played[-50 * block :], late_by(x, delay, len(x))[-50 * block :])
+
+
+@pytest.mark.parametrize("policy", GOING_ON)
+def test_a_state_goes_on_where_it_was(policy):
+    """A running sum: nothing is computed twice, and what is dropped is not in the sum."""
+    x = np.ones((100 * BLOCK, 1), np.float32)
+    with runs(ready(running), policy=policy, records=True) as (host, live):
+        host.run(x[: 20 * BLOCK])
+        host.stall(0.1)
+        host.run(x[20 * BLOCK :])
+        found = live.account().counters
+    (outputs,) = live.outputs.flush()
+    assert outputs["y"].shape == (1, len(x)), "dropped pulses have frames, too"
+    sums = outputs["y"][0, outputs["y"][0] > 0]
+    np.testing.assert_array_equal(sums, np.arange(1, len(x) - found.pulses_dropped * BLOCK + 1))
+
+
+def test_resampled_sound_is_back_where_it_was():
+    device = VirtualDevice(rate_hz=48000)
+    tone = np.sin(2 * np.pi * 300 * np.arange(48000 * 2) / 48000).astype(np.float32)
+    for policy in GOING_ON:
+        with runs(ready(), block=480, device=device, policy=policy) as (host, live):
+            host.run(tone[:24000])
+            host.stall(0.1)
+            played = host.run(tone[24000:])[-24000:, 0]
+            found, delay = live.account().counters, live.delay
+        late_s = live.line.delay_s + (found.frames_silent if policy == "wait" else 0) / 48000
+        assert found.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
+        ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
+        assert np.abs(played - ideal).max() < 1e-3
+
+
+def test_policies_are_known():
+    assert {*GOING_ON, "abort"} == {*POLICIES}

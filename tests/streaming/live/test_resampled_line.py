@@ -1,0 +1,116 @@
+"""A device of another rate: what is played is what the model makes, to a fraction of a sample where it should be."""
+
+import numpy as np
+import pytest
+
+import pulse
+from streaming.audio import AudioReader
+from streaming.builtin import model_path, noisy_path
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice
+from streaming.resampling import Resampler
+from tests.streaming.live.runs import RATE, check_books, ready, runs
+from tests.streaming.small import filtered
+
+TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
+LEVELS = np.array([0.3, 0.2, 0.15, 0.1])
+PHASES = np.array([0.1, 1.0, 2.0, 3.0])
+WORTH_DB = {"low": 66, "medium": 88, "high": 105}
+
+
+def tones(times_s, gains=1.0):
+    """The same sound at any moments; gains may be complex, one for each tone."""
+    waves = np.exp(1j * (2 * np.pi * np.outer(times_s, TONES_HZ) + PHASES))
+    return (waves * (gains * LEVELS)).imag.sum(1)
+
+
+def response(taps, rate):
+    """Gains of a filter for each tone."""
+    delays = np.arange(len(taps)) / rate
+    return np.array([(taps * np.exp(2j * np.pi * hz * delays)).sum() for hz in TONES_HZ])
+
+
+def worth_db(found, ideal):
+    return 10 * np.log10(np.mean(ideal**2) / np.mean((found - ideal) ** 2))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("rate", "pulse_frames", "block", "quality"),
+    [
+        (48000, 160, 480, "medium"),
+        (48000, 160, 441, "low"),
+        (44100, 160, 441, "medium"),
+        (44100, 99, 256, "high"),
+        (8000, 160, 64, "medium"),
+        (48000, 7, 1000, "medium"),
+    ],
+)
+def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, engine):
+    frames = rate // block * block
+    x = tones(np.arange(frames) / rate)
+    made = ready(filtered, pulse_frames)
+    device = VirtualDevice(rate_hz=rate)
+    with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
+        played = host.run(x.astype(np.float32))[:, 0]
+        delay_s, account = live.line.delay_s, live.account()
+        assert account.counters.frames_silent == account.counters.frames_lost == 0
+    assert account.delay.frames == round(delay_s * rate)
+    assert account.delay.total_s == pytest.approx(delay_s, abs=1 / rate)
+    gains = response(np.arange(1, 6) / 7, RATE) * np.exp(-2j * np.pi * np.array(TONES_HZ) * 2 / RATE)
+    ideal = tones(np.arange(frames) / rate - delay_s, gains)
+    whole = slice(int((delay_s + 0.05) * rate), None)
+    assert worth_db(played[whole], ideal[whole]) > WORTH_DB[quality]
+    assert not played[: max(int((delay_s - 0.02) * rate), 0)].any()
+
+
+def test_a_denoiser_at_48_khz():
+    """Equal to files that are resampled as well as can be, as far as the filters of the line let sound through."""
+    with AudioReader(noisy_path()) as file:
+        small = np.concatenate(list(file))[: 16000 * 2]
+    wide = resampled(small, 16000, 48000)
+    made = pulse.stream(str(model_path()), pulse=160)
+    with runs(made, block=480, device=VirtualDevice(rate_hz=48000), quality="high") as (host, live):
+        played, delay = host.run(wide), live.delay.frames
+    model = made.model.typed
+    (name,) = (port.name for port in made.outputs if port.is_sound)
+    offline = model.run({"audio": resampled(wide, 48000, 16000).T})[name].T
+    wanted = resampled(offline, 16000, 48000)[: len(played) - delay]
+    found = played[delay:]
+    assert worth_db(found[2400:], wanted[2400:]) > 30
+    lags = range(-5, 6)
+    scores = [np.sum(found[2400:-2400] * wanted[2400 + lag : len(wanted) - 2400 + lag]) for lag in lags]
+    assert lags[int(np.argmax(scores))] == 0
+
+
+def resampled(x, rate_in, rate_out):
+    resampler = Resampler(rate_in, rate_out)
+    return np.concatenate([resampler.process(x), resampler.flush()])
+
+
+@pytest.mark.parametrize("rate", [44100, 48000])
+def test_streams_are_resampled_alike(rate):
+    """Two channels with the same sound stay the same, bit by bit."""
+    x = tones(np.arange(rate // 2 // 50 * 50) / rate).astype(np.float32)
+    device = VirtualDevice(inputs=2, outputs=2, rate_hz=rate)
+    with runs(ready(), block=50, device=device, channels="each") as (host, _):
+        played = host.run(np.stack([x, x], 1))
+    np.testing.assert_array_equal(played[:, 0], played[:, 1])
+    assert np.abs(played).max() > 0.5
+
+
+def test_no_frame_is_lost_on_the_way():
+    """After any number of blocks what has been made is what the rates say."""
+    with runs(ready(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
+        host.run(np.zeros(44100 * 10, np.float32))
+        host.advance(0.02)
+        line = live.line
+        pulses = live.account().counters.pulses
+        heard = (44100 * 10 - line.inward[0].delay_frames) * 160 / 441 + line.schedule.lead
+        assert pulses == int(np.ceil(heard)) // 160
+
+
+def test_the_books_with_equal_rates():
+    with runs(ready(), block=100) as (host, live):
+        host.run(np.zeros(5000, np.float32))
+        check_books(live, 5000)

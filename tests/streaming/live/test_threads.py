@@ -1,0 +1,230 @@
+"""Runs with real threads: nothing of them is left over, however they end; and runs that fail before they begin."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.audio import AudioWriter
+from streaming.errors import DeviceError
+from streaming.live import Behaviour, Live, Plan
+from streaming.live import live as live_module
+from streaming.live.file_host import FileHost
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.native import line_words as w
+from streaming.realtime.options import NOTHING
+from tests.streaming.live.by_hand import HandHost, nothing_left, open_descriptors, ramp, until
+from tests.streaming.live.runs import RATE, check_books, held, late_by, noise, ready, runs, word
+from tests.streaming.small import filtered
+
+BLOCK = 160
+engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+def test_a_worker_that_stands_still():
+    """For ten seconds of sound, in a thread of its own: what has no room is lost and counted, and the device is not blamed."""
+    host = HandHost()
+    made = ready(backend="numpy")
+    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
+        line, x = live.line, ramp(1300 * BLOCK)
+        blocks = iter(np.split(x, 1300))
+
+        def caught_up():
+            return word(live, w.PULSES) * BLOCK == word(live, w.IN_WRITTEN)
+
+        def run(count, waits):
+            for _ in range(count):
+                played = host.stream(next(blocks))
+                if waits:
+                    until(caught_up)
+            return played
+
+        run(100, waits=True)
+        with line.turn:
+            run(1000, waits=False)
+        until(caught_up)
+        played = run(200, waits=True)
+        counters = live.account().counters
+        check_books(live, len(x))
+        assert not live.wait(0)
+    assert counters.stalls == 0
+    assert counters.frames_lost == 1000 * BLOCK - word(live, w.IN_FRAMES) // BLOCK * BLOCK
+    assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
+    np.testing.assert_array_equal(played, late_by(x, line.delay_frames, len(x))[-BLOCK:])
+
+
+def test_a_program_that_fails(monkeypatch):
+    """What it raises in the worker's thread ends the run."""
+    host = HandHost()
+    made = ready(backend="numpy")
+    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
+
+        def broken(slots):
+            raise ValueError("no such thing")
+
+        monkeypatch.setattr(live.line.voices, "run", broken)
+        host.stream(noise(BLOCK, 1))
+        with pytest.raises(ValueError, match="no such thing"):
+            live.wait(10)
+
+
+@pytest.fixture
+def sound(tmp_path):
+    """A second of noise in a file, and the noise."""
+    path, x = tmp_path / "sound.wav", noise(RATE, 1) / 4
+    with AudioWriter(path, RATE, 1, "FLOAT") as file:
+        file.write(x)
+    return path, x
+
+
+class BrokenError(Exception):
+    """What the user's own code raises."""
+
+
+def end_well(live):
+    live.wait(10)
+
+
+def end_early(live):
+    live.wait(0.02)
+
+
+def fail(live):
+    raise BrokenError
+
+
+def close_twice(live):
+    live.close()
+    live.close()
+
+
+@engines
+@pytest.mark.parametrize("end", [end_well, end_early, fail, close_twice])
+def test_nothing_is_left(engine, end, sound, tmp_path):
+    """Neither threads nor descriptors."""
+    host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
+    with nothing_left():
+        try:
+            with Live(ready(), Plan(RATE), Behaviour(engine, records=True), NOTHING, host=host) as live:
+                live.line.notifies()
+                names = {thread.name for thread in threading.enumerate()}
+                assert {"pulse-supervisor"} <= names and ("pulse-worker" in names) == (engine == "worker")
+                recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
+                while end is end_well and not live.wait(0.001):
+                    live.outputs.ready()
+                end(live)
+        except BrokenError:
+            assert end is fail
+        recorder.close()
+    assert live.account().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
+
+
+@pytest.mark.parametrize("lost_before", [False, True])
+def test_a_device_that_cannot_be_stopped(lost_before):
+    """Its thread may be inside of the line: the memory is kept for ever."""
+    host = HandHost()
+    known = [*live_module._abandoned]
+    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, reconnect="keep", host=host) as live:
+        first = host.stream
+        first.answers = False
+        if lost_before:
+            first.order.finished()
+            until(lambda: host.stream is not first)
+    assert first.stopped == 1
+    assert live_module._abandoned == [*known, live.line]
+    first(noise(BLOCK, 1))
+    live_module._abandoned.remove(live.line)
+    live.line.close()
+
+
+def test_two_at_once_with_clocks_that_are_held():
+    """Of one program; neither hears of the other."""
+    made, x = ready(filtered), noise(100 * BLOCK, 2)
+    with runs(made) as (one_host, one), runs(made, block=100) as (other_host, other):
+        played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
+    from tests.streaming.live.runs import played_by
+
+    for number, live in enumerate((one, other)):
+        heard = np.concatenate([pair[number] for pair in played])
+        wanted = played_by(made, x[:, number : number + 1], "y")
+        np.testing.assert_array_equal(heard, late_by(wanted, live.delay.frames, len(x)))
+
+
+@engines
+def test_two_at_once_in_threads(engine, sound, tmp_path):
+    made, (path, x) = ready(filtered), sound
+    hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
+    with (
+        nothing_left(),
+        Live(made, Plan(RATE), Behaviour(engine), NOTHING, host=hosts[0]) as one,
+        Live(made, Plan(RATE), Behaviour(engine), NOTHING, host=hosts[1]) as other,
+    ):
+        assert one.wait(10) and other.wait(10)
+    first, second = ((tmp_path / f"{number}.wav").read_bytes() for number in range(2))
+    assert first == second
+
+
+def test_a_host_has_one_run():
+    host, live = held(ready())
+    with live:
+        second = Live(ready(), Plan(RATE), realtime=NOTHING, host=host)
+        with pytest.raises(InputError, match="this virtual host has a run already"), second:
+            pass
+        assert len(host.run(noise(BLOCK, 1))), "the first goes on"
+    assert host.streams == ()
+
+
+def test_a_run_is_entered_once():
+    _, live = held(ready())
+    with live:
+        pass
+    with pytest.raises(InputError, match="entered once"), live:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("device", "plan", "message"),
+    [
+        ({"refuses": "somebody else has it"}, {}, "virtual: cannot be opened, somebody else has it"),
+        ({"rates_hz": (48000,)}, {"device_rate_hz": 44100}, "does not run at 44100 Hz but at 48000"),
+        ({"present": False}, {}, "no .*input device"),
+        ({}, {"input": "usb"}, "usb"),
+    ],
+)
+def test_devices_that_are_refused(device, plan, message):
+    """Nothing is open then, and the host is free."""
+    host = VirtualHost(VirtualDevice(**{"rate_hz": RATE} | device))
+    with nothing_left(), pytest.raises((DeviceError, InputError), match=message):
+        with Live(ready(), Plan(RATE, **plan), realtime=NOTHING, host=host):
+            pass
+    assert host.streams == ()
+    host.devices = (VirtualDevice(rate_hz=RATE),)
+    with Live(ready(), Plan(RATE), realtime=NOTHING, host=host):
+        assert len(host.streams) == 1
+
+
+@engines
+def test_a_host_that_raises(engine, monkeypatch):
+    """A device that does not start, and Ctrl-C meanwhile."""
+    for error in (DeviceError("it does not start"), KeyboardInterrupt()):
+        host = HandHost()
+
+        def start(_, error=error):
+            raise error
+
+        monkeypatch.setattr("tests.streaming.live.by_hand.HandStream.start", start)
+        with nothing_left(), pytest.raises(type(error)):
+            with Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host):
+                pass
+        assert host.stream.stopped == 1
+
+
+def test_many_runs_leave_nothing(sound):
+    """One after the other."""
+    descriptors = open_descriptors()
+    for _ in range(20):
+        with Live(ready(), Plan(RATE), realtime=NOTHING, host=FileHost(sound[0], None, None)) as live:
+            assert live.wait(10)
+    assert open_descriptors() == descriptors

@@ -1,0 +1,147 @@
+"""What a run says of times is what the held clock made them: latencies, deadlines, intervals, load."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from pulse.program.kernels.address import words_at
+from streaming.latency import Latency
+from streaming.live.virtual import VirtualDevice
+from streaming.native.histogram import latency_of, new_histogram, record
+from streaming.native.stream_form import (
+    INPUT_OVERFLOW,
+    INPUT_UNDERFLOW,
+    OUTPUT_OVERFLOW,
+    OUTPUT_UNDERFLOW,
+)
+from tests.streaming.live.runs import RATE, noise, ready, runs
+
+BLOCK, PULSE = 160, 480
+BLOCK_NS = 10_000_000
+NS = 1e-9
+
+
+@njit(nogil=True)
+def record_all(histogram_address, times_address, count):
+    histogram, times = words_at(histogram_address), words_at(times_address)
+    for i in range(count):
+        record(histogram, times[i])
+
+
+def counted(times_ns, deadline_s=None):
+    """The histogram of ``streaming.latency``."""
+    latency = Latency(deadline_s)
+    for ns in times_ns:
+        latency.record_ns(int(ns))
+    return latency
+
+
+def assert_same(found, expected):
+    assert found.classes() == expected.classes()
+    assert (found.count, found.missed) == (expected.count, expected.missed)
+    assert (found.total_ns, found.max_ns) == (expected.total_ns, expected.max_ns)
+    assert found.summary() == expected.summary()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.integers(0, 1 << 62) | st.integers(0, 200) | st.integers(0, 60).map(lambda bits: 1 << bits))
+)
+def test_native_histograms_are_those_of_latency(times_ns):
+    times_ns = [min(ns, 1 << 57) for ns in times_ns][:60]
+    histogram, times = new_histogram(), np.array(times_ns, np.int64)
+    record_all(histogram.ctypes.data, times.ctypes.data, len(times))
+    assert_same(latency_of(histogram), counted(times_ns))
+
+
+@pytest.mark.parametrize("compute_ms", [0.4, 5.0, 9.99, 14.0])
+@pytest.mark.parametrize("pulse_frames", [BLOCK, PULSE])
+def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
+    """Blocks come late at random, a worker takes one pulse after the other."""
+    rng, blocks = np.random.default_rng(1), 300
+    late_ns = rng.integers(0, 9_000_000, blocks)
+    x = noise(BLOCK, 1)
+    with runs(
+        ready(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait"
+    ) as (host, live):
+        began_ns = host.now_ns()
+        for ns in late_ns:
+            host.tick(x, late_s=ns * NS)
+        account, now_ns = live.account(), host.now_ns()
+    came_ns = began_ns + BLOCK_NS * np.arange(1, blocks + 1) + late_ns
+    ratio = pulse_frames // BLOCK
+    waiting, total, free_ns = [], [], 0
+    compute_ns = round(compute_ms * 1e6)
+    for arrived_ns in came_ns[ratio - 1 :: ratio]:
+        begun_ns = max(arrived_ns, free_ns)
+        free_ns = begun_ns + compute_ns
+        if free_ns <= now_ns:
+            waiting.append(begun_ns - arrived_ns)
+            total.append(free_ns - arrived_ns)
+    assert_same(account.total, counted(total, account.deadline_s))
+    assert_same(account.waiting, counted(waiting))
+    assert_same(account.compute, counted([compute_ns] * len(total)))
+    assert_same(account.interval, counted(np.diff(came_ns)))
+    assert account.counters.missed == sum(ns > account.deadline_s * 1e9 for ns in total)
+    assert account.callback.max_ns == 0 and account.callback.count == blocks
+    assert account.deadline_s == 0.01
+
+
+def test_load_is_that_since_the_last_account():
+    with runs(ready(), compute_s=0.004) as (host, live):
+        host.run(noise(100 * BLOCK, 1))
+        assert live.account().load == pytest.approx(0.4, rel=0.02)
+        host.compute_s = 0.001
+        host.run(noise(100 * BLOCK, 1))
+        account = live.account()
+        assert account.load == pytest.approx(0.1, rel=0.05)
+        assert account.elapsed_s == pytest.approx(2.0, abs=1e-6)
+
+
+def test_pulses_that_are_left_out_have_no_latency():
+    with runs(ready(), policy="drop_oldest") as (host, live):
+        host.run(noise(20 * BLOCK, 1))
+        host.stall(0.1)
+        host.run(noise(20 * BLOCK, 1))
+        host.advance(0.001)
+        account = live.account()
+    counters = account.counters
+    assert counters.pulses_dropped > 5
+    assert account.total.count == account.compute.count == counters.pulses == 40 - counters.pulses_dropped
+    assert counters.missed <= 1
+
+
+def test_flags_of_the_device_are_counted():
+    x = noise(BLOCK, 1)
+    with runs(ready()) as (host, live):
+        for flags in (INPUT_UNDERFLOW, INPUT_OVERFLOW | OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW, OUTPUT_OVERFLOW, 0, 16):
+            host.tick(x, flags)
+        found = live.account().counters
+    assert (found.input_underflows, found.input_overflows) == (1, 1)
+    assert (found.output_underflows, found.output_overflows) == (1, 2)
+    assert found.xruns == 5
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_latency_of_devices(apart):
+    """As they state it; with what is agreed on it makes the way from mouth to ear."""
+    latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
+    devices = [VirtualDevice("one", 1, 1 - apart, RATE, **latencies)]
+    if apart:
+        devices.append(VirtualDevice("other", 0, 1, RATE, **latencies))
+    with runs(ready(), device=devices) as (host, live):
+        for _ in range(2):
+            delay, schedule = live.delay, live.line.schedule
+            assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
+            assert delay.total_s == pytest.approx(0.032 + schedule.frames / RATE)
+            host.run(noise(5 * BLOCK, 1))
+
+
+def test_an_account_changes_nothing():
+    with runs(ready(), compute_s=0.003) as (host, live):
+        host.run(noise(10 * BLOCK, 1))
+        first, second = live.account(), live.account()
+    assert first.counters == second.counters and first.total.classes() == second.total.classes()
+    assert second.load == 0.0 and second.elapsed_s == first.elapsed_s

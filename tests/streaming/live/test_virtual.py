@@ -1,0 +1,140 @@
+"""The virtual device does what it is told, when it is told."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.errors import DeviceError
+from streaming.hosts.host import Endpoint, Order
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.native import line_words as w
+from tests.streaming.live.runs import RATE, held, noise, ready, runs, word
+
+BLOCK = 160
+
+
+def test_time_passes_by_blocks_and_by_command():
+    x = noise(10 * BLOCK, 1)
+    with runs(ready()) as (host, live):
+        begun_ns = host.now_ns()
+        host.run(x)
+        assert host.now_ns() - begun_ns == 100_000_000
+        assert word(live, w.HELD_NOW_NS) == host.now_ns()
+        host.advance(0.25)
+        host.run(x, 80)
+        assert host.now_ns() - begun_ns == 450_000_000
+        host.tick(x[:BLOCK], late_s=0.004)
+        assert host.now_ns() - begun_ns == 464_000_000
+        host.tick(x[:BLOCK])
+        assert host.now_ns() - begun_ns == 470_000_000, "in time again"
+        assert live.account().counters.callbacks == 10 + 20 + 2
+
+
+def test_jitter_is_the_same_every_time():
+    def moments():
+        with runs(ready(), device=VirtualDevice(rate_hz=RATE, jitter_s=0.005)) as (host, _):
+            return [host.now_ns() for _ in range(20) if host.tick(noise(BLOCK, 1)).any() or True]
+
+    first = np.diff(moments())
+    assert (np.diff(moments()) == first).all()
+    assert 4_000_000 < np.ptp(first) < 10_000_000
+
+
+def test_blocks_of_any_size():
+    with runs(ready(), block=0, engine="callback") as (host, live):
+        played = host.run(np.ones((100, 1), np.float32), [7, 30])
+        assert live.account().counters.callbacks == 6
+        assert len(played) == 100
+        with pytest.raises(InputError, match="100 frames are no whole number of blocks of 30"):
+            host.run(np.ones(100, np.float32), 30)
+        with pytest.raises(InputError, match="blocks of 0; give blocks of other sizes"):
+            host.run(np.ones(100, np.float32))
+        with pytest.raises(InputError, match="2\\) for 1 channels"):
+            host.run(np.ones((100, 2), np.float32), 50)
+
+
+def test_nothing_is_open():
+    with pytest.raises(InputError, match="no virtual device is open: begin a live run on this host"):
+        VirtualHost().run(noise(100))
+
+
+def test_a_device_is_chosen_by_number_or_name():
+    host = VirtualHost(VirtualDevice("Mic one", 1, 0), VirtualDevice("Mic two", 2, 0), VirtualDevice("Ear", 0, 2))
+    assert host.choose("input", None) == Endpoint("Mic one", 0, 1, 48000)
+    assert host.choose("input", "two") == host.choose("input", 1) == Endpoint("Mic two", 1, 2, 48000)
+    assert host.choose("output", None).name == "Ear"
+    with pytest.raises(InputError, match="'mic' may be any of 2 devices"):
+        host.choose("input", "mic")
+    host.devices[0].present = False
+    assert host.choose("input", "mic").index == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"refuses": "it is in use by another program"}, "cannot be opened, it is in use by another program"),
+        ({"rates_hz": (44100, 48000)}, "does not run at 16000 Hz but at 44100, 48000"),
+        ({"present": False}, "cannot be opened, it is not there any more"),
+    ],
+)
+def test_a_device_that_cannot_be_opened(change, message):
+    host, live = held(ready())
+    for name, value in change.items():
+        setattr(host.devices[0], name, value)
+    with pytest.raises(DeviceError, match=message), live:
+        pass
+    assert host.streams == ()
+
+
+def test_a_device_that_does_not_call():
+    """Time passes, nothing is heard or played; a moment later it goes on."""
+    x = np.arange(1, 20 * BLOCK + 1, dtype=np.float32)
+    with runs(ready(), engine="callback") as (host, live):
+        (device,) = host.devices
+        first = host.run(x[: 5 * BLOCK])
+        device.stalled = True
+        assert len(host.run(x[5 * BLOCK : 10 * BLOCK])) == 0
+        device.stalled = False
+        second = host.run(x[10 * BLOCK :])
+        assert live.account().interval.max_s == pytest.approx(0.06)
+    np.testing.assert_array_equal(first[:, 0], x[: 5 * BLOCK])
+    np.testing.assert_array_equal(second[:, 0], x[10 * BLOCK :])
+
+
+def test_a_callback_that_ends_the_stream():
+    """A line that stops answers that all is played; the device says that it has ended."""
+    ended = []
+    with runs(ready()) as (host, live):
+        (stream,) = host.streams
+        assert isinstance(stream.order, Order)
+        object.__setattr__(stream.order, "finished", lambda error=None: ended.append(error))
+        live.line.words[w.STOP] = 1
+        assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
+        assert ended == [None] and not stream.calls
+
+
+def test_runs_one_after_the_other():
+    """The clock goes on, the counters begin anew."""
+    host = VirtualHost(VirtualDevice(rate_hz=RATE))
+    from streaming.live import Behaviour, Live, Plan
+    from streaming.realtime.options import NOTHING
+
+    for _ in range(3):
+        with Live(ready(), Plan(RATE), Behaviour(), NOTHING, host=host) as live:
+            host.run(noise(5 * BLOCK, 1))
+            assert live.account().elapsed_s == pytest.approx(0.05)
+        assert host.streams == ()
+    assert host.now_ns() == 1_150_000_000
+
+
+def test_the_worker_takes_its_time():
+    """A pulse that is under way when nothing may be computed is ready so much later."""
+    with runs(ready(), compute_s=0.004, policy="wait") as (host, live):
+        host.run(noise(BLOCK, 1))
+        host.advance(0.001)
+        host.stall(0.01)
+        host.advance(0.0129)
+        assert word(live, w.PULSES) == 0
+        host.advance(0.0002)
+        assert word(live, w.PULSES) == 1
+        assert live.account().compute.max_s == pytest.approx(0.014)

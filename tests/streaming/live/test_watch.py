@@ -1,0 +1,232 @@
+"""A device that goes away is noticed, told, and opened again; the sound goes on where it was."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, PulseError
+from streaming.errors import DeviceError
+from streaming.live import Live, Plan
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.watch import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
+from streaming.realtime.options import NOTHING
+from tests.streaming.live.runs import (
+    RATE,
+    check_books,
+    late,
+    late_by,
+    noise,
+    played_by,
+    ready,
+    running,
+    runs,
+)
+from tests.streaming.small import filtered
+
+BLOCK = 160
+TROUBLES = {
+    "stalls": {"stalled": True},
+    "vanishes": {"present": False},
+    "hangs": {"stalled": True, "hangs": True},
+    "ends": {},
+}
+engines = pytest.mark.parametrize("engine", ENGINES)
+
+
+def trouble(host, kind):
+    """Let the device do this; undone by ``well``."""
+    device = host.devices[0]
+    for name, value in TROUBLES[kind].items():
+        setattr(device, name, value)
+    if kind == "ends":
+        device.refuses = "it is being set up"
+        host.finish()
+
+
+def well(host):
+    device = host.devices[0]
+    device.stalled, device.present, device.hangs, device.refuses = False, True, False, None
+
+
+def back(host):
+    """Time passes until the device is open again."""
+    while not host.streams:
+        host.advance(0.1)
+
+
+@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("block", [160, 8000])
+def test_a_device_that_goes_away_ends_the_run(kind, block):
+    """Within two seconds, with its name, what happened, and what to do."""
+    device = VirtualDevice("usb mixer", rate_hz=RATE)
+    with pytest.raises(DeviceError) as told, runs(ready(), block=block, device=device) as (host, live):
+        host.run(noise(10 * block))
+        assert not live.wait(0)
+        trouble(host, kind)
+        since_ns = host.now_ns()
+        while not live._watch.ended:
+            host.advance(0.05)
+        passed_s = (host.now_ns() - since_ns) / 1e9
+        assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
+        assert live._watch.error is not None, "what ended the run is told before the device is stopped"
+        account = live.account()
+        assert account.counters.stalls == 1
+    assert str(told.value).startswith("usb mixer: the device ")
+    assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(told.value)
+    assert "reconnect" in str(told.value)
+    left_alone = "it does not answer any more; left alone"
+    assert any(left_alone in note for note in account.notes) == (kind == "hangs")
+
+
+def test_the_end_is_told_before_the_device_is_stopped():
+    with pytest.raises(DeviceError), runs(ready()) as (host, live):
+        stop, known = live.devices.stop, []
+        live.devices.stop = lambda limit_s: (known.append(live._watch.error), stop(limit_s))[1]
+        trouble(host, "hangs")
+        host.advance(1.2)
+        assert isinstance(known[0], DeviceError)
+
+
+def test_a_slow_device_is_not_gone():
+    """Blocks that come 0.9 s late, and blocks of 0.6 s."""
+    with runs(ready()) as (host, live):
+        for _ in range(5):
+            host.tick(noise(BLOCK, 1), late_s=0.9)
+        assert live.account().counters.stalls == 0
+    with runs(ready(), block=9600) as (host, live):
+        host.run(noise(10 * 9600))
+        assert live.account().counters.stalls == 0
+
+
+@pytest.mark.parametrize("kind", TROUBLES)
+@pytest.mark.parametrize("make", [running, filtered, late])
+@pytest.mark.parametrize("block", [160, 100])
+def test_keep(kind, make, block):
+    """The model goes on where it was: what is played is what it makes of all that was heard."""
+    made, x = ready(make), noise(60 * block, 1)
+    with runs(made, block=block, reconnect="keep", records=True) as (host, live):
+        played = [host.run(x[: 25 * block])]
+        trouble(host, kind)
+        assert not len(host.run(noise(400 * block, 1))), "a device that is away plays nothing"
+        well(host)
+        back(host)
+        played.append(host.run(x[25 * block :]))
+        counters, delay = live.account().counters, live.delay.frames
+        check_books(live, len(x))
+        assert (counters.frames_silent, counters.reopened) == (0, counters.stalls)
+        assert counters.stalls == 1 or kind in ("stalls", "hangs"), "those can be opened again and again"
+        assert "opened again" in live.account().notes[-1]
+    wanted = played_by(made, x, "y")
+    np.testing.assert_array_equal(np.concatenate(played), late_by(wanted, delay, len(x)))
+    np.testing.assert_array_equal(live.outputs.flush()[0]["y"][0], wanted[:, 0])
+
+
+@engines
+@pytest.mark.parametrize("make", [running, late])
+@pytest.mark.parametrize("block", [160, 100])
+def test_reset(engine, make, block):
+    """The model begins anew with the next pulse; what of a pulse was there before is in it."""
+    made, x = ready(make), noise(60 * block, 1)
+    with runs(made, block=block, reconnect="reset", engine=engine) as (host, live):
+        played = [host.run(x[: 25 * block])]
+        trouble(host, "vanishes")
+        host.advance(5)
+        well(host)
+        back(host)
+        played.append(host.run(x[25 * block :]))
+        model_delay, delay = live.line.model_delay, live.delay.frames
+        assert live.account().counters.frames_silent == 0
+    first = 25 * block // 160 * 160
+    sound = [late_by(played_by(made, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])]
+    wanted = late_by(np.concatenate(sound), delay - model_delay, len(x))
+    np.testing.assert_array_equal(np.concatenate(played), wanted)
+
+
+def test_a_device_is_found_by_its_name():
+    """It comes back with another number."""
+    first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
+    host = VirtualHost(first, other)
+    plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
+    with Live(ready(), plan, realtime=NOTHING, reconnect="keep", host=host) as live:
+        host.run(noise(BLOCK, 1))
+        other.present = False
+        host.advance(2.0)
+        host.devices = (VirtualDevice("new", rate_hz=RATE), first, other)
+        other.present = True
+        host.advance(RETRY_S + 0.1)
+        assert live.account().counters.reopened == 1
+        assert host.streams[0].device is other
+
+
+def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
+    """Why it is not back is told once; when it is, it is opened all the same."""
+    with runs(ready(), reconnect="keep") as (host, live):
+        tries = []
+        monkeypatch.setattr(host, "refresh", lambda: tries.append(host.now_ns()) or True)
+        trouble(host, "vanishes")
+        host.advance(PATIENCE_S)
+        often = len(tries)
+        assert often == pytest.approx(PATIENCE_S / RETRY_S, abs=5)
+        host.advance(600)
+        assert len(tries) - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert ["not opened yet" in note for note in live.account().notes] == [False, True]
+        well(host)
+        host.devices[0].refuses = "somebody else has it"
+        host.advance(SELDOM_S + 0.1)
+        assert "somebody else has it" in live.account().notes[-1]
+        well(host)
+        back(host)
+        assert live.account().counters.reopened == 1
+        host.run(noise(BLOCK, 1))
+        trouble(host, "vanishes")
+        host.advance(2.0)
+        well(host)
+        host.advance(RETRY_S + 0.1)
+        assert live.account().counters.reopened == 2, "another time it is tried often again"
+
+
+def test_a_device_that_opens_but_does_not_call():
+    """That is no better; it is tried seldom too."""
+    with runs(ready(), reconnect="keep") as (host, live):
+        trouble(host, "stalls")
+        host.advance(PATIENCE_S)
+        often = live.account().counters.reopened
+        assert often > 20
+        host.advance(600)
+        assert live.account().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
+
+
+def test_a_device_that_comes_and_goes():
+    """Events do not pile up."""
+    with runs(ready(), reconnect="keep") as (host, live):
+        for _ in range(EVENTS):
+            host.run(noise(BLOCK, 1))
+            trouble(host, "ends")
+            well(host)
+            host.advance(0.2)
+            back(host)
+        counters = live.account().counters
+        assert (counters.stalls, counters.reopened) == (EVENTS, EVENTS)
+        assert len(live.account().notes) == EVENTS
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_orders_while_the_device_is_away(engine):
+    """Nobody computes then; they are done at once."""
+    with runs(ready(running), reconnect="keep", engine=engine) as (host, live):
+        host.run(np.ones((10 * BLOCK, 1), np.float32))
+        trouble(host, "stalls")
+        host.advance(1.5)
+        saved = live.control.snapshot()
+        live.control.reset()
+        live.control.restore(saved)
+        well(host)
+        host.advance(1.0)
+        played = host.run(np.ones((10 * BLOCK, 1), np.float32))
+        assert played[-1] == 20 * BLOCK - live.delay.frames
+
+
+def test_what_is_refused():
+    with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
+        Live(ready(), Plan(RATE), realtime=NOTHING, reconnect="often", host=VirtualHost())
+    assert issubclass(DeviceError, PulseError)

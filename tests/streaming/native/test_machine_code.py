@@ -1,0 +1,95 @@
+"""The path without Python, looked at from inside: what its functions call, and what they need of the stack."""
+
+import threading
+import time
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core import types
+from numba.extending import intrinsic
+
+from pulse.program.kernels.address import external, words_at
+from pulse.program.kernels.entries import ENTRIES, Callback, Entry
+from pulse.program.kernels.pointer_lowering import INT64
+from streaming.native import callback as callback
+from streaming.native import gate as gate
+from streaming.native import line_words as w
+from streaming.native import resample as resample
+from streaming.native import slots as slots
+from streaming.native.events import Event
+from streaming.native.line import work
+from tests.pulse.program.assembly import check_calls
+
+PATH = sorted(name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native."))
+SYSTEM = {"read", "write", "clock_gettime"}
+"""Of the C library: to wait for an event, to set one, to know the time."""
+STACK_BYTES = 1 << 16
+WAKES = 5000
+
+
+def code_of(one: Entry | Callback) -> Any:
+    """The optimised LLVM code."""
+    if isinstance(one, Callback):
+        return one._compiled._library._get_module_for_linking()
+    dispatcher: Any = numba.njit(nogil=True)(one.function)
+    dispatcher._cache = one._cache
+    dispatcher.compile(one.signature)
+    return dispatcher.overloads[one.signature.args].library._get_module_for_linking()
+
+
+@pytest.mark.parametrize("name", PATH)
+def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
+    """No interpreter, no allocator, no lock, no exception."""
+    check_calls(code_of(ENTRIES[name]), pointers=True, known=SYSTEM)
+
+
+def test_the_check_finds_stack_in_a_loop() -> None:
+    @intrinsic
+    def careless(typingctx, fd):
+        def build(context, builder, sig, args):
+            place = builder.alloca(INT64)
+            read = external(builder, "read", INT64, INT64, place.type, INT64)
+            return builder.call(read, [args[0], place, INT64(8)])
+
+        return types.int64(types.int64), build
+
+    def loop(fd: int) -> int:
+        total = 0
+        while total < 1000:
+            total += careless(fd)
+        return total
+
+    with pytest.raises(AssertionError, match="takes stack on its way"):
+        check_calls(code_of(Callback("test.loop", loop, types.int64(types.int64))), known=SYSTEM)
+
+
+def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
+    count = Callback("test.count_calls", counts, types.void(types.int64))
+    words, event = np.zeros(w.LINE_WORDS, np.int64), Event()
+    words[w.WAIT], words[w.PUMP] = event.to_read, count.address
+    work.prepare()
+    before = threading.stack_size(STACK_BYTES)
+    try:
+        thread = threading.Thread(target=work.call, args=(words.ctypes.data,), daemon=True)
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    try:
+        for wake in range(WAKES):
+            while words[w.PULSES] <= wake and thread.is_alive():
+                time.sleep(0)
+            event.set()
+    finally:
+        words[w.STOP] = 1
+        event.set()
+        thread.join(5)
+    assert not thread.is_alive() and words[w.PULSES] > WAKES
+    event.close()
+
+
+def counts(address: Any) -> None:
+    """In place of ``pump``."""
+    words: Any = words_at(address)
+    words[w.PULSES] += 1

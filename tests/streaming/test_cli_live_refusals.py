@@ -1,0 +1,49 @@
+"""pulse run --live, used badly: each is told before anything runs, and no file is touched."""
+
+import numpy as np
+import pytest
+import soundfile
+
+from streaming.builtin import voice_path
+from tests.streaming.command import features, refused
+from tests.streaming.command import folder as folder
+
+
+@pytest.fixture
+def sound(tmp_path):
+    path = tmp_path / "in.wav"
+    soundfile.write(path, np.zeros(1600, np.float32), 16000)
+    return path
+
+
+def live(*arguments):
+    return refused("run", *arguments, "--live", "--backend", "numpy", "--quiet")
+
+
+@pytest.mark.parametrize("option", ["--record-in", "--record-out", "--stats"])
+def test_the_input_is_not_replaced(sound, option):
+    before = sound.read_bytes()
+    assert "is the input; write to another file" in live(sound, "out.wav", option, sound)
+    assert "is the input; write to another file" in live(sound, sound)
+    assert sound.read_bytes() == before
+
+
+def test_the_model_is_not_replaced(sound, tmp_path):
+    model = features(tmp_path / "model.onnx")
+    before = model.read_bytes()
+    assert "is the input" in live(model, sound, "--stats", tmp_path / "." / "model.onnx", "--rate", 16000)
+    assert model.read_bytes() == before
+
+
+def test_a_file_is_not_written_twice(sound):
+    assert "would be written twice" in live(sound, "out.wav", "--record-in", "x.wav", "--record-out", "x.wav")
+    assert "would be written twice" in live(sound, "out.wav", "--record-out", "./out.wav")
+
+
+def test_a_target_where_nothing_is_played(sound):
+    assert "--speaker none: out.wav is for what is played" in live(sound, "out.wav", "--speaker", "none")
+
+
+def test_a_target_where_the_model_plays_nothing(sound, tmp_path):
+    assert "plays nothing" in live(voice_path(), sound, tmp_path / "out.wav")
+    assert not (tmp_path / "out.wav").exists()

@@ -1,0 +1,94 @@
+"""Signals in the middle of a command: it ends at once, in one line, and leaves nothing behind."""
+
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing import active_children
+
+import pytest
+
+from streaming.cli import signals
+
+
+def ended(code, number, delay_s=0.0):
+    """What a process says that gets a signal so long after it said that it is ready."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(delay_s)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    return process.returncode, errors
+
+
+COMPILES = """
+import sys; sys.argv = ["pulse", "convert"]
+import llvmlite.binding as llvm
+import streaming.cli.model as model
+from streaming.cli import main
+
+llvm.initialize_native_target(); llvm.initialize_native_asmprinter()
+
+def compiles(*_):
+    target = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+    engine.set_object_cache(lambda *_: None, asked)
+    engine.add_module(llvm.parse_assembly("define i32 @f() { ret i32 1 }"))
+    engine.finalize_object()
+    while True:
+        pass
+
+def asked(*_):
+    print("ready", flush=True)
+    for _ in range(20_000_000):
+        pass
+
+model.open_model = compiles
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"),
+    [(signal.SIGINT, 130, "error: interrupted; no half-written file is left\n"), (signal.SIGTERM, 143, "")],
+)
+def test_inside_of_the_compiler(number, code, said):
+    """It calls Python back where an exception would be lost, or end the process by a crash."""
+    assert ended(COMPILES, number, 0.1) == (code, said)
+
+
+def test_a_terminal_that_is_closed(tmp_path):
+    code = (
+        "import time; from streaming.cli import signals; signals.end_on_signals()\n"
+        "print('ready', flush=True)\n"
+        "try: time.sleep(30)\n"
+        f"finally: open({str(tmp_path / 'ended')!r}, 'w')"
+    )
+    assert ended(code, signal.SIGHUP) == (128 + signal.SIGHUP, "")
+    assert (tmp_path / "ended").exists()
+
+
+def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
+    """What each of them compiles may take many seconds."""
+    from pulse.program import machine
+    from streaming import warming
+
+    monkeypatch.setenv("PULSE_CACHE", str(tmp_path))
+    monkeypatch.setattr(warming, "_kept", lambda _: False)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "as_completed", interrupted)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        warming.warm([machine.RUN.name, "line.callback"], jobs=2)
+    assert time.monotonic() - begun < 5
+    assert not active_children()
+
+
+def test_elsewhere_a_signal_is_not_postponed():
+    assert not signals._postponed(signal.SIGINT, sys._getframe())
