@@ -53,12 +53,14 @@ def main() -> None:
             (heard, rate_hz), (played, _) = (soundfile.read(file, always_2d=True) for file in files)
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
+    except KeyboardInterrupt:  # before it runs
+        raise SystemExit(130) from None
     for name, text in final_report(account, live.setup):
         print(f"{name:10} {text}")
     said, measured = account.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
     print(f"reported   {said} frames = {said / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - said) < 1 else f"{measured - said:+.1f} frames off"
-    print(f"measured   {measured:.2f} frames: {'nothing alike was played' if np.isnan(measured) else off}")
+    print(f"measured   {measured:.2f} frames: {'let something sound while it runs' if np.isnan(measured) else off}")
     raise SystemExit(0 if off == "agrees" else 1)
 
 

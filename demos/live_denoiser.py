@@ -52,6 +52,8 @@ def main() -> None:
             account = live.account()
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
+    except KeyboardInterrupt:  # before it runs
+        raise SystemExit(130) from None
     for name, text in final_report(account, live.setup):
         print(f"{name:10} {text}")
 

@@ -1,7 +1,7 @@
 """The signals that end a command.
 
-They raise where the command is. A compiler calls Python back in places that no exception can leave: there it would be lost,
-or end the process with a crash. A signal that comes in such a place is sent again a moment later.
+They raise where the command is. A compiler calls Python back in places that no exception can leave: there it would
+be lost, or end the process with a crash. A signal that comes in such a place is sent again a moment later.
 """
 
 import os
@@ -43,7 +43,7 @@ def watch_interrupts() -> Generator[list[int]]:
 
 
 def end_on_signals() -> None:
-    """End as other commands do: SIGTERM and a terminal that is closed remove half-written files; a closed pipe kills."""
+    """End as other commands do: SIGTERM and a closed terminal remove half-written files; a closed pipe kills."""
     signal.signal(signal.SIGTERM, _terminate)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _terminate)

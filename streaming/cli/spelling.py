@@ -1,4 +1,4 @@
-"""How messages spell the parameters of ``pulse.stream`` on the command line."""
+"""How messages spell the parameters of ``pulse.stream``, and of live runs, on the command line."""
 
 from collections.abc import Mapping
 from shlex import quote
@@ -26,6 +26,8 @@ OPTIONS = {
     "engine": "--engine",
     "priority": "--priority",
     "reconnect": "--reconnect",
+    "input": "--mic",
+    "output": "--speaker",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 

@@ -67,6 +67,8 @@ class Executor:
         self.policy = Policy.named(policy)
         if depth < 1:
             raise InputError(f"depth {depth}: at least one pulse must have room")
+        if rate_hz is not None and rate_hz < 1:
+            raise InputError(f"sample rates must be positive, got {rate_hz} Hz")
         if deadline_s is None and rate_hz is not None:
             deadline_s = program.pulse / rate_hz
         if deadline_s is None and self.policy.needs_deadline:

@@ -3,13 +3,15 @@
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from streaming.hosts.devices import Kind
+
 
 @dataclass(frozen=True)
 class Endpoint:
     """One direction of one device.
 
     name         as it is told
-    index        what the host calls it; None where it has no number
+    index        what the host calls it; None where it has no number. Those of one index have one clock
     channels     that it has
     rate_hz      that it runs at by itself
     """
@@ -89,7 +91,7 @@ class Host(Protocol):
     held: bool
     ends: bool
 
-    def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
+    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device for ``input`` or ``output``, by number or a part of its name; the usual one where None.
 
         Raises DeviceError, InputError

@@ -1,8 +1,10 @@
 """Bookkeeping: accounts made of the words of a line."""
 
+import ctypes
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.latency import Latency
 from streaming.live.line import Line
@@ -86,7 +88,7 @@ class Bookkeeping:
 
 def delay_of(line: Line, device_in_s: float, device_out_s: float) -> Delay:
     """From mouth to ear, the line's part counted in frames."""
-    schedule, rate, late = line.schedule, line.form.rate_out_hz, _late_frames(line)
+    schedule, rate, late = line.schedule, line.form.rate_out_hz, late_frames(line.words)
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
@@ -98,12 +100,17 @@ def delay_of(line: Line, device_in_s: float, device_out_s: float) -> Delay:
     )
 
 
-def _late_frames(line: Line) -> int:
-    """By how much more what is played is late since it once was, where it stays so: the policy is to wait."""
-    words, form = line.words, line.form
+def late_frames(words: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> int:
+    """By how much more than agreed at first what is played is late, for good.
+
+    Blocks that were not known before are longer than the delay allows for; or something was late, and the policy is
+    to wait.
+    """
+    grown = int(words[w.GROWN])
     if words[w.POLICY] != w.WAITS:
-        return 0
-    return int(words[w.FRAMES_SILENT]) - int(words[w.FRAMES_LOST]) * form.rate_out_hz // form.rate_in_hz
+        return grown
+    lost = int(words[w.FRAMES_LOST]) * int(words[w.OUT_RATE]) // int(words[w.IN_RATE])
+    return grown + int(words[w.FRAMES_SILENT]) - lost
 
 
 def measured_latency_s(line: Line) -> tuple[float, float] | None:

@@ -7,7 +7,7 @@ from pulse.program.memory import aligned_bytes
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, Order
 from streaming.live.line import RING_S
-from streaming.live.watch import STALL_S, TEARDOWN_S
+from streaming.live.watch import TEARDOWN_S, stall_s
 from streaming.native import line_words as w
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
@@ -60,7 +60,7 @@ class Capture:
         """Whether the device has ended by itself."""
         self.error: Exception | None = None
         """Why, where that was an error."""
-        self.limit_s = max(STALL_S, 4 * block_frames / rate_hz)
+        self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for so long the device is taken to be gone."""
         for word, value in {
             w.HELD: int(host.held),

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,15 @@ from pulse.wording import spelled
 from streaming.audio import AudioReader, AudioWriter, sound_format
 from streaming.channels import Samples
 from streaming.errors import DeviceError
+from streaming.hosts.devices import Kind
 from streaming.hosts.host import Endpoint, Order
+from streaming.live.bookkeeping import late_frames
 from streaming.live.device_call import DeviceCall
 from streaming.native import line_words as w
+from streaming.replacing import refuse_same
 
 BLOCK_S = 0.01
+NOWHERE = "nowhere"
 POLL_S = 0.0001
 
 
@@ -45,26 +50,29 @@ class FileHost:
         block_frames: int | None = None,
     ) -> None:
         with AudioReader(source) as sound:
-            self._endpoint = Endpoint(str(source), None, sound.channels, sound.rate_hz)
+            self._source = Endpoint(str(source), None, sound.channels, sound.rate_hz)
         if target is not None:
             sound_format(target)
+            refuse_same([source], [target])
+        self._target = replace(self._source, name=NOWHERE if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
         self.source, self.target, self.pace = source, target, pace
-        self._block_frames = block_frames or max(round(BLOCK_S * self._endpoint.rate_hz), 1)
+        self._block_frames = block_frames or max(round(BLOCK_S * self._source.rate_hz), 1)
 
-    def choose(self, kind: str, wanted: str | int | None) -> Endpoint:
-        """The file. Raises InputError: a device is wanted."""
-        if wanted not in (None, self._endpoint.name):
+    def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
+        """The file that is heard, or played to. Raises InputError: a device is wanted."""
+        endpoint = self._source if kind == "input" else self._target
+        if wanted not in (None, endpoint.name):
             raise InputError(
                 f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}"
             )
-        return self._endpoint
+        return endpoint
 
     def open(self, order: Order) -> "FileStream":
         """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
-        if order.rate_hz != self._endpoint.rate_hz:
-            raise DeviceError(f"{self.source}: has {self._endpoint.rate_hz} Hz, {order.rate_hz} are wanted")
+        if order.rate_hz != self._source.rate_hz:
+            raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {order.rate_hz} are wanted")
         return FileStream(self, order, order.block_frames or self._block_frames)
 
     def refresh(self) -> bool:
@@ -116,11 +124,11 @@ class FileStream:
                 self._play()
         except Exception as found:  # whoever waits for the end gets it
             error = found
-        if not self._stops.is_set():
+        if error is not None or not self._stops.is_set():
             self._order.finished(error)
 
     def _play(self) -> None:
-        left = self._reader.frames + self._order.delay_frames
+        done = 0
         begun_s = time.monotonic()
         for number, block in enumerate(self._blocks(), 1):
             due_s = None
@@ -131,8 +139,8 @@ class FileStream:
                 return
             played, answer = self._call(block)
             if self._writer is not None:
-                self._writer.write(played[:left])
-            left -= len(played)
+                self._writer.write(played[: self._end() - done])
+            done += len(played)
             if answer:
                 return
 
@@ -145,15 +153,21 @@ class FileStream:
             whole = len(rest) // size * size
             yield from np.split(rest[:whole], whole // size) if whole else []
             rest = rest[whole:]
-        if self._order.channels_out:
-            missing = len(rest) + self._order.delay_frames
-            rest = np.concatenate(
-                [rest, np.zeros((-(-missing // size) * size - len(rest), channels), np.float32)]
-            )
-        yield from (rest[at : at + size] for at in range(0, len(rest), size))
+        if not self._order.channels_out:
+            if len(rest):
+                yield rest
+            return
+        done = self._reader.frames - len(rest)
+        while done < self._end():
+            yield np.concatenate([rest, np.zeros((size - len(rest), channels), np.float32)])
+            done, rest = done + size, rest[:0]
+
+    def _end(self) -> int:
+        """Frames until the end of the file has been played, as it is now: what is late may become later."""
+        return self._reader.frames + self._order.delay_frames + late_frames(self._words)
 
     def _wait(self, due_s: float | None) -> None:
-        """Until then; without it, until all that was heard has been taken, and the next block will find its place."""
+        """Until then; without it, until all pulses that were heard have been run."""
         if due_s is not None:
             self._stops.wait(max(due_s - time.monotonic(), 0))
             return
@@ -169,7 +183,5 @@ class FileStream:
             return False
         if words[w.ENGINE] == w.IN_CALLBACK:
             return True
-        to_play = words[w.OUT_WRITTEN] - words[w.OUT_READ]
-        return words[w.IN_READ] == words[w.IN_WRITTEN] and (
-            not words[w.OUT_CHANNELS] or to_play >= self._frames
-        )
+        taken = words[w.IN_READ] == words[w.IN_WRITTEN]
+        return taken and (not words[w.PULSE] or words[w.FILLED] < words[w.PULSE])

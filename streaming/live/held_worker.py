@@ -36,6 +36,7 @@ class HeldWorker:
         self._free_ns = 0
         self._under_way = False
         self._slow_pump = _PUMP(self._pump)
+        self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
     def stall(self, ns: int) -> None:
         """Do nothing for so long from now on; what is under way is ready so much later."""
@@ -46,8 +47,7 @@ class HeldWorker:
     def before_callback(self) -> None:
         """A callback is about to be made: where it computes, it shall take its time."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
-        slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value
-        self._line.words[w.PUMP] = slow_address if slow else pump.address
+        self._line.words[w.PUMP] = self._slow_address if slow else pump.address
 
     def after_callback(self) -> None:
         """A block may have come."""

@@ -38,7 +38,8 @@ LARGEST = 4096
 class Record:
     """The outputs of one pulse: its number, when its last sample came, and when they were ready (monotonic ns).
 
-    loads    how often states had been loaded before; ``loaded`` pulses had they had
+    loads    how often states had been loaded before
+    before   pulses that those were loaded with, and that came since then
     outputs  for each stream the outputs by name, frames of the model's delay included
     """
 
@@ -46,7 +47,7 @@ class Record:
     arrived_ns: int
     ready_ns: int
     loads: int
-    loaded: int
+    before: int
     outputs: list[dict[str, Array]]
 
 
@@ -196,8 +197,9 @@ class Line:
         found: list[Record] = []
         for number in range(first, last):
             row = self._records[number % len(self._records)]
-            header = [int(value) for value in row[:40].view(np.int64)]
-            found.append(Record(*header, self.voices.outputs(row[w.RECORD_HEADER :])))
+            pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
+            outputs = self.voices.outputs(row[w.RECORD_HEADER :])
+            found.append(Record(pulse, arrived, ready, loads, before, outputs))
         self.words[w.RECORDS_READ] = last
         return found
 
@@ -315,6 +317,7 @@ class Line:
             w.RATE: form.rate_hz,
             w.BLOCK: form.block_frames or pulse_out,
             w.BLOCK_NS: round(block_s * 1e9),
+            w.SPARE: self.schedule.headroom if not form.block_frames and self.schedule.headroom else -1,
             w.IN_RATE: form.rate_in_hz,
             w.OUT_RATE: form.rate_out_hz,
             w.OUTPUT_BYTES: self.voices.output_bytes,
@@ -334,7 +337,9 @@ class Line:
         """Of the side that brings input, and of the one that only takes output."""
         self.intervals = [self._histogram() for _ in range(2)]
         for number in range(2):
-            words[w.SIDES + number * w.SIDE_WORDS + w.CALLBACK_TIMES] = self.callback_times[number].ctypes.data
+            words[w.SIDES + number * w.SIDE_WORDS + w.CALLBACK_TIMES] = self.callback_times[
+                number
+            ].ctypes.data
             words[w.SIDES + number * w.SIDE_WORDS + w.INTERVAL_TIMES] = self.intervals[number].ctypes.data
         if form.two_clocks:
             target = self.schedule.frames - self._inside_resamplers()

@@ -81,6 +81,7 @@ class Live:
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
+        self._recorders: list[Recorder] = []
         self._raised = self._entered = False
 
     def __enter__(self) -> "Live":
@@ -159,8 +160,13 @@ class Live:
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
     def record(self, heard: Path | None = None, played: Path | None = None) -> Recorder:
-        """Write what comes in, and what is played, to sound files until the recorder is closed. Raises InputError."""
-        return Recorder(self.line, heard, played, threaded=not self.host.held)
+        """Write what comes in, and what is played, to sound files until the recorder or this is closed.
+
+        Raises InputError: a file that cannot be written
+        """
+        recorder = Recorder(self.line, heard, played, threaded=not self.host.held)
+        self._recorders.append(recorder)
+        return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
@@ -172,12 +178,11 @@ class Live:
 
     def look(self) -> None:
         """See that the run goes on; done by a thread, unless a test holds the clock."""
-        if self._worker is not None and self._worker.error is not None:
-            self._watch.end(self._worker.error)
+        self._see_worker()
         self._watch.look()
 
     def close(self) -> None:
-        """Give everything back, in bounded time; the counters stay."""
+        """Give everything back, in bounded time unless a disk hangs that is recorded to; the counters stay."""
         self._stops.set()
         if self._supervisor is not None:
             self._supervisor.join()
@@ -189,13 +194,24 @@ class Live:
             self.host.leave(self.line)
         if self._worker is not None:
             stopped = self._worker.stop() and stopped
+            self._see_worker()
             self._worker = None
+        self._watch.conclude()
         self.control.running = self.control.running and not stopped
         if stopped:
             self.line.close()
         else:
             _abandoned.append(self.line)
         self._prepared.close()
+        for recorder in self._recorders:
+            try:
+                recorder.close()
+            except InputError as error:
+                self._watch.end(error)
+
+    def _see_worker(self) -> None:
+        if self._worker is not None and self._worker.error is not None:
+            self._watch.end(self._worker.error)
 
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block comes."""

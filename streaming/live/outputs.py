@@ -16,6 +16,8 @@ class Outputs:
 
     line  with ``Behaviour.records``
     lost  pulses whose outputs nobody took in time
+
+    Where states were loaded, what comes next is theirs; frames of the old ones that depended on their end never come.
     """
 
     def __init__(self, line: Line) -> None:
@@ -31,9 +33,10 @@ class Outputs:
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
         parts = self._delivered([])
-        for (loads, loaded), records in groupby(self._line.records(), lambda one: (one.loads, one.loaded)):
-            self._begin(loads, loaded)
-            parts = [joined(*pair, self._line) for pair in zip(parts, self._delivered(list(records)))]
+        for loads, group in groupby(self._line.records(), lambda one: one.loads):
+            records = list(group)
+            self._begin(loads, records[0].before)
+            parts = [joined(*pair, self._line) for pair in zip(parts, self._delivered(records))]
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
@@ -45,26 +48,28 @@ class Outputs:
         self._line.pump()
         parts = [joined(*pair, self._line) for pair in zip(before, self.ready())]
         words = self._line.words
-        self._begin(int(words[w.LOADS]), int(words[w.LOADED]))
+        self._begin(int(words[w.LOADS]), int(words[w.LOADED] + words[w.PULSES]))
         filled, voices = int(words[w.FILLED]), self._line.voices
         ends: list[dict[str, Array]] = []
         for number, (state, delivery) in enumerate(zip(voices.states, self._deliveries)):
             ran = int(voices.words[number, w.RAN])
             if self._line.native:
                 state.clock.pulse = ran
-            delivery.check_end(ran * state.program.pulse + filled)
+            pulse, limit = state.program.pulse, state.program.limit
+            rest = filled if limit is None else min(filled, limit - ran * pulse)
+            delivery.check_end(ran * pulse + rest)
             port = next(port for port in state.program.inputs if port.streams)
-            shape = [filled if axis == port.axis else 1 for axis in range(len(port.shape))]
-            results = state.flush(self._line.slots[number, :filled].reshape(shape))
-            delivery.end = (delivery.pulses - ran) * state.program.pulse + (state.clock.end or 0)
+            shape = [rest if axis == port.axis else 1 for axis in range(len(port.shape))]
+            results = state.flush(self._line.slots[number, :rest].reshape(shape))
+            delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))
             ends.append({**joined(parts[number], ready, self._line), **delivery.finals()})
         return ends
 
-    def _begin(self, loads: int, loaded: int) -> None:
-        """Deliver from now on what states gave that were loaded so often, and then had had so many pulses."""
+    def _begin(self, loads: int, before: int) -> None:
+        """Deliver from now on what states gave that were loaded so often, after so many pulses of their stream."""
         if loads != self._loads:
-            self._loads, self._deliveries = loads, self._new(loaded)
+            self._loads, self._deliveries = loads, self._new(before)
 
     def _new(self, pulses: int) -> list[Delivery]:
         made = [Delivery(self._line.program) for _ in range(self._line.streams)]

@@ -65,7 +65,7 @@ class Streams:
         if frames is None:
             frames = max(round(pulse_frames * rate / plan.rate_hz), 1)
         one, other = self.source, self.target
-        apart = other is not None and (one.index, one.name) != (other.index, other.name)
+        apart = other is not None and one.index != other.index
         self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
         self.abandoned = False
         """Whether a device was left alone that did not answer: it may still be inside of the line."""

@@ -4,6 +4,8 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
+
 from pulse.errors import InputError
 from streaming.audio import AudioWriter
 from streaming.live.line import Line
@@ -22,13 +24,14 @@ class Recorder:
     Raises           InputError: a file that cannot be written, or output where nothing is played
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    Where the disk stops for longer than the rings last, frames are left out and counted in ``lost``; the line does not
-    wait. What goes wrong while writing is in ``problem``, and what was written until then is kept.
+    Where the disk stops for longer than the rings last, the line does not wait: frames are counted in ``lost``, and
+    silent in the files. What goes wrong while writing is in ``problem``, and what was written until then is kept.
     """
 
     def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
         form, words = line.form, line.words
-        first = None if form.two_clocks else max(int(words[w.IN_WRITTEN]), int(words[w.FRAMES_OUT]))
+        first = int(words[w.IN_WRITTEN])
+        beside = None if form.two_clocks else first + int(words[w.FRAMES_LOST])
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
         self.problem: str | None = None
@@ -40,7 +43,7 @@ class Recorder:
                 self._pairs.append((Tap(line.heard, words, w.IN_WRITTEN, first), writer))
             if played is not None:
                 writer = opened.enter_context(AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT"))
-                self._pairs.append((Tap(line.played, words, w.FRAMES_OUT, first), writer))
+                self._pairs.append((Tap(line.played, words, w.FRAMES_OUT, beside), writer))
             self._files = opened.pop_all()
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
@@ -50,21 +53,25 @@ class Recorder:
 
     @property
     def lost(self) -> int:
-        """Frames that are missing in the files."""
+        """Frames that are silent in the files since they came too fast."""
         return sum(tap.lost for tap, _ in self._pairs)
 
     def write(self) -> None:
         """Write what has come since the last time."""
         for tap, writer in self._pairs:
+            lost = tap.lost
             frames = tap.read()
-            if self.problem is None and len(frames):
+            if self.problem is None and (len(frames) or tap.lost > lost):
                 try:
+                    writer.write(np.zeros((tap.lost - lost, frames.shape[1]), np.float32))
                     writer.write(frames)
                 except InputError as error:
                     self.problem = str(error)
 
     def close(self) -> None:
-        """Write the rest; the files get their names. Raises InputError: they cannot."""
+        """Write the rest; the files get their names. Again it does nothing. Raises InputError: they cannot."""
+        if self._ends.is_set():
+            return
         self._ends.set()
         if self._thread is not None:
             self._thread.join()

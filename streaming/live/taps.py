@@ -32,7 +32,7 @@ class Tap:
         places = np.arange(first, first + count) & (capacity - 1)
         frames = self._ring[places]
         self._read = written
-        torn = int(self._words[self._position]) - capacity + self._margin // 2 - first
+        torn = int(self._words[self._position]) - capacity + self._margin - first
         if torn > 0:
             torn = min(torn, count)
             self.lost += torn

@@ -154,10 +154,10 @@ class VirtualHost:
         self.set_ns(self._ns)
         return stream
 
-    def closed(self, stream: VirtualStream, after_s: float) -> None:
+    def closed(self, stream: VirtualStream, took_s: float) -> None:
         """A stream is open no more, which took so long."""
         self.streams = tuple(other for other in self.streams if other is not stream)
-        self.set_ns(self._ns + round(after_s * SECOND))
+        self.set_ns(self._ns + round(took_s * SECOND))
 
     def refresh(self) -> bool:
         """Devices are always looked for anew."""
@@ -182,8 +182,10 @@ class VirtualHost:
                 device.inputs,
                 device.outputs,
                 device.rate_hz,
-                *(device.input_latency_s,) * 2,
-                *(device.output_latency_s,) * 2,
+                device.input_latency_s,
+                device.input_latency_s,
+                device.output_latency_s,
+                device.output_latency_s,
                 number == hears,
                 number == plays,
             )

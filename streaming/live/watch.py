@@ -13,12 +13,16 @@ from streaming.native import line_words as w
 
 PERIOD_S = 0.1
 STALL_S = 1.0
-"""Without a callback for so long, or for three blocks, a device is taken to be gone."""
 RETRY_S = 0.5
 PATIENCE_S, SELDOM_S = 60.0, 10.0
 """A device that has been away for so long is tried that seldom: each try costs the audio system memory."""
 TEARDOWN_S = 2.0
 EVENTS = 100
+
+
+def stall_s(block_frames: int, rate_hz: int) -> float:
+    """Without a callback for so long, or for three blocks, a device is taken to be gone."""
+    return max(STALL_S, 3 * block_frames / rate_hz)
 
 
 class Watch:
@@ -52,7 +56,7 @@ class Watch:
         self._computing = False
         self._finished = False
         self._failure: Exception | None = None
-        self.limit_s = max(STALL_S, 3 * line.form.block_frames / line.form.rate_in_hz)
+        self.limit_s = stall_s(line.form.block_frames, line.form.rate_in_hz)
 
     @property
     def ended(self) -> bool:
@@ -70,6 +74,11 @@ class Watch:
     def begin(self) -> None:
         """The devices are open now."""
         self._callbacks, self._seen_s = self._seen(), self._now_s()
+
+    def conclude(self) -> None:
+        """The devices are closed: what went wrong until then ends the run, too."""
+        if self._failure is not None:
+            self.end(self._failure)
 
     def look(self) -> None:
         """One look at everything; called every ``PERIOD_S``."""

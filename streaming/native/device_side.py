@@ -69,9 +69,8 @@ def capture(words: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
         return
     into_ring(words[w.IN_RING], capacity, written, source, frames, words[w.IN_CHANNELS])
     put_place(words + w.SIDES, written, at_ns)
-    store(
-        words, w.FRAMES_IN, words[w.FRAMES_IN] + frames
-    )  # behind the place: ``play`` of another device asks for both
+    # not before the place: ``play`` of another device asks for both
+    store(words, w.FRAMES_IN, words[w.FRAMES_IN] + frames)
     mark = words[w.MARKS_WRITTEN]
     if mark - load(words, w.MARKS_READ) < words[w.MARK_COUNT]:
         place = words_at(words[w.MARKS]) + 2 * (mark & (words[w.MARK_COUNT] - 1))
@@ -102,6 +101,15 @@ def behind(words: Pointer, now: int) -> int:
 
 
 @device
+def agreed(words: Pointer, silent: int) -> int:
+    """How much of a silence is none of lateness: blocks are longer than was known, and the delay grows to suit them."""
+    if words[w.SPARE] < 0:
+        return 0
+    needed = words[w.LONGEST_BLOCK] * (1 if words[w.DRIFT] == 0 else 2)
+    return min(silent, max(needed - words[w.SPARE] - words[w.GROWN], 0))
+
+
+@device
 def play(words: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int) -> None:
     """Give a block to the device: what is ready, then silence."""
     read, channels, capacity = words[w.OUT_READ], words[w.OUT_CHANNELS], words[w.OUT_FRAMES]
@@ -109,6 +117,7 @@ def play(words: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
         return
     available = load(words, w.OUT_WRITTEN) - read
+    words[w.LONGEST_BLOCK] = max(words[w.LONGEST_BLOCK], frames)
     if words[w.DRIFT] != 0 and side[w.PLACED_NS] == 0:
         cut = min(behind(words, at_ns), available)
         words[w.CUT] = words[w.CUT] + cut
@@ -122,7 +131,9 @@ def play(words: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int
     from_ring(target, words[w.OUT_RING], capacity, read, count, channels)
     if count < frames:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
-        store(words, w.FRAMES_SILENT, words[w.FRAMES_SILENT] + (frames - count))
+        grown = agreed(words, frames - count)
+        words[w.GROWN] = words[w.GROWN] + grown
+        store(words, w.FRAMES_SILENT, words[w.FRAMES_SILENT] + (frames - count - grown))
         words[w.LATE] = words[w.LATE] + 1
     kept = min(frames, capacity)
     left_out = frames - kept

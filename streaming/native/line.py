@@ -61,14 +61,21 @@ def run_pulse(address):
 @device
 def may_run(words: Pointer) -> bool:
     """Whether nothing has ended the run, and what the next pulse adds has room."""
-    voice = words_at(words[w.VOICES])
     if words[w.POLICY] == w.ABORTS and load(words, w.FRAMES_SILENT) > 0:
         store(words, w.STATUS, w.WAS_LATE)
-    elif voice[w.RAN] >= voice[w.LIMIT]:
-        store(words, w.STATUS, w.LIMIT_REACHED)
     backlog = words[w.OUT_WRITTEN] - load(words, w.OUT_READ)
     has_room = words[w.OUT_CHANNELS] == 0 or backlog + words[w.ROOM] <= words[w.OUT_FRAMES]
     return words[w.STATUS] == w.RUNNING and has_room
+
+
+@device
+def is_at_limit(words: Pointer) -> bool:
+    """Whether the model, or the one that is to take over, may have no further pulse."""
+    voice, successor = words_at(words[w.VOICES]), words_at(words[w.NEXT_VOICES])
+    reached = voice[w.RAN] >= voice[w.LIMIT]
+    if words[w.NEXT_VOICES] != 0:
+        reached = reached or successor[w.RAN] >= successor[w.LIMIT]
+    return reached
 
 
 @device
@@ -76,6 +83,9 @@ def there_is_a_pulse(words: Pointer) -> bool:
     """Obey, and take the next pulse into the slots; whether it is there, and may be run."""
     obey(words)
     if not may_run(words) or not fill_slots(words):
+        return False
+    if is_at_limit(words):
+        store(words, w.STATUS, w.LIMIT_REACHED)
         return False
     words[w.BEGUN_NS] = now_ns(words)
     drops = words[w.POLICY] == w.DROPS and words[w.OUT_CHANNELS] > 0

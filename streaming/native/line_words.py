@@ -46,7 +46,8 @@ CACHE_LINE = 8
     RATE,  # of the model, Hz
     BLOCK,  # frames that are played at once, if all blocks are alike
     BLOCK_NS,
-) = range(39)
+    SPARE,  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
+) = range(40)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
 (
@@ -91,7 +92,7 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     LEFT_OUT,  # 1: it is not computed
     SAVED,  # pulses that the states had had when they were saved
     LOADS,  # how often states were loaded
-    LOADED,  # pulses that those had had
+    LOADED,  # pulses that those had had, less PULSES at that time
     AGREED,  # frames of silence that were written to the ring of output: they are the delay
     LAST_COMPUTE_NS,
     EXPECTED_NS,  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
@@ -100,9 +101,19 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
 # Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
 # input from ANCHOR_PLACE on. FORGIVEN is the part of the debt that is not skipped; CUT frames were left out for output
 # to be as late as agreed. The worker writes here when it restarts: no device is open then.
-OUT_READ, FRAMES_OUT, FRAMES_SILENT, FRAMES_SKIPPED, LATE, ANCHOR, ANCHOR_PLACE, FORGIVEN, CUT = range(
-    104, 113
-)
+(
+    OUT_READ,
+    FRAMES_OUT,
+    FRAMES_SILENT,
+    FRAMES_SKIPPED,
+    LATE,
+    ANCHOR,
+    ANCHOR_PLACE,
+    FORGIVEN,
+    CUT,
+    LONGEST_BLOCK,  # frames
+    GROWN,  # frames of silence that were agreed on while it runs, see SPARE
+) = range(104, 115)
 
 # Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
 COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
@@ -136,4 +147,4 @@ WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
 RUNNING, WAS_LATE, LIMIT_REACHED = range(3)
 NONE, SAVE, LOAD, SWAP, RESTART, TAKEN = range(6)
 RECORD_HEADER = 64
-"""Bytes in front of the outputs of a record: number of the pulse, arrival and readiness in ns, LOADS, LOADED."""
+"""Bytes in front of the outputs of a record: PULSES, arrival and readiness in ns, LOADS, LOADED + PULSES."""

@@ -31,7 +31,9 @@ def restart(words: Pointer) -> None:
     drift, rate = doubles_at(words[w.DRIFT]), words[w.OUT_RATE]
     waiting = (words[w.IN_WRITTEN] - words[w.IN_READ]) * rate / words[w.IN_RATE]
     waiting += words[w.FILLED] * rate / words[w.RATE]
-    surplus = words[w.OUT_WRITTEN] - words[w.OUT_READ] - types.int64(drift[TARGET] - waiting + 0.5)
+    surplus = (
+        words[w.OUT_WRITTEN] - words[w.OUT_READ] - types.int64(drift[TARGET] + words[w.GROWN] - waiting + 0.5)
+    )
     if surplus > 0:
         words[w.CUT] = words[w.CUT] + surplus
         words[w.OUT_READ] = words[w.OUT_READ] + surplus
@@ -70,7 +72,7 @@ def obey(words: Pointer) -> None:
             address += voice[w.MEMORY_BYTES]
         if order == w.LOAD:
             words[w.LOADS] = words[w.LOADS] + 1
-            words[w.LOADED] = words[w.SECOND]
+            words[w.LOADED] = words[w.SECOND] - words[w.PULSES]
     store(words, w.COMMAND, w.NONE)
 
 

@@ -75,7 +75,10 @@ def follow_clocks(words: Pointer, made: int) -> None:
         return
     before = (came - words[w.IN_READ]) * words[w.OUT_RATE] / words[w.IN_RATE]
     adjust = corrected(
-        doubles_at(words[w.DRIFT]), before + words[w.OUT_WRITTEN] - went, made, words[w.OUT_RATE]
+        doubles_at(words[w.DRIFT]),
+        before + words[w.OUT_WRITTEN] - went - words[w.GROWN],
+        made,
+        words[w.OUT_RATE],
     )
     for s in range(words[w.STREAMS]):
         stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
@@ -95,7 +98,7 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
     header[1] = arrived
     header[2] = done
     header[3] = words[w.LOADS]
-    header[4] = words[w.LOADED]
+    header[4] = words[w.LOADED] + words[w.PULSES]
     for s in range(words[w.STREAMS]):
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         move_bytes(place + (w.RECORD_HEADER + s * size), bytes_at(voice[w.SLOT_OUT]), size)

@@ -11,8 +11,8 @@ Denormals need no wish: the machine counts them as zero while it runs.
 """
 
 from streaming.realtime.memory import prefault
-from streaming.realtime.options import Measure, Realtime
+from streaming.realtime.options import NOTHING, Measure, Realtime
 from streaming.realtime.process import prepare
 from streaming.realtime.thread import on_this_thread
 
-__all__ = ["Measure", "Realtime", "on_this_thread", "prefault", "prepare"]
+__all__ = ["NOTHING", "Measure", "Realtime", "on_this_thread", "prefault", "prepare"]

@@ -1,8 +1,9 @@
 """The bench of the executor measures what it says."""
 
+import pytest
 import soundfile
 
-from bench.executor import overhead, sparse_file
+from bench.executor import memory, overhead, sparse_file
 
 
 def test_a_row():
@@ -15,3 +16,9 @@ def test_a_sparse_file_is_a_sound(tmp_path):
     sparse_file(tmp_path / "in.wav", 3)
     info = soundfile.info(tmp_path / "in.wav")
     assert (info.frames, info.samplerate, info.channels) == (3 * 60 * 16_000, 16_000, 1)
+
+
+@pytest.mark.slow
+def test_an_hour_takes_the_memory_of_a_minute():
+    (minute, _), (hour, _) = memory(1), memory(60)
+    assert hour < minute + 8, f"{minute:.0f} and {hour:.0f} MiB"

@@ -40,6 +40,11 @@ def test_a_file_is_not_written_twice(sound):
     assert "would be written twice" in live(sound, "out.wav", "--record-out", "./out.wav")
 
 
+@pytest.mark.parametrize("option", ["--mic", "--speaker"])
+def test_devices_beside_a_file(sound, option):
+    assert f"takes the place of the devices: leave out {option} usb" in live(sound, option, "usb")
+
+
 def test_a_target_where_nothing_is_played(sound):
     assert "--speaker none: out.wav is for what is played" in live(sound, "out.wav", "--speaker", "none")
 

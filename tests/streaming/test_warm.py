@@ -91,6 +91,15 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine():
     assert set(warming.names()) == {*KERNELS, *ENTRIES}
 
 
+def test_what_a_live_run_needs_is_known_without_one():
+    code = (
+        "from streaming import warming; from streaming.cli.live.options import ENTRIES; "
+        "print(set(ENTRIES) - set(warming.names()))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert told.stdout == "set()\n"
+
+
 def test_a_name_that_is_not_there():
     with pytest.raises(CompileError, match=r"named chian; there are .*chain"):
         warming.warm(["chian"])

@@ -1,10 +1,13 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportAssignmentType=false
 """Addresses as ints made into typed pointers, and back; C functions by address and by name; only in compiled code."""
+
+from collections.abc import Callable
 
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType
 
 FLOATS, DOUBLES, BYTES = PointerType(types.float32), PointerType(types.float64), PointerType(types.uint8)
@@ -20,13 +23,13 @@ def _pointer_at(result: PointerType):
     return pointer_at
 
 
-words_at = intrinsic(_pointer_at(WORDS))
+words_at: Callable[[int], Pointer] = intrinsic(_pointer_at(WORDS))
 """The int64 at an address."""
-floats_at = intrinsic(_pointer_at(FLOATS))
+floats_at: Callable[[int], Pointer] = intrinsic(_pointer_at(FLOATS))
 """The float32 at an address."""
-doubles_at = intrinsic(_pointer_at(DOUBLES))
+doubles_at: Callable[[int], Pointer] = intrinsic(_pointer_at(DOUBLES))
 """The float64 at an address."""
-bytes_at = intrinsic(_pointer_at(BYTES))
+bytes_at: Callable[[int], Pointer] = intrinsic(_pointer_at(BYTES))
 """The uint8 at an address."""
 
 

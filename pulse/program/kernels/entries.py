@@ -1,8 +1,8 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 """Compiled functions that are no kernels: what Python, or a C library, calls by itself."""
 
+import threading
 from collections.abc import Callable
-from functools import cached_property
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -13,6 +13,8 @@ from numba.core.ccallback import CFunc
 from pulse.program.kernels.cache import FunctionCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_compiling = threading.RLock()
 
 ENTRIES: dict[str, "Entry | Callback"] = {}
 """All of them, by name: ``machine.run``."""
@@ -34,19 +36,26 @@ class Entry:
         self.brief = brief
         self.signature: Any = result(*[types.int64] * arguments)
         self._cache = FunctionCache(name, cast(FunctionType, function))
+        self._call: Callable[..., Any] | None = None
 
     @property
     def kept(self) -> bool:
         """Whether the compiled form is on the disk."""
         return self._cache.kept()
 
-    @cached_property
+    @property
     def call(self) -> Callable[..., Any]:
         """The compiled function; skips numba's dispatch on types."""
-        dispatcher: Any = numba.njit(nogil=not self.brief)(self.function)
-        dispatcher._cache = self._cache
-        dispatcher.compile(self.signature)
-        return dispatcher.overloads[self.signature.args].entry_point
+        return self._call or self._compile()
+
+    def _compile(self) -> Callable[..., Any]:
+        with _compiling:
+            if self._call is None:
+                dispatcher: Any = numba.njit(nogil=not self.brief)(self.function)
+                dispatcher._cache = self._cache
+                dispatcher.compile(self.signature)
+                self._call = cast("Callable[..., Any]", dispatcher.overloads[self.signature.args].entry_point)
+            return self._call
 
     def prepare(self) -> None:
         """Compile it, or load it."""
@@ -61,19 +70,28 @@ class Callback:
         self.function = function
         self.signature = signature
         self._cache = FunctionCache(name, cast(FunctionType, function))
+        self._callback: Any = None
 
     @property
     def kept(self) -> bool:
         """Whether the compiled form is on the disk."""
         return self._cache.kept()
 
-    @cached_property
+    @property
     def _compiled(self) -> Any:
+        if self._callback is None:
+            with _compiling:
+                if self._callback is None:
+                    self._callback = self._compile()
+        return self._callback
+
+    def _compile(self) -> Any:
         args: Any = (self.signature.args, self.signature.return_type)
-        callback: Any = CFunc(self.function, args, locals={}, options={"nopython": True, "error_model": "numpy"})
-        callback._cache = self._cache
-        callback.compile()
-        return callback
+        options = {"nopython": True, "error_model": "numpy"}
+        compiled: Any = CFunc(self.function, args, locals={}, options=options)
+        compiled._cache = self._cache
+        compiled.compile()
+        return compiled
 
     @property
     def address(self) -> int:

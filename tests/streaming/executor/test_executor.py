@@ -219,6 +219,7 @@ async def test_an_executor_is_opened_once_and_before_its_streams():
         ({"depth": 0}, "depth 0: at least one pulse"),
         ({"policy": "abort"}, "policy abort: give deadline_s, or rate_hz"),
         ({"deadline_s": -1.0}, "deadline_s -1: must be positive"),
+        ({"rate_hz": 0}, "sample rates must be positive, got 0 Hz"),
         ({"constants": {"gain": np.zeros(1)}}, "inputs that do not stream"),
     ],
 )

@@ -1,6 +1,6 @@
 """Models for live runs, and runs on virtual devices."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -190,6 +190,17 @@ def frames_of(counts: Iterable[int], total: int) -> list[int]:
     return sizes
 
 
+def changed(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) -> list[np.ndarray]:
+    """What is played of x, one change before each part but the first, when all that came in has been computed."""
+    pieces = np.array_split(x, len(changes) + 1)
+    played = [host.run(pieces[0])]
+    for change, piece in zip(changes, pieces[1:]):
+        host.advance(0.001)
+        change()
+        played.append(host.run(piece))
+    return played
+
+
 def word(live: Live, number: int) -> int:
     """A word of the line."""
     return int(live.line.words[number])
@@ -207,5 +218,5 @@ def check_books(live: Live, given: int) -> None:
     made, read = word(live, w.OUT_WRITTEN), word(live, w.OUT_READ)
     assert made == word(live, w.AGREED) + pulses * pulse_frames
     played = read - counters.frames_skipped - word(live, w.CUT)
-    assert counters.frames_out == played + counters.frames_silent
+    assert counters.frames_out == played + counters.frames_silent + word(live, w.GROWN)
     assert made - read >= 0

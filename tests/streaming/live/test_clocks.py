@@ -47,7 +47,7 @@ def driven(ppm, hours):
 
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
-@pytest.mark.parametrize("hours", [0.5, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
 def test_for_hours(ppm, hours):
     found, line = driven(ppm, hours)
     assert not found[:, SILENT].any()
@@ -65,8 +65,7 @@ def test_for_hours(ppm, hours):
     assert line.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
 
-@pytest.mark.parametrize("jitter_s", [0.0, 0.006])
-@pytest.mark.parametrize("ppm", [150.0, -150.0])
+@pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
 def test_callbacks_that_are_late(ppm, jitter_s):
     """At random, on both sides; the tone stays where it belongs."""
     devices = a_pair(ppm, jitter_s=jitter_s)

@@ -76,10 +76,7 @@ def test_any_block(engine, block):
     check(ready(filtered), noise(block * max(3000 // block, 3), 1), engine=engine, block=block)
 
 
-@engines
-@settings(max_examples=120, deadline=None)
-@given(data=st.data())
-def test_any_run(engine, data):
+def any_run(engine, data):
     """Blocks that change from call to call; a worker has the largest one's time."""
     output = data.draw(st.sampled_from([*MODELS]), "output")
     made = ready(
@@ -110,6 +107,21 @@ def test_any_run(engine, data):
         headroom_s=headroom_s,
         reserve_frames=reserve,
     )
+
+
+@engines
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_run(engine, data):
+    any_run(engine, data)
+
+
+@pytest.mark.slow
+@engines
+@settings(max_examples=3000, deadline=None)
+@given(data=st.data())
+def test_very_many_runs(engine, data):
+    any_run(engine, data)
 
 
 @engines

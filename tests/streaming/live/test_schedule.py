@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.live import schedule
 from streaming.live.schedule import Course, Schedule
 from streaming.live.virtual import VirtualDevice
-from tests.streaming.live.runs import RATE, noise, ready, runs
+from tests.streaming.live.runs import RATE, check_books, late_by, noise, ready, runs
 
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 
@@ -127,3 +127,17 @@ def test_a_worker_has_the_headroom_to_answer(block, pulse, headroom_s):
     """And not a moment more."""
     assert silent(RATE, pulse, block, compute_s=headroom_s - 1e-6, headroom_s=headroom_s) == 0
     assert silent(RATE, pulse, block, compute_s=headroom_s + 1e-6, headroom_s=headroom_s) > 0
+
+
+@pytest.mark.parametrize("policy", ["wait", "silence_then_catch_up", "drop_oldest"])
+def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
+    """Then nothing is silent, and the account tells how late it is."""
+    sizes = [160, 700, 40, 1000, 333]
+    x = 1 + np.abs(noise(40 * sum(sizes), 1))
+    with runs(ready(), block=0, policy=policy) as (host, live):
+        before, played = live.delay.frames, host.run(x, sizes)
+        delay, found = live.delay.frames, live.account().counters
+        check_books(live, len(x))
+    assert found.frames_silent == found.frames_skipped == found.pulses_dropped == 0
+    assert before < delay <= 159 + 1000
+    np.testing.assert_array_equal(played[len(x) // 2 :], late_by(x, delay, len(x))[len(x) // 2 :])

@@ -16,7 +16,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import HandHost, nothing_left, open_descriptors, ramp, until
-from tests.streaming.live.runs import RATE, check_books, held, late_by, noise, ready, runs, word
+from tests.streaming.live.runs import RATE, check_books, held, late_by, noise, played_by, ready, runs, word
 from tests.streaming.small import filtered
 
 BLOCK = 160
@@ -24,7 +24,7 @@ engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def test_a_worker_that_stands_still():
-    """For ten seconds of sound, in a thread of its own: what has no room is lost and counted, and the device is not blamed."""
+    """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
     host = HandHost()
     made = ready(backend="numpy")
     with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
@@ -144,8 +144,6 @@ def test_two_at_once_with_clocks_that_are_held():
     made, x = ready(filtered), noise(100 * BLOCK, 2)
     with runs(made) as (one_host, one), runs(made, block=100) as (other_host, other):
         played = [(one_host.run(a[:, :1]), other_host.run(a[:, 1:], 100)) for a in np.split(x, 20)]
-    from tests.streaming.live.runs import played_by
-
     for number, live in enumerate((one, other)):
         heard = np.concatenate([pair[number] for pair in played])
         wanted = played_by(made, x[:, number : number + 1], "y")
@@ -154,7 +152,7 @@ def test_two_at_once_with_clocks_that_are_held():
 
 @engines
 def test_two_at_once_in_threads(engine, sound, tmp_path):
-    made, (path, x) = ready(filtered), sound
+    made, path = ready(filtered), sound[0]
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
         nothing_left(),
@@ -196,9 +194,12 @@ def test_a_run_is_entered_once():
 def test_devices_that_are_refused(device, plan, message):
     """Nothing is open then, and the host is free."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE} | device))
-    with nothing_left(), pytest.raises((DeviceError, InputError), match=message):
-        with Live(ready(), Plan(RATE, **plan), realtime=NOTHING, host=host):
-            pass
+    with (
+        nothing_left(),
+        pytest.raises((DeviceError, InputError), match=message),
+        Live(ready(), Plan(RATE, **plan), realtime=NOTHING, host=host),
+    ):
+        pass
     assert host.streams == ()
     host.devices = (VirtualDevice(rate_hz=RATE),)
     with Live(ready(), Plan(RATE), realtime=NOTHING, host=host):
@@ -215,16 +216,16 @@ def test_a_host_that_raises(engine, monkeypatch):
             raise error
 
         monkeypatch.setattr("tests.streaming.live.by_hand.HandStream.start", start)
-        with nothing_left(), pytest.raises(type(error)):
-            with Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host):
-                pass
+        live = Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host)
+        with nothing_left(), pytest.raises(type(error)), live:
+            pass
         assert host.stream.stopped == 1
 
 
 def test_many_runs_leave_nothing(sound):
     """One after the other."""
     descriptors = open_descriptors()
-    for _ in range(20):
+    for _ in range(8):
         with Live(ready(), Plan(RATE), realtime=NOTHING, host=FileHost(sound[0], None, None)) as live:
             assert live.wait(10)
     assert open_descriptors() == descriptors

@@ -63,9 +63,10 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
     rng, blocks = np.random.default_rng(1), 300
     late_ns = rng.integers(0, 9_000_000, blocks)
     x = noise(BLOCK, 1)
-    with runs(
-        ready(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait"
-    ) as (host, live):
+    with runs(ready(pulse_frames=pulse_frames), block=BLOCK, compute_s=compute_ms * 1e-3, policy="wait") as (
+        host,
+        live,
+    ):
         began_ns = host.now_ns()
         for ns in late_ns:
             host.tick(x, late_s=ns * NS)
@@ -116,7 +117,14 @@ def test_pulses_that_are_left_out_have_no_latency():
 def test_flags_of_the_device_are_counted():
     x = noise(BLOCK, 1)
     with runs(ready()) as (host, live):
-        for flags in (INPUT_UNDERFLOW, INPUT_OVERFLOW | OUTPUT_UNDERFLOW, OUTPUT_OVERFLOW, OUTPUT_OVERFLOW, 0, 16):
+        for flags in (
+            INPUT_UNDERFLOW,
+            INPUT_OVERFLOW | OUTPUT_UNDERFLOW,
+            OUTPUT_OVERFLOW,
+            OUTPUT_OVERFLOW,
+            0,
+            16,
+        ):
             host.tick(x, flags)
         found = live.account().counters
     assert (found.input_underflows, found.input_overflows) == (1, 1)

@@ -59,7 +59,9 @@ def test_nothing_is_open():
 
 
 def test_a_device_is_chosen_by_number_or_name():
-    host = VirtualHost(VirtualDevice("Mic one", 1, 0), VirtualDevice("Mic two", 2, 0), VirtualDevice("Ear", 0, 2))
+    host = VirtualHost(
+        VirtualDevice("Mic one", 1, 0), VirtualDevice("Mic two", 2, 0), VirtualDevice("Ear", 0, 2)
+    )
     assert host.choose("input", None) == Endpoint("Mic one", 0, 1, 48000)
     assert host.choose("input", "two") == host.choose("input", 1) == Endpoint("Mic two", 1, 2, 48000)
     assert host.choose("output", None).name == "Ear"

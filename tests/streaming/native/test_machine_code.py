@@ -22,7 +22,9 @@ from streaming.native.events import Event
 from streaming.native.line import work
 from tests.pulse.program.assembly import check_calls
 
-PATH = sorted(name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native."))
+PATH = sorted(
+    name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native.")
+)
 SYSTEM = {"read", "write", "clock_gettime"}
 """Of the C library: to wait for an event, to set one, to know the time."""
 STACK_BYTES = 1 << 16

@@ -1,0 +1,96 @@
+"""Another program takes over while a line runs: no gap, and what is heard stays where it is."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, PulseError
+from streaming.live.form import ENGINES
+from tests.streaming.live.runs import RATE, changed, late, late_by, noise, plain, ready, running, runs
+from tests.streaming.small import decimated, filtered, program
+
+BLOCK = 160
+
+
+def quiet(delay=9):
+    """``late`` with half the sound, and more of a delay."""
+    return late(delay, 0.5)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_swap(engine):
+    """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
+    x = noise(60 * BLOCK, 1)
+    with runs(ready(late), engine=engine, reserve_frames=20, records=False) as (host, live):
+        assert live.delay.model_s == 20 / RATE
+
+        def swap():
+            live.control.swap(ready(quiet), prime_s=0.05)
+            assert live.control.swapping and live.line.program is ready(late)
+
+        played = np.concatenate(changed(host, x, swap))
+        assert not live.control.swapping and live.line.program is ready(quiet)
+        delay = live.delay.frames
+    aligned = late_by(x, delay, len(x))
+    ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
+    fades = (np.abs(ratio - 1) > 1e-3) & (np.abs(ratio - 0.5) > 1e-3)
+    begin, end = np.flatnonzero(fades)[[0, -1]]
+    assert end - begin < BLOCK
+    np.testing.assert_array_equal(played[: delay + begin - 1], aligned[: delay + begin - 1])
+    np.testing.assert_array_equal(played[delay + end + 2 :], aligned[delay + end + 2 :] / 2)
+    assert (begin + delay) // BLOCK == 30 + 5 + 1 * (engine == "worker")
+
+
+def test_a_swap_with_no_time_to_listen():
+    """It still waits until the delay of the line has passed: no gap."""
+    x = 1 + np.abs(noise(60 * BLOCK, 1))
+    with runs(ready(late), reserve_frames=500, engine="callback") as (host, live):
+        played = np.concatenate(changed(host, x, lambda: live.control.swap(ready(quiet), prime_s=0)))
+        delay = live.delay.frames
+    assert (played[delay:] >= 0.49).all()
+
+
+def test_a_swap_while_late():
+    x = 1 + np.abs(noise(100 * BLOCK, 1))
+    for policy in ("wait", "drop_oldest", "silence_then_catch_up"):
+        with runs(ready(late), reserve_frames=20, policy=policy) as (host, live):
+
+            def swap(live=live, host=host):
+                live.control.swap(ready(quiet), prime_s=0.1)
+                host.stall(0.07)
+
+            played = np.concatenate(changed(host, x, swap))
+            assert not live.control.swapping and live.account().counters.frames_silent > 0
+            delay = live.delay.frames
+        np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
+
+
+def test_what_does_not_fit_is_refused():
+    with runs(ready(late), records=False) as (_, live):
+        swap = live.control.swap
+        for other, message in (
+            (ready(late, 80), "has pulses of 80 frames where 160 are running"),
+            (ready(filtered), "its inputs or outputs differ from those of the program that runs"),
+            (program(decimated(), 480, "numba"), "has pulses of 480 frames"),
+            (
+                ready(quiet),
+                "delays the sound by 9 frames where the line has room for 5; start with a larger reserve",
+            ),
+            (ready(late, backend="numpy"), "compile it for the numba backend"),
+        ):
+            with pytest.raises(InputError, match=message):
+                swap(other)
+        with pytest.raises(InputError, match="2 snapshots for 1 streams: give one for each"):
+            live.control.restore(live.control.snapshot() * 2)
+        with pytest.raises(InputError):
+            live.control.restore([ready(running).spawn().snapshot()])
+        assert not live.control.swapping
+        swap(ready(late))
+        for order in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
+            with pytest.raises(PulseError, match="wait until `swapping` is False"):
+                order()
+
+
+def test_only_compiled_programs_are_swapped():
+    refused = pytest.raises(PulseError, match="swap: only programs of the numba backend can")
+    with runs(ready(plain, backend="numpy")) as (_, live), refused:
+        live.control.swap(ready(plain))
