@@ -60,7 +60,9 @@ def main() -> None:
     said, measured = account.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
     print(f"reported   {said} frames = {said / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - said) < 1 else f"{measured - said:+.1f} frames off"
-    print(f"measured   {measured:.2f} frames: {'let something sound while it runs' if np.isnan(measured) else off}")
+    print(
+        f"measured   {measured:.2f} frames: {'let something sound while it runs' if np.isnan(measured) else off}"
+    )
     raise SystemExit(0 if off == "agrees" else 1)
 
 

@@ -7,6 +7,7 @@ and at a multiple of 64 bytes.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Slot:
 
     def view(self, memory: Array) -> Array:
         """The tensor in the bytes of a packed pulse."""
-        size = int(np.prod(self.shape)) * self.dtype.itemsize
+        size = prod(self.shape) * self.dtype.itemsize
         return memory[self.offset : self.offset + size].view(self.dtype).reshape(self.shape)
 
 
