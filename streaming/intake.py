@@ -66,7 +66,7 @@ class Intake:
                     f"{name}: expected {_form(port)}, got {dtype_name(block.dtype)}; convert it with "
                     f".astype(np.{port.dtype.name})"
                 )
-            if self.check_finite and name in self._floating and np.isnan(block).any():
+            if self.check_finite and name in self._floating and np.count_nonzero(np.isnan(block)):
                 self._refuse_nan(name, block)
         if self.program.limit is not None:
             self._check_limit(blocks, self.program.limit)

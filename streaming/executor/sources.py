@@ -105,6 +105,8 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
         return _heard(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
         return _each([source])
+    if isinstance(source, AsyncGenerator):
+        return source
     if isinstance(source, AsyncIterable):
         return _awaited(source)
     if isinstance(source, Iterable):

@@ -23,8 +23,8 @@ class Bookkeeping:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._started_s = self._now_s()
-        self._heard = Tap(line.heard, line.words, w.IN_WRITTEN)
-        self._played = Tap(line.played, line.words, w.FRAMES_OUT)
+        self._heard = Tap(line.memory.heard, line.words, w.IN_WRITTEN)
+        self._played = Tap(line.memory.played, line.words, w.FRAMES_OUT)
         self._before = self._started_s, 0
 
     def begin(self) -> None:
@@ -34,7 +34,7 @@ class Bookkeeping:
 
     def account(self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()) -> Account:
         """How the line does now."""
-        line, now_s = self._line, self._now_s()
+        line, times, now_s = self._line, self._line.memory.times, self._now_s()
         computed = int(line.words[w.COMPUTE_NS])
         since_s, computed_before = self._before
         elapsed_s = now_s - since_s
@@ -45,11 +45,11 @@ class Bookkeeping:
             self.counters(stalls, reopened),
             delay,
             line.deadline_s,
-            latency_of(line.total, line.deadline_s, missed),
-            latency_of(line.waiting),
-            latency_of(line.compute),
-            _both(line.callback_times),
-            _both(line.intervals),
+            latency_of(times.total, line.deadline_s, missed),
+            latency_of(times.waiting),
+            latency_of(times.compute),
+            _both(times.callbacks),
+            _both(times.intervals),
             self._heard.peaks(),
             self._played.peaks() if line.form.channels_out else (),
             (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
@@ -123,7 +123,7 @@ def measured_latency_s(line: Line) -> tuple[float, float] | None:
     return heard_ago_s, played_in_s if line.form.channels_out else 0.0
 
 
-def _both(histograms: list[np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Latency:
+def _both(histograms: tuple[NDArray[np.int64], ...]) -> Latency:
     first, second = (latency_of(histogram) for histogram in histograms)
     first.merge(second)
     return first

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pulse.program.memory import aligned_bytes
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, Order
-from streaming.live.line import RING_S
+from streaming.live.memory import RING_S, power_of_two
 from streaming.live.watch import TEARDOWN_S, stall_s
 from streaming.native import line_words as w
 from streaming.native.callback import stream_callback
@@ -37,7 +37,7 @@ class Capture:
         block_frames: int,
         latency: str | float,
     ) -> None:
-        frames = 1 << (max(int(RING_S * rate_hz), 4 * block_frames) - 1).bit_length()
+        frames = power_of_two(max(int(RING_S * rate_hz), 4 * block_frames))
         self._ring = np.zeros((frames, channels), np.float32)
         self._times = [new_histogram() for _ in range(2)]
         self._words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)

@@ -129,8 +129,8 @@ class Control:
             self._order(w.RESTART, self._line.words)
 
     def _fade(self) -> None:
-        self._line.gains[2] = 0 if self._muted or self._bypassed else 1
-        self._line.gains[3] = 1 if self._bypassed and not self._muted else 0
+        self._line.memory.gains[2] = 0 if self._muted or self._bypassed else 1
+        self._line.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
 
     def _alone(self) -> Voices:
         if self.swapping:

@@ -222,7 +222,7 @@ class Live:
         for _ in range(WARM_PULSES if program.limit is None else 1):
             state.step(zeros)
         line.pump()
-        prefault(*line.memory)
+        prefault(*line.memory.arrays)
 
     def _supervise(self) -> None:
         while not self._stops.wait(PERIOD_S):

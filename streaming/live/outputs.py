@@ -22,7 +22,7 @@ class Outputs:
 
     def __init__(self, line: Line) -> None:
         self._line = line
-        self._loads = 0
+        self._loads: int = 0
         self._deliveries = self._new(0)
 
     @property
@@ -60,7 +60,7 @@ class Outputs:
             delivery.check_end(ran * pulse + rest)
             port = next(port for port in state.program.inputs if port.streams)
             shape = [rest if axis == port.axis else 1 for axis in range(len(port.shape))]
-            results = state.flush(self._line.slots[number, :rest].reshape(shape))
+            results = state.flush(self._line.memory.slots[number, :rest].reshape(shape))
             delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))
             ends.append({**joined(parts[number], ready, self._line), **delivery.finals()})
@@ -69,7 +69,8 @@ class Outputs:
     def _begin(self, loads: int, before: int) -> None:
         """Deliver from now on what states gave that were loaded so often, after so many pulses of their stream."""
         if loads != self._loads:
-            self._loads, self._deliveries = loads, self._new(before)
+            self._loads = loads
+            self._deliveries = self._new(before)
 
     def _new(self, pulses: int) -> list[Delivery]:
         made = [Delivery(self._line.program) for _ in range(self._line.streams)]

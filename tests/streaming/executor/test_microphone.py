@@ -13,7 +13,7 @@ import pytest
 from pulse.errors import InputError
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor import Executor, Microphone
-from streaming.live.line import RING_S
+from streaming.live.memory import RING_S
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from tests.streaming.executor.held import run_held
 from tests.streaming.executor.streams import assert_balanced, assert_same, collected, joined, noise, ready

@@ -62,7 +62,7 @@ def test_for_hours(ppm, hours):
     assert np.abs(settled).max() < 2e-5, "a fifth of a sample"
     levels = found[600:, LEVEL]
     assert levels.min() > 0 and levels.max() - levels.min() <= 2 * BLOCK
-    assert line.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
+    assert line.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])

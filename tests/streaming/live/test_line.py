@@ -164,7 +164,7 @@ def test_records_while_it_runs():
 
 def test_records_that_nobody_takes_are_lost_and_counted():
     with runs(ready(), records=True) as (host, live):
-        size = len(live.line._records)
+        size = len(live.line.memory.records)
         host.run(noise((size + 11) * 160, 1))
         host.advance(0.1)
         assert (live.outputs.lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)

@@ -1,6 +1,7 @@
 """Orders to a line that are interrupted, and those that somebody else is just obeying."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
             obey(address)
             raise Interrupted
 
-        monkeypatch.setattr(control.obey_now, "call", obeyed)
+        monkeypatch.setattr(control, "obey_now", SimpleNamespace(call=obeyed))
         with pytest.raises(Interrupted):
             live.control.swap(ready(running), 0.01)
         assert live.control.swapping
@@ -79,7 +80,7 @@ def test_who_computes_changes_between_two_orders(monkeypatch: pytest.MonkeyPatch
             go.wait(5)
             obey(address)
 
-        monkeypatch.setattr(control.obey_now, "call", slowly)
+        monkeypatch.setattr(control, "obey_now", SimpleNamespace(call=slowly))
         orders = threading.Thread(target=live.control.reset)
         orders.start()
         assert inside.wait(5)
@@ -108,7 +109,7 @@ def test_mute_fades_from_where_it_is() -> None:
         host.run(ones)
         live.control.muted = True
         host.run(ones[:160])
-        gains = live.line.gains
+        gains = live.line.memory.gains
         assert tuple(gains) == (0, 0, 0, 0, 0, 0)
         live.control.muted = False
         assert tuple(gains) == (0, 0, 1, 0, 0, 0)

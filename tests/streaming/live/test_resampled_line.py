@@ -106,7 +106,7 @@ def test_no_frame_is_lost_on_the_way():
         host.advance(0.02)
         line = live.line
         pulses = live.account().counters.pulses
-        heard = (44100 * 10 - line.inward[0].delay_frames) * 160 / 441 + line.schedule.lead
+        heard = (44100 * 10 - line.resamplers.inward[0].delay_frames) * 160 / 441 + line.schedule.lead
         assert pulses == int(np.ceil(heard)) // 160
 
 

@@ -1,0 +1,239 @@
+"""A long life on virtual devices: runs one after the other, each with all kinds of trouble, some of them broken off."""
+
+import gc
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from streaming.audio import AudioWriter
+from streaming.live import Behaviour, Live, Plan
+from streaming.live import live as live_module
+from streaming.live.file_host import FileHost
+from streaming.live.form import ENGINES
+from streaming.live.virtual import VirtualDevice
+from streaming.native import line_words as w
+from streaming.realtime.options import NOTHING
+from tests.streaming.live.by_hand import nothing_left
+from tests.streaming.live.runs import RATE, check_books, held, late, noise, plain, ready, streamed, word
+from tests.streaming.small import filtered
+
+POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
+BLOCKS = (50, 160, 333, 480, 1000, 1600)
+TAIL, MEMORY = 2000, 3000
+"""Frames that are compared at the end of a run, and those before them that the models may remember."""
+SOUND = noise(4 * RATE, 2)
+ORDERS = ("reset", "restore", "swap")
+TROUBLES = ("stall", "stall", "slow", "late", "vanish", "hang", "end", "mute", "look", *ORDERS)
+
+
+class CancelledError(Exception):
+    """What breaks a run off."""
+
+
+class Run:
+    """One run on a virtual device. It keeps what was accepted and what was played."""
+
+    def __init__(self, rng, reached):
+        self.rng, self.reached = rng, reached
+        self.model = rng.choice([plain, filtered, late])
+        self.made = ready(self.model, rng.choice([80, 160, 480]))
+        self.policy, self.engine = rng.choice(POLICIES), rng.choice([*ENGINES])
+        self.block, self.reconnect = rng.choice([0, *BLOCKS[1:]]), rng.choice(["keep", "reset"])
+        self.device = VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
+        self.each = rng.random() < 0.5
+        self.given, self.whole = 0, True
+        self.accepted, self.played, self.parts = [], [], []
+        self.saved, self.stalled_s = None, 0.5
+        reached.update(
+            [self.policy, self.engine, self.reconnect, "any block" if self.block == 0 else "one block"]
+        )
+
+    def live(self):
+        most_s = max(BLOCKS) / RATE if self.block == 0 else None
+        self.host, self.run = held(
+            self.made,
+            self.block,
+            self.device,
+            "each" if self.each else "mix",
+            reconnect=self.reconnect,
+            policy=self.policy,
+            engine=self.engine,
+            headroom_s=most_s,
+            reserve_frames=8,
+            records=True,
+        )
+        return self.run
+
+    def feed(self, blocks):
+        """Blocks; those that come while the device is away are heard by nobody."""
+        for _ in range(blocks):
+            first = self.rng.randrange(len(SOUND) // 2)
+            x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
+            before = word(self.run, w.FRAMES_IN), word(self.run, w.FRAMES_LOST)
+            self.played.append(self.host.tick(x, flags=self.rng.choice([0, 0, 0, 2, 4])))
+            came, lost = word(self.run, w.FRAMES_IN) - before[0], word(self.run, w.FRAMES_LOST) - before[1]
+            assert came in (0, len(x)) and lost in (0, came)
+            assert len(self.played[-1]) == came
+            self.given += came
+            if came > lost:
+                self.accepted.append(x)
+            self.reached["lost" if lost else "heard" if came else "unheard"] += 1
+
+    def trouble(self, kind):
+        """Something happens."""
+        rng, host, device, control = self.rng, self.host, self.device, self.run.control
+        self.reached[kind] += 1
+        match kind:
+            case "stall":
+                stall_s = rng.choice([0.01, 0.03, 0.1, 0.5, 5.0])
+                self.stalled_s += stall_s
+                host.stall(stall_s)
+            case "slow":
+                host.compute_s = rng.choice([0.0005, 0.002, 0.011])
+            case "late":
+                device.jitter_s = rng.choice([0.005, 0.05])
+            case "vanish" | "hang":
+                device.stalled, device.hangs = True, kind == "hang"
+                device.present = kind != "vanish"
+                self.feed(rng.randrange(200))
+                device.stalled, device.hangs, device.present = False, False, True
+            case "end":
+                host.finish()
+                self.feed(rng.randrange(20))
+            case "reset" if not control.swapping:
+                control.reset()
+                self.whole = False
+            case "restore" if not control.swapping and self.saved is None:
+                self.saved = control.snapshot()
+            case "restore" if not control.swapping and self.saved is not None:
+                control.restore(self.saved)
+                self.whole = False
+            case "swap" if not control.swapping:
+                control.swap(self.made, prime_s=0.1)
+                self.whole = False
+                self.saved = None
+            case "mute":
+                control.muted = rng.random() < 0.5
+                control.bypassed = rng.random() < 0.5
+            case _:
+                self.run.account()
+
+    def live_through(self):
+        """All kinds of trouble, then calm; maybe broken off."""
+        kinds = TROUBLES if self.rng.random() < 0.5 else [kind for kind in TROUBLES if kind not in ORDERS]
+        for kind in self.rng.choices(kinds, k=self.rng.randrange(3, 12)):
+            self.feed(self.rng.randrange(60))
+            self.trouble(kind)
+            if self.rng.random() < 0.02:
+                self.reached["cancelled"] += 1
+                raise CancelledError
+            self.take()
+            check_books(self.run, self.given)
+        self.device.jitter_s = self.host.compute_s = 0.0
+        self.run.control.muted = self.run.control.bypassed = False
+        for _ in range(2):  # a device that was opened meanwhile may still go away once
+            self.feed(2)
+            while not self.host.streams:
+                self.host.advance(0.1)
+        calm = self.given
+        while self.given < calm + self.stalled_s * 1.2 * RATE + TAIL + MEMORY:
+            self.feed(10)
+            self.take()
+
+    def take(self):
+        self.parts.append(self.run.outputs.ready())
+
+    def check(self):
+        """When it is over."""
+        counters, accepted = self.run.account().counters, np.concatenate(self.accepted)
+        assert word(self.run, w.IN_WRITTEN) == len(accepted)
+        self.parts.append(self.run.outputs.flush())
+        lost = self.run.outputs.lost
+        self.reached["records lost"] += lost > 0
+        self.reached["whole"] += self.whole
+        heard = accepted if self.each else np.repeat(accepted.mean(1, keepdims=True), 1, 1)
+        if self.whole and not (
+            lost or counters.pulses_dropped or (self.reconnect == "reset" and counters.stalls)
+        ):
+            for number, wanted in enumerate(streamed(self.made, heard)):
+                y = np.concatenate([part[number]["y"] for part in self.parts], 1)
+                np.testing.assert_array_equal(y, wanted["y"])
+            self.reached["same as offline"] += 1
+        return counters, heard
+
+    def check_end(self):
+        """Of a run that ended in calm."""
+        counters, heard = self.check()
+        delay = self.run.delay.frames
+        if self.policy != "wait":
+            assert delay == self.run.line.delay_frames
+            assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
+        last = heard[-(TAIL + MEMORY + delay) :]
+        wanted = np.stack([result["y"].ravel() for result in streamed(self.made, last)], 1)
+        played = np.concatenate(self.played)[-TAIL:]
+        np.testing.assert_allclose(
+            played, np.broadcast_to(wanted[-delay - TAIL :][:TAIL], played.shape), atol=1e-5
+        )
+        self.reached["in place at the end"] += 1
+
+
+class Life:
+    """Runs, one after the other; ``virtual_s`` of sound have been heard."""
+
+    def __init__(self, seed, folder):
+        self.rng, self.reached = random.Random(seed), Counter()
+        self.virtual_s = self.busy_s = 0.0
+        self.memory_mb = []
+        self.sound = folder / "sound.wav"
+        with AudioWriter(self.sound, RATE, 2, "FLOAT") as file:
+            file.write(noise(RATE, 2) / 4)
+
+    def until(self, virtual_s):
+        while self.virtual_s < virtual_s:
+            self.held()
+            if self.reached["runs"] % 6 == 0:
+                self.threaded()
+
+    def held(self):
+        """A run whose clock is held."""
+        one, known = Run(self.rng, self.reached), [*live_module._abandoned]
+        begun_s = time.process_time()
+        with nothing_left():
+            try:
+                with one.live():
+                    one.live_through()
+                one.check_end()
+            except CancelledError:
+                one.check()
+        self.busy_s += time.process_time() - begun_s
+        account = one.run.account()
+        self.virtual_s += one.given / RATE
+        self.reached["runs"] += 1
+        self.reached["reopened"] += account.counters.reopened
+        self.reached["silent"] += account.counters.frames_silent > 0
+        assert not one.run._watch.ended and not one.host.streams
+        live_module._abandoned[:] = known  # nobody calls there any more: such devices have no threads
+        gc.collect()
+        self.memory_mb.append(resident_mb())
+
+    def threaded(self):
+        """A run with threads, broken off somewhere."""
+        pace = self.rng.choice([None, 20.0])
+        with nothing_left():
+            behaviour = Behaviour(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
+            with Live(
+                ready(filtered), Plan(RATE), behaviour, NOTHING, host=FileHost(self.sound, None, pace)
+            ) as live:
+                live.wait(self.rng.random() * 0.1)
+            counters = live.account().counters
+        assert counters.frames_in == word(live, w.IN_WRITTEN) + counters.frames_lost
+        self.reached["threads"] += 1
+
+
+def resident_mb():
+    """Memory of this process; 0 where that is not known."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * 4096 / 1e6 if status.exists() else 0.0
