@@ -15,6 +15,12 @@ def devices(json: options.AsJson = False) -> None:
     """List audio devices, as --mic and --speaker of pulse run --live take them: by number or a part of the name.
 
     Latencies are what the system suggests: low for talking, high for never breaking off.
+
+    [bold]Examples[/bold]
+
+      [cyan]pulse devices[/cyan]                      a table; there may be none
+
+      [cyan]pulse run --live --mic usb --speaker 3[/cyan]
     """
     from streaming.hosts.devices import list_devices
 
