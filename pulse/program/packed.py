@@ -64,7 +64,11 @@ Tensors = Sequence[tuple[str, Array]]
 
 
 def pack(
-    call: tuple[int, int, int], inputs: Tensors, outputs: Tensors, constants: Tensors, values: Mapping[str, Array]
+    call: tuple[int, int, int],
+    inputs: Tensors,
+    outputs: Tensors,
+    constants: Tensors,
+    values: Mapping[str, Array],
 ) -> Packed:
     """The packed form of a call of the machine: table, rows, bases.
 
@@ -106,7 +110,9 @@ def _box(place: Array, offset: int) -> list[int]:
 
 
 @device
-def _copy_runs(target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int) -> None:
+def _copy_runs(
+    target: Pointer, target_step: int, source: Pointer, source_step: int, run: int, count: int
+) -> None:
     """``count`` runs of bytes, so far apart in target and source; u8 pointers."""
     if run == 4:
         for i in range(count):

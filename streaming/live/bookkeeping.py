@@ -32,7 +32,9 @@ class Bookkeeping:
         self._started_s = self._now_s()
         self._before = self._started_s, int(self._line.words[w.COMPUTE_NS])
 
-    def account(self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()) -> Account:
+    def account(
+        self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
+    ) -> Account:
         """How the line does now."""
         line, times, now_s = self._line, self._line.memory.times, self._now_s()
         computed = int(line.words[w.COMPUTE_NS])

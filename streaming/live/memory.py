@@ -79,7 +79,8 @@ class LineMemory:
         self.gains = self._floats(6)
         self.gains[::2] = 1
         record_bytes = w.RECORD_HEADER + self._streams * voices.output_bytes
-        records = power_of_two(max(int(RING_S * form.rate_hz / self._pulse), RECORDS))
+        waiting = in_frames * form.rate_hz // (form.rate_in_hz * self._pulse) + 2
+        records = power_of_two(max(waiting, RECORDS))
         self.records = np.zeros((records if behaviour.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()

@@ -44,10 +44,10 @@ class Outputs:
 
         Raises InputError: the model needs another length
         """
-        before = self.ready()
+        before, words = self.ready(), self._line.words
+        words[w.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
         self._line.pump()
         parts = [joined(*pair, self._line) for pair in zip(before, self.ready())]
-        words = self._line.words
         self._begin(int(words[w.LOADS]), int(words[w.LOADED] + words[w.PULSES]))
         filled, voices = int(words[w.FILLED]), self._line.voices
         ends: list[dict[str, Array]] = []

@@ -36,7 +36,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.rate_hz < 1 or (self.device_rate_hz is not None and self.device_rate_hz < 1):
-            raise InputError(f"sample rates must be positive: model {self.rate_hz}, device {self.device_rate_hz} Hz")
+            raise InputError(
+                f"sample rates must be positive: model {self.rate_hz}, device {self.device_rate_hz} Hz"
+            )
         if self.block_frames is not None and self.block_frames < 0:
             raise InputError(f"blocks of {self.block_frames} frames: give 0 or more")
 
@@ -117,7 +119,9 @@ class Streams:
         """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")
-        self.source = self._host.choose("input", self._plan.input if self._plan.input is None else self.source.name)
+        self.source = self._host.choose(
+            "input", self._plan.input if self._plan.input is None else self.source.name
+        )
         if self.target is not None:
             wanted = None if self._plan.output is None else self.target.name
             self.target = self._host.choose("output", wanted)

@@ -42,7 +42,9 @@ class Recorder:
                 writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
                 self._pairs.append((Tap(line.memory.heard, words, w.IN_WRITTEN, first), writer))
             if played is not None:
-                writer = opened.enter_context(AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT"))
+                writer = opened.enter_context(
+                    AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
+                )
                 self._pairs.append((Tap(line.memory.played, words, w.FRAMES_OUT, beside), writer))
             self._files = opened.pop_all()
         self._ends = threading.Event()

@@ -173,5 +173,3 @@ def require_alike(old: Program, new: Program) -> None:
         raise InputError(
             f"{new.model.title}: its inputs or outputs differ from those of the program that runs; begin a new run"
         )
-
-

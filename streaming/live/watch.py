@@ -35,7 +35,12 @@ class Watch:
     """
 
     def __init__(
-        self, line: Line, streams: Streams, control: Control, reconnect: str | None, now_s: Callable[[], float]
+        self,
+        line: Line,
+        streams: Streams,
+        control: Control,
+        reconnect: str | None,
+        now_s: Callable[[], float],
     ) -> None:
         self.error: Exception | None = None
         self.stalls = 0
@@ -89,7 +94,11 @@ class Watch:
             self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
         elif status == w.LIMIT_REACHED:
             limit = self._line.program.limit
-            self.end(PulseError(f"the model has had its most frames, {limit}: reset it before, or convert it for more"))
+            self.end(
+                PulseError(
+                    f"the model has had its most frames, {limit}: reset it before, or convert it for more"
+                )
+            )
         elif self._gone:
             self._reopen()
         else:
@@ -164,12 +173,12 @@ class Watch:
 
     def _seen(self) -> tuple[int, ...]:
         sides = 2 if self._line.form.two_clocks else 1
-        return tuple(int(self._line.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides))
+        return tuple(
+            int(self._line.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides)
+        )
 
     def _note(self, text: str) -> None:
         self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]
 
     def _advice(self) -> str:
         return "larger blocks or more headroom give it time, another policy goes on with silence"
-
-

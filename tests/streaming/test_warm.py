@@ -96,7 +96,9 @@ def test_what_a_live_run_needs_is_known_without_one():
         "from streaming import warming; from streaming.cli.live.options import ENTRIES; "
         "print(set(ENTRIES) - set(warming.names()))"
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert told.stdout == "set()\n"
 
 

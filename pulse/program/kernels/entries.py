@@ -51,7 +51,7 @@ class Entry:
     def _compile(self) -> Callable[..., Any]:
         with _compiling:
             if self._call is None:
-                dispatcher: Any = numba.njit(nogil=not self.brief)(self.function)
+                dispatcher: Any = numba.njit(nogil=not self.brief, error_model="numpy")(self.function)
                 dispatcher._cache = self._cache
                 dispatcher.compile(self.signature)
                 self._call = cast("Callable[..., Any]", dispatcher.overloads[self.signature.args].entry_point)

@@ -139,7 +139,8 @@ class Run:
             while not self.host.streams:
                 self.host.advance(0.1)
         calm = self.given
-        while self.given < calm + self.stalled_s * 1.2 * RATE + TAIL + MEMORY:
+        needed = calm + self.stalled_s * 1.2 * RATE + TAIL + MEMORY
+        while self.given < needed + self.run.delay.frames:
             self.feed(10)
             self.take()
 
@@ -148,7 +149,7 @@ class Run:
 
     def check(self):
         """When it is over."""
-        counters, accepted = self.run.account().counters, np.concatenate(self.accepted)
+        counters, accepted = self.run.account().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert word(self.run, w.IN_WRITTEN) == len(accepted)
         self.parts.append(self.run.outputs.flush())
         lost = self.run.outputs.lost
