@@ -1,8 +1,10 @@
 """A device whose callbacks a test makes, for runs with real threads; what a run may leave over."""
 
+import gc
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,16 +72,17 @@ def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:
 @contextmanager
 def nothing_left() -> Generator[None]:
     """Fail where threads or descriptors are left over."""
+    gc.collect()
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     yield
     assert set(threading.enumerate()) <= threads
-    assert open_descriptors() == descriptors
+    assert open_descriptors() - descriptors == Counter()
 
 
-def open_descriptors() -> int:
-    """How many this process has."""
+def open_descriptors() -> Counter[str]:
+    """Those of this process, by what they are of."""
     folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
-    return len(list(folder.iterdir()))
+    return Counter(os.readlink(path) for path in list(folder.iterdir()) if path.is_symlink())
 
 
 def ramp(frames: int, first: int = 1) -> np.ndarray:
