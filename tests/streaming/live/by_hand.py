@@ -1,6 +1,5 @@
 """A device whose callbacks a test makes, for runs with real threads; what a run may leave over."""
 
-import gc
 import os
 import threading
 import time
@@ -72,7 +71,6 @@ def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:
 @contextmanager
 def nothing_left() -> Generator[None]:
     """Fail where threads or descriptors are left over."""
-    gc.collect()
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     yield
     assert set(threading.enumerate()) <= threads
