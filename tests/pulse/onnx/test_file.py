@@ -53,6 +53,7 @@ def arrays() -> bytes:
         (b"\x93NUMPY\1\0", "a numpy array"),
         (b"\xff\xfe\xfd", "not an ONNX model; give a file"),
     ],
+    ids=lambda value: "" if isinstance(value, bytes) else value,
 )
 def test_what_it_looks_like(tmp_path: Path, data: bytes, words: str) -> None:
     path = tmp_path / "model.onnx"
