@@ -6,10 +6,11 @@ Real PortAudio on a JACK server with a dummy driver, 10 ms blocks at 48 kHz, a m
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from rich.console import Console
@@ -22,9 +23,10 @@ from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
 from bench.live.load import compute_and_collect, hold_the_lock
 from bench.live.native import in_the_callback, on_a_plain_worker, on_a_worker
 from bench.live.server import jack, portaudio
+from bench.live.witness import Witness, witness
 from bench.models.amplifier import RATE_HZ, amplifier
 from bench.timing import Percentiles, time_steps
-from pulse.errors import PulseError
+from pulse.errors import InputError, PulseError
 from pulse.program.program import Program
 
 BLOCK_FRAMES = 480
@@ -38,34 +40,54 @@ DESIGNS: Mapping[str, Design] = {
     "asyncio-tuned": in_a_quiet_loop,
 }
 """The rows of the table."""
-LOADS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
+Load: TypeAlias = Callable[[], AbstractContextManager[None]]
+Chosen = TypeVar("Chosen")
+
+LOADS: Mapping[str, Load] = {
     "idle": nullcontext,
     "computes and collects": compute_and_collect,
     "sorts": hold_the_lock,
 }
 """What else Python does."""
+COLUMNS = (
+    *("p50 ms", "p99 ms", "p99.9 ms", "max ms", "late", "blocks", "dropped", "flagged"),
+    *("taken ms", "p99.9 own", "max own", "late own"),
+)
+EXPLAINED = (
+    "taken: the longest time that a thread of priority 98 which only sleeps was kept from a processor, so the machine "
+    "or its host had it; own: without such time"
+)
 
 
 def main() -> None:
     """Run every design under every load, one after the other, from sound coming in to sound going out."""
     parser = argparse.ArgumentParser(prog="python -m bench.live", description=main.__doc__)
     parser.add_argument("designs", nargs="*", help=f"of {', '.join(DESIGNS)}; all by default")
+    parser.add_argument("--loads", help=f"of {', '.join(LOADS)}, with commas between them; all by default")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each design and load")
     parser.add_argument("--json", type=Path, help="write all figures")
     options = parser.parse_args()
-    unknown = [name for name in options.designs if name not in DESIGNS]
-    if unknown:
-        parser.error(f"no design is called {', '.join(unknown)}; there are {', '.join(DESIGNS)}")
-    chosen = {name: design for name, design in DESIGNS.items() if name in (options.designs or DESIGNS)}
     try:
-        run(chosen, options.seconds, options.json)
+        designs = _chosen(DESIGNS, options.designs, "design")
+        loads = _chosen(LOADS, (options.loads or "").split(","), "load")
+        run(designs, loads, options.seconds, options.json)
     except PulseError as error:
         parser.exit(1, f"{error}\n")
 
 
-def run(designs: Mapping[str, Design], seconds: float, target: Path | None = None) -> None:
+def _chosen(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) -> dict[str, Chosen]:
+    wanted = [name.strip() for name in names if name.strip()]
+    unknown = [name for name in wanted if name not in all_of_them]
+    if unknown:
+        raise InputError(f"no {what} is called {', '.join(unknown)}; there are {', '.join(all_of_them)}")
+    return {name: one for name, one in all_of_them.items() if name in (wanted or all_of_them)}
+
+
+def run(
+    designs: Mapping[str, Design], loads: Mapping[str, Load], seconds: float, target: Path | None = None
+) -> None:
     """Measure, print the table, and write the figures."""
-    host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 120)
+    host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 170)
     program = pulse.stream(amplifier(), pulse=BLOCK_FRAMES)
     model = model_time(program)
     table = new_table(
@@ -74,22 +96,27 @@ def run(designs: Mapping[str, Design], seconds: float, target: Path | None = Non
     rows: list[dict[str, object]] = []
     with jack(RATE_HZ, BLOCK_FRAMES), portaudio() as device:
         setup = Setup(program, device, RATE_HZ, BLOCK_FRAMES, seconds)
-        for name, load, outcome in outcomes(designs, setup):
-            table.add_row(name, load, *cells(outcome))
-            rows.append({"design": name, "load": load, **figures(outcome)})
+        for name, load, outcome, machine in outcomes(designs, loads, setup):
+            table.add_row(name, load, *cells(outcome, machine))
+            rows.append({"design": name, "load": load, **figures(outcome, machine)})
     console.print(str(host), style="dim", highlight=False)
     console.print(table)
+    console.print(EXPLAINED, highlight=False)
     if target is not None:
         found = {"host": str(host), "seconds": seconds, "model_p50_us": model.p50_us, "rows": rows}
         target.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def outcomes(designs: Mapping[str, Design], setup: Setup) -> Iterator[tuple[str, str, Outcome]]:
-    """Each design under each load, in a thread of its own."""
-    for load, loaded in LOADS.items():
+def outcomes(
+    designs: Mapping[str, Design], loads: Mapping[str, Load], setup: Setup
+) -> Iterator[tuple[str, str, Outcome, Witness]]:
+    """Each design under each load, in a thread of its own, and what the machine took meanwhile."""
+    for load, loaded in loads.items():
         for name, design in designs.items():
             with loaded(), ThreadPoolExecutor(1) as thread:
-                yield name, load, thread.submit(design, setup).result()
+                with witness() as machine:
+                    outcome = thread.submit(design, setup).result()
+                yield name, load, outcome, machine
 
 
 def model_time(program: Program) -> Percentiles:
@@ -104,26 +131,40 @@ def new_table(title: str) -> Table:
     table = Table(title=title)
     table.add_column("design")
     table.add_column("Python meanwhile")
-    for name in ("p50 ms", "p99 ms", "p99.9 ms", "max ms", "blocks", "late", "dropped", "flagged"):
+    for name in COLUMNS:
         table.add_column(name, justify="right")
     return table
 
 
-def cells(outcome: Outcome) -> list[str]:
+def cells(outcome: Outcome, machine: Witness) -> list[str]:
     """A row of the table."""
-    found = outcome.latency.summary()
-    times = (found.p50_us, found.p99_us, found.p999_us, found.max_us)
-    counts = (outcome.blocks, found.missed, outcome.dropped, outcome.flagged)
-    return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts)]
+    found = outcome.latency(Witness()).summary()
+    own = None if machine.spans is None else outcome.latency(machine).summary()
+    times = [found.p50_us, found.p99_us, found.p999_us, found.max_us]
+    counts = [found.missed, outcome.blocks, outcome.dropped, outcome.flagged]
+    taken = (
+        ["-"] * 4
+        if own is None
+        else [
+            f"{machine.longest_ns / 1e6:.1f}",
+            f"{own.p999_us / 1e3:.2f}",
+            f"{own.max_us / 1e3:.2f}",
+            str(own.missed),
+        ]
+    )
+    return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *taken]
 
 
-def figures(outcome: Outcome) -> dict[str, object]:
+def figures(outcome: Outcome, machine: Witness) -> dict[str, object]:
     """The same, for JSON."""
     return {
         "blocks": outcome.blocks,
         "dropped": outcome.dropped,
         "flagged": outcome.flagged,
-        "latency": outcome.latency.as_dict(),
+        "latency": outcome.latency(Witness()).as_dict(),
+        "machine": None
+        if machine.spans is None
+        else {"longest_us": machine.longest_ns / 1e3, "latency_without": outcome.latency(machine).as_dict()},
     }
 
 

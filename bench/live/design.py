@@ -4,6 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.live.witness import Witness
 from pulse.program.program import Program
 from streaming.latency import Latency
 
@@ -32,16 +36,25 @@ class Setup:
 class Outcome:
     """What came of it.
 
-    latency  of each block that was computed: from callback entry to the result; its deadline is the time of a block
-    blocks   that the device gave
-    dropped  of these: silence was played in their place, since there was no result
-    flagged  callbacks for which the device flagged that it had lost or missed something
+    times_ns  int64 [n, 2] of each block that was computed: when the callback was entered, and when the result was there
+    block_s   the time of a block, which is the deadline
+    blocks    that the device gave
+    dropped   of these: silence was played in their place, since there was no result
+    flagged   callbacks for which the device flagged that it had lost or missed something
     """
 
-    latency: Latency
+    times_ns: NDArray[np.int64]
+    block_s: float
     blocks: int
     dropped: int
     flagged: int
+
+    def latency(self, machine: Witness) -> Latency:
+        """From callback entry to the result, without the time that the machine took."""
+        found = Latency(self.block_s)
+        for ns in (np.diff(self.times_ns, axis=1).ravel() - machine.taken_ns(self.times_ns)).tolist():
+            found.record_ns(ns)
+        return found
 
 
 Design: TypeAlias = Callable[[Setup], Outcome]

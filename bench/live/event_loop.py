@@ -11,7 +11,6 @@ import numpy as np
 from bench.live.design import Outcome, Setup
 from pulse.facts import Array
 from streaming import Session
-from streaming.latency import Latency
 from streaming.realtime import Realtime, on_this_thread, prepare
 
 HEADROOM = 1
@@ -63,7 +62,7 @@ class _Exchange:
     """What is between the callback and the loop."""
 
     def __init__(self, setup: Setup, loop: asyncio.AbstractEventLoop) -> None:
-        self.latency = Latency(setup.block_s)
+        self.times_ns = list[tuple[int, int]]()
         self.blocks = self.dropped = self.flagged = 0
         self.device_time_s: Callable[[], float] = lambda: 0.0
         """The clock of the device; set before it runs."""
@@ -99,7 +98,7 @@ class _Exchange:
         while True:
             number, arrived_ns, block = await self._waiting.get()
             self._results.append((number, await push(block)))
-            self.latency.record_ns(time.monotonic_ns() - arrived_ns)
+            self.times_ns.append((arrived_ns, time.monotonic_ns()))
 
 
 async def _run(setup: Setup, push: Push) -> Outcome:
@@ -112,7 +111,8 @@ async def _run(setup: Setup, push: Push) -> Outcome:
     if worker.done():
         worker.result()
     worker.cancel()
-    return Outcome(exchange.latency, exchange.blocks, exchange.dropped, exchange.flagged)
+    times = np.array(exchange.times_ns, np.int64).reshape(-1, 2)
+    return Outcome(times, setup.block_s, exchange.blocks, exchange.dropped, exchange.flagged)
 
 
 def _pushed(session: Session, block: Array) -> Array:

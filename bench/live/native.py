@@ -1,24 +1,32 @@
 """The design of this project: a compiled callback and a compiled worker; Python only looks on."""
 
+import time
+
+import numpy as np
+
 from bench.live.design import Outcome, Setup
+from pulse.errors import PulseError
 from streaming.channels import Channels
 from streaming.live import Behaviour, Live, Plan
 from streaming.realtime import NOTHING, Realtime
 
+LOOK_S = 0.2
+"""Between two looks at the times of pulses."""
+
 
 def on_a_worker(setup: Setup) -> Outcome:
     """A native thread with real-time priority computes; a block of headroom."""
-    return _run(setup, Behaviour(), Realtime())
+    return _run(setup, Behaviour(records=True), Realtime())
 
 
 def on_a_plain_worker(setup: Setup) -> Outcome:
     """The same without priority, and with nothing else asked of the system."""
-    return _run(setup, Behaviour(), NOTHING)
+    return _run(setup, Behaviour(records=True), NOTHING)
 
 
 def in_the_callback(setup: Setup) -> Outcome:
     """The callback computes; no headroom."""
-    return _run(setup, Behaviour(engine="callback"), Realtime())
+    return _run(setup, Behaviour(engine="callback", records=True), Realtime())
 
 
 def _run(setup: Setup, behaviour: Behaviour, realtime: Realtime) -> Outcome:
@@ -30,9 +38,14 @@ def _run(setup: Setup, behaviour: Behaviour, realtime: Realtime) -> Outcome:
         device_rate_hz=setup.rate_hz,
         block_frames=setup.block_frames,
     )
+    times = list[tuple[int, int]]()
     with Live(setup.program, plan, behaviour, realtime) as live:
-        live.wait(setup.seconds)
-        account = live.account()
-    counters = account.counters
+        until = time.monotonic() + setup.seconds
+        while time.monotonic() < until and not live.wait(LOOK_S):
+            times += ((record.arrived_ns, record.ready_ns) for record in live.line.records())
+        counters = live.account().counters
+    if live.outputs.lost:
+        raise PulseError(f"the times of {live.outputs.lost} pulses were not taken in time")
     silent = -(-counters.frames_silent // setup.block_frames)
-    return Outcome(account.total, counters.frames_in // setup.block_frames, silent, counters.xruns)
+    measured = np.array(times, np.int64).reshape(-1, 2)
+    return Outcome(measured, setup.block_s, counters.frames_in // setup.block_frames, silent, counters.xruns)

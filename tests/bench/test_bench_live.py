@@ -17,10 +17,10 @@ import pulse
 from bench.live import __main__ as table
 from bench.live import event_loop
 from bench.live.design import Outcome, Setup
+from bench.live.witness import Witness, united, witness
 from bench.models.amplifier import amplifier
 from bench.models.writer import Writer, tensor
 from pulse.errors import InputError
-from streaming.latency import Latency
 
 LOOPS = [name for name, design in table.DESIGNS.items() if design.__module__ == event_loop.__name__]
 """Those whose device a test can be; the others open one of PortAudio's."""
@@ -91,8 +91,9 @@ def test_each_result_is_played_in_its_place(name, setup, devices):
         else:
             silent += number >= event_loop.HEADROOM
     assert outcome.dropped == silent < outcome.blocks - 1
-    assert outcome.latency.count <= outcome.blocks
-    assert outcome.latency.percentile_s(50) > 0.001
+    latency = outcome.latency(Witness())
+    assert latency.count <= outcome.blocks
+    assert latency.percentile_s(50) > 0.001
     assert not device.thread.is_alive()
 
 
@@ -115,14 +116,49 @@ def test_a_load_ends_with_its_context(load):
     assert threading.active_count() == before
 
 
+def times(*milliseconds):
+    """Blocks 100 ms from each other that took so long."""
+    return np.array([(100 * n, 100 * n + took) for n, took in enumerate(milliseconds)], np.int64) * 1_000_000
+
+
 def test_a_row_tells_what_came_of_a_design():
-    latency = Latency(0.01)
-    for milliseconds in (1, 2, 12):
-        latency.record_ns(milliseconds * 1_000_000)
-    outcome = Outcome(latency, blocks=5, dropped=2, flagged=1)
-    assert table.cells(outcome)[3:] == ["12.00", "5", "1", "2", "1"]
-    assert len(table.new_table("").columns) == 2 + len(table.cells(outcome))
-    assert json.loads(json.dumps(table.figures(outcome)))["latency"]["missed"] == 1
+    outcome = Outcome(times(1, 2, 12), 0.01, blocks=5, dropped=2, flagged=1)
+    nobody_looked = table.cells(outcome, Witness())
+    assert nobody_looked[3:] == ["12.00", "1", "5", "2", "1", "-", "-", "-", "-"]
+    assert len(table.new_table("").columns) == 2 + len(nobody_looked)
+    machine = Witness(united([(203_000_000, 211_000_000)]))
+    assert table.cells(outcome, machine)[3:] == ["12.00", "1", "5", "2", "1", "8.0", "4.00", "4.00", "0"]
+    told = json.loads(json.dumps(table.figures(outcome, machine)))
+    assert told["latency"]["missed"] == 1 and told["machine"]["latency_without"]["missed"] == 0
+
+
+def test_time_that_the_machine_took_counts_once():
+    spans = united([(50, 60), (10, 20), (15, 30), (30, 31)])
+    np.testing.assert_array_equal(spans, [(10, 31), (50, 60)])
+    spans_of = np.array([(0, 5), (0, 15), (12, 20), (31, 50), (0, 100), (55, 56), (60, 70)])
+    expected = [sum(any(a <= t < b for a, b in spans) for t in range(*one)) for one in spans_of]
+    np.testing.assert_array_equal(Witness(spans).taken_ns(spans_of), expected)
+    np.testing.assert_array_equal(Witness(united([])).taken_ns(spans_of), np.zeros(7))
+
+
+def test_a_witness_sees_a_processor_that_runs_something_more_urgent():
+    """A thread of priority 99 holds a processor for 30 ms, as a host would."""
+    program = (
+        "import os, time\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))\n"
+        "begun = time.monotonic_ns()\n"
+        "while time.monotonic_ns() < begun + 30_000_000: pass\n"
+        "print(begun, time.monotonic_ns())\n"
+    )
+    with witness() as machine:
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    if machine.spans is None:
+        assert "PermissionError" in done.stderr
+        pytest.skip("no right to real-time priority")
+    begun, ended = map(int, done.stdout.split())
+    (seen,) = machine.taken_ns(np.array([(begun, ended)])) / 1e6
+    assert 25 < seen <= (ended - begun) / 1e6
 
 
 def test_the_model_is_sound_in_and_sound_out():
