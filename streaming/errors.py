@@ -1,5 +1,7 @@
 """Exceptions that only running has; the rest of the tree is in ``pulse.errors``."""
 
+from typing import cast
+
 from pulse.errors import PulseError
 
 
@@ -13,6 +15,10 @@ class ExecutorError(PulseError):
 
 def only_one(error: BaseException) -> BaseException:
     """The one error that a group of errors holds, however deep; the group itself where it holds several."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+    found = error
+    while isinstance(found, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", found)
+        if len(group.exceptions) != 1:
+            return group
+        found = group.exceptions[0]
+    return found

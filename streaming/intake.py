@@ -1,7 +1,7 @@
 """Intake: what lies before the machine. Blocks of any size in, checked and counted; pulses out."""
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import numpy as np
 
@@ -143,9 +143,9 @@ class Intake:
         frame = self.received[name] + int(np.argmax(np.isnan(block).any(others)))
         raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
 
-    def _named(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
-        if not isinstance(x, np.ndarray) and isinstance(x, Mapping):
-            return {name: np.asarray(array) for name, array in x.items()}
+    def _named(self, x: object) -> dict[str, Array]:
+        if isinstance(x, Mapping):
+            return {name: np.asarray(array) for name, array in cast("Mapping[str, Array]", x).items()}
         if self._only is None:
             raise InputError(f"{len(self._queues)} inputs stream: push them by name, {self._wanted()}")
         return {self._only: np.asarray(x)}

@@ -7,6 +7,8 @@ It has no trained weights, and no operator sees the whole time axis.
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -84,10 +86,22 @@ class GraphWriter:
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
-    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: object) -> str:
+    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
         """One operator with one output."""
-        self.nodes.append(helper.make_node(op, list(inputs), [output], output, **attributes))
+        self.nodes.append(
+            helper.make_node(op, list(inputs), [output], output, None, None, None, **attributes)
+        )
         return output
+
+    def model(self, name: str, output: str, frames: str | None) -> onnx.ModelProto:
+        """The whole: ``audio`` [1, T] to an output [1, frames], f32."""
+        audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
+        result = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, frames])
+        body = helper.make_graph(self.nodes, name, [audio], [result], self.constants)
+        model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        checks: Any = onnx.checker
+        checks.check_model(model, full_check=True)
+        return model
 
     def past(self, pool: str, x: str, frames: int, fill: str, output: str, dilation: int = 1) -> str:
         """Pool every ``dilation``-th of the ``frames`` up to now; frames before the first are ``fill``."""
@@ -154,21 +168,14 @@ def denoiser() -> onnx.ModelProto:
     length = graph.node("Gather", [graph.node("Shape", ["audio"], "audio_shape"), channel], "length", axis=0)
     whole_hops = graph.node("Squeeze", [overlapped, channel], "whole_hops")
     graph.node("Slice", [whole_hops, graph.constant("begin", [0]), length, channel], "denoised")
-
-    audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
-    denoised = helper.make_tensor_value_info("denoised", TensorProto.FLOAT, [1, "T"])
-    body = helper.make_graph(graph.nodes, "denoiser", [audio], [denoised], graph.constants)
-    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(model, full_check=True)
-    return model
+    return graph.model("denoiser", "denoised", "T")
 
 
-def main() -> None:
-    """Write the model beside this file."""
-    path = model_path()
-    onnx.save(denoiser(), path)
+def save(model: onnx.ModelProto, path: Path) -> None:
+    """Write a model and tell its size."""
+    path.write_bytes(model.SerializeToString())
     print(f"{path.name}: {path.stat().st_size} bytes")
 
 
 if __name__ == "__main__":
-    main()
+    save(denoiser(), model_path())

@@ -61,7 +61,8 @@ def track(phones: list[Phone], values: list[float]) -> Samples:
     steps = np.repeat(np.array(values, np.float64), lengths)
     glide = np.hanning(round(GLIDE_S * SAMPLE_RATE_HZ) + 2)[1:-1]
     padded = np.pad(steps, (len(glide) // 2, len(glide) - 1 - len(glide) // 2), mode="edge")
-    return np.convolve(padded, glide / glide.sum(), mode="valid")
+    smooth: Samples = np.convolve(padded, glide / glide.sum(), mode="valid").astype(np.float64)
+    return smooth
 
 
 def resonate(x: Samples, centre_hz: Samples, bandwidth_hz: float) -> Samples:

@@ -7,7 +7,7 @@ takes any sound that comes and goes for voice; a product wants a trained model.
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import helper
 
 from streaming.builtin import voice_path
 from streaming.builtin.denoiser import (
@@ -19,6 +19,7 @@ from streaming.builtin.denoiser import (
     bands,
     fourier,
     noise_floor,
+    save,
 )
 
 BIN_HZ = 50.0
@@ -72,21 +73,8 @@ def voice_detector() -> onnx.ModelProto:
     )
     sharp = graph.node("Mul", [centred, graph.constant("sharpness", SHARPNESS)], "sharp")
     graph.node("Squeeze", [graph.node("Sigmoid", [sharp], "probability"), channel], "voice")
-
-    audio = helper.make_tensor_value_info("audio", TensorProto.FLOAT, [1, "T"])
-    voice = helper.make_tensor_value_info("voice", TensorProto.FLOAT, [1, None])
-    body = helper.make_graph(graph.nodes, "voice_detector", [audio], [voice], graph.constants)
-    model = helper.make_model(body, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.checker.check_model(model, full_check=True)
-    return model
-
-
-def main() -> None:
-    """Write the model beside this file."""
-    path = voice_path()
-    onnx.save(voice_detector(), path)
-    print(f"{path.name}: {path.stat().st_size} bytes")
+    return graph.model("voice_detector", "voice", None)
 
 
 if __name__ == "__main__":
-    main()
+    save(voice_detector(), voice_path())

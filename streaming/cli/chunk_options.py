@@ -26,7 +26,7 @@ def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> 
     return found
 
 
-def constants(options: ChunkOptions) -> dict[str, Any]:
+def constants(options: ChunkOptions) -> Mapping[str, Any]:
     """The values of inputs that always have one. Raises InputError."""
     return _read("--constant", options.constant, "a value", "sr=16000", _value)
 

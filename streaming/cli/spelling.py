@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import Any
+from typing import Any, cast
 
 OPTIONS = {
     "pulse": "--pulse",
@@ -38,6 +38,7 @@ def as_options(parameter: str, example: Any = None) -> str:
     if example is None or example is True:
         return option
     if isinstance(example, Mapping):
-        pairs = [f"{name}={value}" for name, value in example.items()]
+        given = cast("Mapping[str, Any]", example)
+        pairs = [f"{name}={value}" for name, value in given.items()]
         return " ".join(f"{option} {quote(pair)}" for pair in pairs or ["none"])
     return f"{option} {quote(str(example))}"

@@ -17,7 +17,7 @@ class Encoding:
     """
 
     name: str
-    dtype: "np.dtype[np.generic]"
+    dtype: "np.dtype[np.int16] | np.dtype[np.int32] | np.dtype[np.float32]"
     scale: float = 0.0
 
     @classmethod

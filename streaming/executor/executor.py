@@ -148,10 +148,9 @@ class Executor:
             flow.close(CLOSED)
         for flow in flows:
             await flow.gone()
-        leaving = error
+        leaving, failed = error, isinstance(error, Exception)
         try:
             # No task is left, so the group need not hear of an error of the body, which it would wrap.
-            failed = isinstance(error, Exception)
             await self._until_the_end.__aexit__(*((None, None, None) if failed else (kind, error, trace)))
         except BaseException as other:
             found = only_one(other)

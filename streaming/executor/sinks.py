@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 import numpy as np
@@ -171,12 +171,12 @@ def sink_of(sink: Any) -> Sink:
     if isinstance(sink, Sink):
         return sink
     if isinstance(sink, str | os.PathLike):
-        path = Path(sink)
+        path = Path(cast("str | os.PathLike[str]", sink))
         return SoundFileSink(path) if is_sound(path) else FramesFileSink(path)
     if isinstance(sink, ObjectSendStream):
-        return Call(sink.send)
+        return Call(cast("ObjectSendStream[Any]", sink).send)
     if callable(sink):
-        return Call(sink)
+        return Call(cast("Callable[[Mapping[str, Array]], Any]", sink))
     raise InputError(
         f"{type(sink).__name__} is no sink; give a function, a memory stream, the path of a file or a Sink"
     )

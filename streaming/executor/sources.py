@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio.lowlevel
 import anyio.to_thread
@@ -95,7 +95,9 @@ class PcmSource(SoundSource):
 
 def source_of(source: Any) -> Any:
     """The source; the sound file where it is a path. Raises InputError."""
-    return SoundFile(source) if isinstance(source, str | os.PathLike) else source
+    return (
+        SoundFile(cast("str | os.PathLike[str]", source)) if isinstance(source, str | os.PathLike) else source
+    )
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
@@ -104,13 +106,13 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     if isinstance(source, SoundSource):
         return _heard(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
-        return _each([source])
+        return _each([cast("Block", source)])
     if isinstance(source, AsyncGenerator):
-        return source
+        return cast("AsyncGenerator[Block]", source)
     if isinstance(source, AsyncIterable):
-        return _awaited(source)
+        return _awaited(cast("AsyncIterable[Block]", source))
     if isinstance(source, Iterable):
-        return _each(source)
+        return _each(cast("Iterable[Block]", source))
     raise InputError(
         f"{type(source).__name__} is no source; give arrays, something to iterate over, a SoundSource or the path of "
         "a sound file"

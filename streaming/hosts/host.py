@@ -71,6 +71,11 @@ class OpenStream(Protocol):
     input_latency_s: float
     output_latency_s: float
 
+    @property
+    def inside(self) -> bool:
+        """Whether a callback has not returned though the stream was stopped: it may still use what it was given."""
+        ...
+
     def start(self) -> None:
         """Let the callbacks begin. Raises DeviceError."""
         ...

@@ -9,6 +9,7 @@ from streaming.hosts.host import Endpoint, Host, OpenStream, Order
 from streaming.live.memory import RING_S, power_of_two
 from streaming.live.watch import TEARDOWN_S, stall_s
 from streaming.native import line_words as w
+from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
 from streaming.native.histogram import new_histogram
@@ -66,7 +67,6 @@ class Capture:
             w.HELD: int(host.held),
             w.ENGINE: w.ON_WORKER,
             w.WAKE: self.event.to_write,
-            w.NOTIFY: -1,
             w.IN_CHANNELS: channels,
             w.IN_RING: self._ring.ctypes.data,
             w.IN_FRAMES: frames,
@@ -97,9 +97,10 @@ class Capture:
 
     def read(self) -> Samples:
         """[frames, channels] since the last reading, a copy."""
-        first, last = int(self._words[w.IN_READ]), int(self._words[w.IN_WRITTEN])
+        address, first = self._words.ctypes.data, int(self._words[w.IN_READ])
+        last = positions.load.call(address, w.IN_WRITTEN)
         frames = self._ring[np.arange(first, last) & (len(self._ring) - 1)]
-        self._words[w.IN_READ] = last
+        positions.store.call(address, w.IN_READ, last)
         return frames
 
     def close(self) -> bool:
@@ -107,7 +108,7 @@ class Capture:
         stream, self._stream = self._stream, None
         stopped = stream is None or stream.stop(TEARDOWN_S)
         self._words[w.WAKE] = -1
-        if stopped:
+        if stream is None or not stream.inside:
             self.event.close()
         else:
             _abandoned.append(self)
@@ -119,4 +120,4 @@ class Capture:
 
 
 _abandoned: list[Capture] = []
-"""Captures whose device does not answer: its thread may still use their memory."""
+"""Captures that a device's thread may still use: their memory stays."""

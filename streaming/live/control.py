@@ -11,6 +11,7 @@ from pulse.program.program import Program
 from streaming.live.line import Line
 from streaming.live.voices import Voices, require_alike, sound_input, sound_output
 from streaming.native import line_words as w
+from streaming.native import positions
 from streaming.native.orders import give_order, obey_now, take_back
 
 ANSWER_S = 2.0
@@ -160,10 +161,10 @@ class Control:
             give_order.call(line.address, order, memory.ctypes.data, number)
             if not (self.running and line.native):
                 obey_now.call(line.address)
-            while line.words[w.COMMAND] != w.NONE:
+            while positions.load.call(line.address, w.COMMAND) != w.NONE:
                 if time.monotonic() > end and take_back.call(line.address, order):
                     raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
                 time.sleep(POLL_S)
         finally:
-            while line.words[w.COMMAND] != w.NONE:
+            while positions.load.call(line.address, w.COMMAND) != w.NONE:
                 take_back.call(line.address, order)

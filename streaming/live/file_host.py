@@ -97,6 +97,11 @@ class FileStream:
         self._writer: AudioWriter | None = None
         self._thread = threading.Thread(target=self._run, name="pulse-file", daemon=True)
 
+    @property
+    def inside(self) -> bool:
+        """Whether it still runs."""
+        return self._thread.is_alive()
+
     def start(self) -> None:
         """Let the callbacks begin. Raises InputError: a file that cannot be read or written."""
         with ExitStack() as files:
@@ -115,7 +120,7 @@ class FileStream:
         self._stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)
-        return not self._thread.is_alive()
+        return not self.inside
 
     def _run(self) -> None:
         error: Exception | None = None

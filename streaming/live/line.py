@@ -14,6 +14,7 @@ from streaming.live.memory import LineMemory
 from streaming.live.resamplers import Resamplers
 from streaming.live.voices import Voices, sound_input, sound_output
 from streaming.native import line_words as w
+from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
 from streaming.native.line import call_line, next_pulse, pump, run_pulse
@@ -94,7 +95,7 @@ class Line:
     @property
     def voices(self) -> Voices:
         """What is heard."""
-        if self._successors is not None and not self.words[w.NEXT_VOICES]:
+        if self._successors is not None and not positions.load.call(self.address, w.NEXT_VOICES):
             self._voices, self._successors = self._successors, None
         return self._voices
 
@@ -164,14 +165,14 @@ class Line:
 
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``Behaviour.records``."""
-        first, last = int(self.words[w.RECORDS_READ]), int(self.words[w.RECORDS_WRITTEN])
+        first, last = int(self.words[w.RECORDS_READ]), positions.load.call(self.address, w.RECORDS_WRITTEN)
         rows, found = self.memory.records, list[Record]()
         for number in range(first, last):
             row = rows[number % len(rows)]
             pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
             outputs = self.voices.outputs(row[w.RECORD_HEADER :])
             found.append(Record(pulse, arrived, ready, loads, before, outputs))
-        self.words[w.RECORDS_READ] = last
+        positions.store.call(self.address, w.RECORDS_READ, last)
         return found
 
     def wakes(self) -> Event:
@@ -180,15 +181,9 @@ class Line:
         self.words[[w.WAIT, w.WAKE]] = event.to_read, event.to_write
         return event
 
-    def notifies(self) -> Event:
-        """A new event that each record sets."""
-        event = self._new_event()
-        self.words[w.NOTIFY] = event.to_write
-        return event
-
     def close(self) -> None:
         """Give the descriptors back; neither a device nor a worker may use the line any more."""
-        self.words[[w.WAKE, w.NOTIFY]] = -1
+        self.words[w.WAKE] = -1
         for event in self._events:
             event.close()
         self._events.clear()

@@ -25,7 +25,6 @@ from streaming.live.plan import Plan, Streams
 from streaming.live.recorder import Recorder
 from streaming.live.watch import PERIOD_S, TEARDOWN_S, Watch
 from streaming.live.worker import Worker
-from streaming.native import line_words as w
 from streaming.realtime import Measure, Realtime, prefault, prepare
 from streaming.stats.account import Account, Delay
 from streaming.stats.setup import Setup
@@ -187,9 +186,8 @@ class Live:
         if self._supervisor is not None:
             self._supervisor.join()
             self._supervisor = None
-        self.line.words[w.NOTIFY] = -1
         self.devices.stop(TEARDOWN_S)
-        stopped = not self.devices.abandoned
+        stopped = not self.devices.inside
         if is_held(self.host):
             self.host.leave(self.line)
         if self._worker is not None:
@@ -233,4 +231,4 @@ class Live:
 
 
 _abandoned: list[Line] = []
-"""Lines whose device does not answer: its thread may still use their memory."""
+"""Lines that a thread may still use which was told to stop: their memory stays."""

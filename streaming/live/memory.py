@@ -113,7 +113,6 @@ class LineMemory:
                 w.ENGINE: ENGINES[behaviour.engine],
                 w.POLICY: POLICIES[behaviour.policy],
                 w.WAKE: -1,
-                w.NOTIFY: -1,
                 w.IN_CHANNELS: form.channels_in,
                 w.OUT_CHANNELS: form.channels_out,
                 w.STREAMS: self._streams,

@@ -69,8 +69,8 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
         self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
-        self.abandoned = False
-        """Whether a device was left alone that did not answer: it may still be inside of the line."""
+        self.inside = False
+        """Whether a callback of a device that was stopped has not returned: it may still use the line."""
         self._open: list[OpenStream] = []
 
     @property
@@ -131,7 +131,7 @@ class Streams:
         """Give the devices back; False where one of them does not answer within the limit."""
         streams, self._open = self._open, []
         answers = [stream.stop(limit_s) for stream in reversed(streams)]
-        self.abandoned = self.abandoned or not all(answers)
+        self.inside = self.inside or any(stream.inside for stream in streams)
         return all(answers)
 
     def _usual_rate(self) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.channels import Samples
+from streaming.native import positions
 
 
 class Tap:
@@ -20,19 +21,19 @@ class Tap:
         self, ring: Samples, words: NDArray[np.int64], position: int, first: int | None = None
     ) -> None:
         self._ring, self._words, self._position = ring, words, position
-        self._read = int(words[position]) if first is None else first
+        self._read = self._written() if first is None else first
         self._margin = len(ring) // 4
         self.lost = 0
 
     def read(self) -> Samples:
         """[frames, channels], a copy; those that may be overwritten meanwhile are left out, and counted."""
-        written = max(int(self._words[self._position]), self._read)
+        written = max(self._written(), self._read)
         self._skip_to(written - len(self._ring) + self._margin)
         first, count, capacity = self._read, written - self._read, len(self._ring)
         places = np.arange(first, first + count) & (capacity - 1)
         frames = self._ring[places]
         self._read = written
-        torn = int(self._words[self._position]) - capacity + self._margin - first
+        torn = self._written() - capacity + self._margin - first
         if torn > 0:
             torn = min(torn, count)
             self.lost += torn
@@ -45,6 +46,9 @@ class Tap:
         if not len(frames):
             return (0.0,) * self._ring.shape[1]
         return tuple(float(peak) for peak in np.abs(frames).max(axis=0))
+
+    def _written(self) -> int:
+        return positions.load.call(self._words.ctypes.data, self._position)
 
     def _skip_to(self, first: int) -> None:
         if first > self._read:

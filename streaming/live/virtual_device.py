@@ -26,6 +26,7 @@ class VirtualDevice:
     present            False: it is unplugged; nobody finds it, and it does not call
     stalled            True: it does not call, and says nothing
     hangs              True: it cannot be stopped within any limit
+    inside             True: nor has its last call returned
     refuses            why it cannot be opened; None: it can
     """
 
@@ -41,6 +42,7 @@ class VirtualDevice:
     present: bool = True
     stalled: bool = False
     hangs: bool = False
+    inside: bool = False
     refuses: str | None = None
 
 
@@ -54,6 +56,7 @@ class VirtualStream:
     """A stream that is open; see ``host.OpenStream``."""
 
     note: str | None = None
+    inside = False
 
     def __init__(self, host: _Host, order: Order, device: VirtualDevice) -> None:
         self.order, self.device = order, device
@@ -75,8 +78,10 @@ class VirtualStream:
     def stop(self, limit_s: float) -> bool:
         """End the callbacks; where the device hangs, the limit passes, and the answer is False."""
         self._running = False
-        self._host.closed(self, limit_s if self.device.hangs else 0.0)
-        return not self.device.hangs
+        self.inside = self.device.inside
+        answers = not (self.device.hangs or self.inside)
+        self._host.closed(self, 0.0 if answers else limit_s)
+        return answers
 
     @property
     def calls(self) -> bool:

@@ -99,6 +99,13 @@ class Watch:
                     f"the model has had its most frames, {limit}: reset it before, or convert it for more"
                 )
             )
+        elif self._streams.inside:
+            self.end(
+                DeviceError(
+                    f"{self._streams.source.name}: the device was told to stop and has not returned from a block, so "
+                    "no other may be opened beside it; start this program again"
+                )
+            )
         elif self._gone:
             self._reopen()
         else:

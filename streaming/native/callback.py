@@ -1,4 +1,4 @@
-# pyright: basic, reportArgumentType=false
+# pyright: basic, reportArgumentType=false, reportCallIssue=false
 """The callback of a device, in the form of PortAudio's; its user data is the address of a line's words."""
 
 from numba.core import types

@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The line: blocks from a device through a model, and back. Words are those of ``line_words``.
 
 What is here belongs to the worker, or to the callback where that computes.

@@ -13,7 +13,6 @@ CACHE_LINE = 8
     POLICY,
     WAKE,  # descriptor that wakes the worker, to write; -1: none
     WAIT,  # the same, to read
-    NOTIFY,  # descriptor that tells Python of new records, to write; -1: none
     IN_CHANNELS,
     IN_RING,  # address of float32 [IN_FRAMES, IN_CHANNELS]
     IN_FRAMES,  # a power of two
@@ -47,7 +46,7 @@ CACHE_LINE = 8
     BLOCK,  # frames that are played at once, if all blocks are alike
     BLOCK_NS,
     SPARE,  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-) = range(40)
+) = range(39)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
 (

@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """What Python wants done between two pulses."""
 
 from numba.core import types

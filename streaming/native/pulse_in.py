@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """What a pulse is made of: frames of the ring of input, in the slots of the streams."""
 
 from pulse.program.kernels.address import floats_at, words_at

@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """What becomes of a pulse: sound in the ring of output, and a record for Python."""
 
 from pulse.program.kernels.address import bytes_at, doubles_at, floats_at, words_at
@@ -9,7 +9,7 @@ from streaming.native import line_words as w
 from streaming.native.device_side import FLOAT, now_ns, owed, position
 from streaming.native.drift import corrected
 from streaming.native.mixing import delayed, faded, finite, spread
-from streaming.native.primitives import load, set_event, store
+from streaming.native.primitives import load, store
 from streaming.native.resample import feed, produce, ready, tune
 
 
@@ -103,5 +103,3 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         move_bytes(place + (w.RECORD_HEADER + s * size), bytes_at(voice[w.SLOT_OUT]), size)
     store(words, w.RECORDS_WRITTEN, written + 1)
-    if words[w.NOTIFY] >= 0:
-        set_event(words[w.NOTIFY])

@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Slots: packed pulses of several streams, and the worker that runs them.
 
 A queue of one stream has slots for ``DEPTH`` pulses and an order in which filled ones are to run. The event loop's

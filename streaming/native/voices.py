@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportArgumentType=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The model: a pulse of every stream, and two programs of which one takes over."""
 
 from pulse.program.kernels.address import bytes_at, floats_at, words_at

@@ -1,3 +1,4 @@
+# pyright: reportUnknownMemberType=false
 """A picture of a live run: how late it was and when, the histogram, and the way from mouth to ear."""
 
 from collections.abc import Sequence

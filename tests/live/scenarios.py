@@ -16,6 +16,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
+from streaming.live.watch import STALL_S
 from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, order
 from tests.live.servers import JackServer, Server, jack_server, pulse_server, run
@@ -34,30 +35,32 @@ class Player:
         self.words: NDArray[np.int64] = counted()
         self.open()
 
-    def open(self) -> None:
-        """Open it, with a new count."""
+    def open(self, limit_s: float = 5.0) -> None:
+        """Open it, with a new count. Raises DeviceError: it does not call in time, and is closed again."""
         self.words = counted()
         source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])
         self.stream = self.host.open(order(self.words, source, target, latency=0.04, finished=self._finish))
         self.stream.start()
-        assert self.runs(), "no callbacks"
+        if not self.runs(limit_s=limit_s):
+            self.stream.stop(1.0)
+            raise DeviceError("no callbacks")
 
     def _finish(self) -> None:
         self.finished += 1
 
-    def runs(self, calls: int = 20) -> bool:
+    def runs(self, calls: int = 20, limit_s: float = 5.0) -> bool:
         """Whether it is called, so often, within a few seconds."""
         before = self.words[CALLS]
-        return until(lambda: self.words[CALLS] >= before + calls)
+        return until(lambda: self.words[CALLS] >= before + calls, limit_s)
 
     def comes_back(self) -> bool:
-        """What a watch does: look anew and open, until it works."""
+        """What a watch does: look anew and open, until it calls."""
 
         def opened() -> bool:
             if not self.host.refresh():
                 return False
             try:
-                self.open()
+                self.open(STALL_S)
             except (DeviceError, InputError):
                 return False
             return True

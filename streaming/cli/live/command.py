@@ -128,6 +128,8 @@ def _follow(
                     control.bypassed = not control.bypassed
                 case "reset":
                     control.reset()
+                case _:
+                    pass
 
 
 def _plan(

@@ -29,6 +29,7 @@ INSTALL = (
 class DeviceInfo(ctypes.Structure):
     """PaDeviceInfo; latencies in seconds."""
 
+    host_api: int
     _fields_ = (
         ("version", c_int),
         ("name", c_char_p),

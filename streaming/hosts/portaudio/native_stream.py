@@ -23,6 +23,7 @@ class NativeStream:
 
     native = True
     note: str | None = None
+    inside = False
 
     def __init__(self, system: AudioSystem, order: Order, sides: tuple[Side, ...]) -> None:
         self._system = system
@@ -73,13 +74,14 @@ class NativeStream:
     @property
     def lost(self) -> bool:
         """Whether the device has ended the stream by itself: unplugged, or its server has gone."""
-        return self._started and not (self._stopping or self._gate.ended or self.active)
+        gone = self._finished or not self.active  # PortAudio says the one a little before the other
+        return self._started and not self._stopping and not self._gate.ended and gone
 
     def stop(self, limit_s: float) -> bool:
         """End the callbacks and give the device back, once.
 
         False where that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
-        callback enters the line any more, unless one is still inside, which is False too.
+        callback enters the line any more; where one is still ``inside``, that is False too.
         """
         if self.closed:
             return True
@@ -89,8 +91,8 @@ class NativeStream:
         if self._system.inherited:
             return False
         clean = not dead and self._give_back(until)
-        if not self._gate.shut(max(until - time.monotonic(), 0.0)):
-            clean = False
+        self.inside = not self._gate.shut(max(until - time.monotonic(), 0.0))
+        clean = clean and not self.inside
         if not clean:
             _given_up.append(self)
         self._system.leave(clean)

@@ -59,6 +59,7 @@ class PythonStream:
 
     native = False
     note: str | None = NOTE
+    inside = False
 
     def __init__(self, order: Order, sides: tuple[Side, ...]) -> None:
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
@@ -158,11 +159,12 @@ class PythonStream:
             self._call(self._stream.stop, limit_s)
             self._call(self._stream.close, limit_s)
         except TimeoutError:
-            self._gate.shut(0.0)
+            self.inside = not self._gate.shut(0.0)
             _given_up.append(self)
             return False
         self._call.end()
-        return self._gate.shut(limit_s)
+        self.inside = not self._gate.shut(limit_s)
+        return not self.inside
 
 
 def _address(buffer: Any) -> int:

@@ -45,8 +45,8 @@ class HandStream:
 
     def __init__(self, order):
         self.order, self.stopped = order, 0
-        self.answers = True
-        """Whether it can be stopped."""
+        self.inside = self.hangs = False
+        """Whether a call of it has not returned, and will not when it is stopped."""
         self.call = DeviceCall(order)
 
     def start(self):
@@ -54,7 +54,8 @@ class HandStream:
 
     def stop(self, limit_s):
         self.stopped += 1
-        return self.answers
+        self.inside = self.hangs
+        return not self.inside
 
     def __call__(self, block):
         return self.call(block)[0]

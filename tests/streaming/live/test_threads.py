@@ -1,6 +1,7 @@
 """Runs with real threads: nothing of them is left over, however they end; and runs that fail before they begin."""
 
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
-from tests.streaming.live.by_hand import HandHost, nothing_left, open_descriptors, ramp, until
+from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import RATE, check_books, held, late_by, noise, played_by, ready, runs, word
 from tests.streaming.small import filtered
 
@@ -108,7 +109,6 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
     with nothing_left():
         try:
             with Live(ready(), Plan(RATE), Behaviour(engine, records=True), NOTHING, host=host) as live:
-                live.line.notifies()
                 names = {thread.name for thread in threading.enumerate()}
                 assert {"pulse-supervisor"} <= names and ("pulse-worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
@@ -122,17 +122,20 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
-def test_a_device_that_cannot_be_stopped(lost_before):
-    """Its thread may be inside of the line: the memory is kept for ever."""
+def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
+    """The memory is kept for ever, and no device is opened beside it."""
     host = HandHost()
     known = [*live_module._abandoned]
-    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, reconnect="keep", host=host) as live:
-        first = host.stream
-        first.answers = False
-        if lost_before:
-            first.order.finished()
-            until(lambda: host.stream is not first)
-    assert first.stopped == 1
+    told = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
+    with told if lost_before else nullcontext():
+        live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, reconnect="keep", host=host)
+        with live:
+            first = host.stream
+            first.hangs = True
+            if lost_before:
+                first.order.finished()
+                assert live.wait(LIMIT_S)
+    assert host.stream is first and first.stopped == 1
     assert live_module._abandoned == [*known, live.line]
     first(noise(BLOCK, 1))
     live_module._abandoned.remove(live.line)

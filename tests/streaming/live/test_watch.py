@@ -6,6 +6,7 @@ import pytest
 from pulse.errors import InputError, PulseError
 from streaming.errors import DeviceError
 from streaming.live import Live, Plan
+from streaming.live import live as live_module
 from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.watch import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
@@ -85,6 +86,20 @@ def test_the_end_is_told_before_the_device_is_stopped():
         trouble(host, "hangs")
         host.advance(1.2)
         assert isinstance(known[0], DeviceError)
+
+
+@pytest.mark.parametrize("reconnect", ["keep", "reset"])
+def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
+    with (
+        pytest.raises(DeviceError, match="has not returned from a block"),
+        runs(ready(), reconnect=reconnect) as (host, live),
+    ):
+        trouble(host, "hangs")
+        host.devices[0].inside = True
+        host.advance(5)
+        assert live._watch.ended and not host.streams and live.account().counters.reopened == 0
+    assert live_module._abandoned.pop() is live.line
+    live.line.close()
 
 
 def test_a_slow_device_is_not_gone():

@@ -1,0 +1,20 @@
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
+"""Words that tell Python what another thread has written, and that thread what Python has read, on any processor."""
+
+from numba.core import types
+
+from pulse.program.kernels.address import words_at
+from pulse.program.kernels.entries import entry
+from streaming.native import primitives
+
+
+@entry("positions.load", 2, types.int64, brief=True)
+def load(address, place):
+    """A word; what its writer had written before it is there."""
+    return primitives.load(words_at(address), place)
+
+
+@entry("positions.store", 3, brief=True)
+def store(address, place, value):
+    """Set a word; whoever loads it finds that all that was read before has been read."""
+    primitives.store(words_at(address), place, value)
