@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pulse
+from bench.hop import bare_hop_us
 from bench.host import Host
 from bench.live.load import compute_and_collect
 from bench.models.amplifier import RATE_HZ, amplifier
@@ -37,6 +38,8 @@ LOADS: Mapping[str, Callable[[], AbstractContextManager[None]]] = {
     "computes and collects": compute_and_collect,
 }
 """What else Python does."""
+LOOPS = ("asyncio", "trio")
+PERIOD_S = 0.01
 GROUP = 100
 """Pulses over which one overhead of a saturated run is measured."""
 MINUTES = (1, 60)
@@ -74,7 +77,7 @@ async def paced(x: Array, count: int) -> AsyncGenerator[Array]:
     """A pulse every 10 ms."""
     at_s = anyio.current_time()
     for _ in range(count):
-        at_s += 0.01
+        at_s += PERIOD_S
         await anyio.sleep_until(at_s)
         yield x
 
@@ -180,7 +183,7 @@ def main() -> None:
         overhead(model, source, loop, load, options.seconds)
         for model in MODELS
         for source in SOURCES
-        for loop in ("asyncio", "trio")
+        for loop in LOOPS
         for load in LOADS
     ]
     for row in rows:
@@ -188,11 +191,19 @@ def main() -> None:
         table.add_row(*names, *(f"{value:.0f}" for value in times))
     console.print(str(host), style="dim", highlight=False)
     console.print(table)
+    hops = {loop: anyio.run(bare_hop_us, 200, PERIOD_S, backend=loop) for loop in LOOPS}
+    for loop, us in hops.items():
+        console.print(f"a bare hop from {loop} to a thread and back, every 10 ms: {us:.0f} us")
     memories = {minutes: memory(minutes) for minutes in MINUTES}
     for minutes, (mib, seconds) in memories.items():
         console.print(f"a file of {minutes} min: {mib:.0f} MiB at most, {seconds:.1f} s")
     if options.json is not None:
-        figures = {"host": asdict(host), "rows": [asdict(row) for row in rows], "memory_mib": memories}
+        figures = {
+            "host": asdict(host),
+            "rows": [asdict(row) for row in rows],
+            "hop_us": hops,
+            "memory_mib": memories,
+        }
         options.json.write_text(json.dumps(figures, indent=1))
 
 

@@ -11,7 +11,8 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.channels import Samples
-from streaming.replacing import part_of, publish
+from streaming.replacing import part_of, publish, unwritable
+from streaming.rf64 import lengthen
 
 BLOCK_S = 0.5
 ENCODINGS = {
@@ -107,6 +108,8 @@ class AudioWriter:
     encoding  one of ``ENCODINGS``, or that of a source; the usual one where the format has no such
     clipped   samples beyond -1..1 that were written to an integer encoding
     Raises    InputError: the format, or a folder that cannot be written to
+
+    A .wav beyond 4 GiB becomes RF64 when it is closed; see ``streaming.rf64``.
     """
 
     def __init__(
@@ -115,11 +118,13 @@ class AudioWriter:
         self.path = Path(path)
         self.clipped = 0
         self.samples = 0
-        form, encodings = sound_format(self.path)
+        self._form, encodings = sound_format(self.path)
         self.encoding = encoding if encoding in encodings else encodings[0]
         self._part = part_of(self.path)
         try:
-            self._file = soundfile.SoundFile(self._part, "w", rate_hz, channels, self.encoding, format=form)
+            self._file = soundfile.SoundFile(
+                self._part, "w", rate_hz, channels, self.encoding, format=self._form
+            )
         except (soundfile.LibsndfileError, OSError) as error:
             self._part.unlink(missing_ok=True)
             raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
@@ -131,8 +136,21 @@ class AudioWriter:
         try:
             self._file.write(block)
         except (soundfile.LibsndfileError, OSError) as error:
-            raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
+            raise unwritable(self.path, _reason(error)) from error
         self.samples += len(block)
+
+    def close(self) -> None:
+        """End the file; it gets its name. Raises InputError: it cannot, or its end is missing."""
+        problem: Exception | None = None
+        try:
+            self._file.close()
+            if self._form == "WAV":
+                lengthen(self._part)
+        except (soundfile.LibsndfileError, OSError) as error:
+            problem = error
+        publish(self._part, self.path)
+        if problem is not None:
+            raise unwritable(self.path, _reason(problem)) from problem
 
     def __enter__(self) -> "AudioWriter":
         return self
@@ -140,11 +158,13 @@ class AudioWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        if kind is not None:
-            self._part.unlink(missing_ok=True)
+        if kind is None:
+            self.close()
             return
-        publish(self._part, self.path)
+        try:
+            self._file.close()
+        finally:
+            self._part.unlink(missing_ok=True)
 
 
 def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:

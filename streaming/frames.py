@@ -1,6 +1,5 @@
 """Arrays of frames in files: .npy and .npz to read, .npy and .csv to write."""
 
-import csv
 import zipfile
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +9,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from streaming.replacing import part_of, publish
+from streaming.frame_forms import FrameForm, NpyForm, TableForm
+from streaming.part import Part
 
 READABLE = (".npy", ".npz")
 WRITABLE = (".npy", ".csv")
@@ -36,12 +36,16 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
 
 
 class FramesFile:
-    """Frames to write; the file appears under its name only when the ``with`` block ends well and there are any.
+    """Frames to write as they come; the file appears under its name only when the ``with`` block ends well and there
+    are any.
 
     path     .npy: the array as the model gives it; .csv: a row a frame, the time or number of the frame first
     axis     the axis of frames; None for a tensor without time
     rate_hz  frames a second, for the times; None numbers the frames
     Raises   InputError: another suffix, or a folder that cannot be written to
+
+    Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its room on the
+    disk twice at the end.
     """
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
@@ -49,16 +53,30 @@ class FramesFile:
             raise InputError(
                 f"{path}: frames are written as {' or '.join(WRITABLE)}, not {path.suffix or 'this'}"
             )
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path}: no such folder; make it first")
         self.path = path
         self._axis = axis
         self._rate_hz = rate_hz
-        self._pieces: list[Array] = []
-        if not path.absolute().parent.is_dir():
-            raise InputError(f"{path}: no such folder; make it first")
+        self._part = Part(path)
+        self._form: FrameForm | None = None
+        self._kind: tuple[object, ...] = ()
+        self._frames = 0
 
     def write(self, frames: Array) -> None:
-        """Append frames."""
-        self._pieces.append(frames)
+        """Append frames; a tensor without time takes the place of the one before.
+
+        Raises InputError: the disk is full, for one. What was written before stays, and nothing of these.
+        """
+        if self._axis is None:
+            self._part.clear()
+            self._form = None
+        form = self._form or self._form_of(frames)
+        self._require_kind(frames)
+        body = form.body(frames, self._frames)
+        self._part.append(body if form is self._form else form.head(0) + body)
+        self._form = form
+        self._frames += 0 if self._axis is None else frames.shape[self._axis]
 
     def __enter__(self) -> "FramesFile":
         return self
@@ -66,28 +84,27 @@ class FramesFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._pieces:
-            self._save(self._pieces[-1] if self._axis is None else np.concatenate(self._pieces, self._axis))
-
-    def _save(self, array: Array) -> None:
-        part = part_of(self.path)
+        if kind is not None or self._form is None:
+            self._part.discard()
+            return
         try:
-            if self.path.suffix.lower() == ".npy":
-                with part.open("wb") as file:
-                    np.save(file, array, allow_pickle=False)
-            else:
-                self._save_table(part, array)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(f"{self.path}: cannot be written ({error.strerror})") from error
-        publish(part, self.path)
+            whole = self._form.complete(self._part, self._frames)
+        except BaseException:
+            self._part.discard()
+            raise
+        whole.publish()
 
-    def _save_table(self, part: Path, array: Array) -> None:
-        rows = array.reshape(1, -1) if self._axis is None else np.moveaxis(array, self._axis, 0)
-        rows = rows.reshape(len(rows), -1)
-        values = ["value"] if rows.shape[1] == 1 else [f"value_{column}" for column in range(rows.shape[1])]
-        with part.open("w", newline="") as file:
-            table = csv.writer(file)
-            table.writerow(["frame" if self._rate_hz is None else "time_s", *values])
-            for number, row in enumerate(rows.tolist()):
-                table.writerow([number if self._rate_hz is None else f"{number / self._rate_hz:.6f}", *row])
+    def _form_of(self, first: Array) -> FrameForm:
+        if self.path.suffix.lower() == ".npy":
+            return NpyForm(first, self._axis)
+        return TableForm(first, self._axis, self._rate_hz)
+
+    def _require_kind(self, frames: Array) -> None:
+        """Raises InputError where they do not fit to those before."""
+        sizes = (size for axis, size in enumerate(frames.shape) if axis != self._axis)
+        kind = (frames.dtype, *sizes)
+        if self._form is not None and kind != self._kind:
+            raise InputError(
+                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before; give one output"
+            )
+        self._kind = kind

@@ -39,6 +39,11 @@ def part_of(path: Path) -> Path:
     return Path(name)
 
 
+def unwritable(path: Path, reason: str | None) -> InputError:
+    """What is wrong where a disk takes no more."""
+    return InputError(f"{path}: cannot be written ({reason}); make room, or write to another disk")
+
+
 def publish(part: Path, path: Path) -> None:
     """Give a complete file its name, with the permissions of a new file. Raises InputError."""
     mask = os.umask(0)

@@ -21,6 +21,7 @@ from pulse.program.lowering import GROUP
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import line as line
+from streaming.native import positions as positions
 from streaming.native import slots as slots
 
 FEW = 2

@@ -22,7 +22,7 @@ from bench.live.design import Design, Outcome, Setup
 from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
 from bench.live.load import compute_and_collect, hold_the_lock
 from bench.live.native import in_the_callback, on_a_plain_worker, on_a_worker
-from bench.live.server import jack, portaudio
+from bench.live.server import jack_server, portaudio
 from bench.live.witness import Witness, witness
 from bench.models.amplifier import RATE_HZ, amplifier
 from bench.timing import Percentiles, time_steps
@@ -94,7 +94,7 @@ def run(
         f"10 ms blocks, a model of {model.p50_us / 1e3:.2f} ms (p50): from callback entry to the result"
     )
     rows: list[dict[str, object]] = []
-    with jack(RATE_HZ, BLOCK_FRAMES), portaudio() as device:
+    with jack_server(RATE_HZ, BLOCK_FRAMES) as server, portaudio(server) as device:
         setup = Setup(program, device, RATE_HZ, BLOCK_FRAMES, seconds)
         for name, load, outcome, machine in outcomes(designs, loads, setup):
             table.add_row(name, load, *cells(outcome, machine))

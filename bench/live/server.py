@@ -1,67 +1,209 @@
-"""A sound server without hardware: JACK with its dummy driver, which keeps time as a sound card does."""
+"""Sound servers without hardware: JACK with its dummy driver, which keeps time as a sound card does."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
 
 from pulse.errors import PulseError
 
 READY_S = 10.0
-HOST_API = "JACK Audio Connection Kit"
-FORMS = (("-R", "-P70"), ("-r",))
+END_S = 3.0
+SLOTS = 3
+"""Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
+PRIORITIES = (("-R", "-P70"), ("-r",))
 """Arguments with real-time priority, and without."""
+JACK_PACKAGES = "jackd2 libportaudio2"
+HOST_API = "JACK Audio Connection Kit"
+
+
+def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A tool of a server, its output as text. Raises PulseError if it fails."""
+    done = subprocess.run(
+        command,
+        env=os.environ | dict(environment or {}),
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
+    if done.returncode:
+        said = f"{done.stdout}{done.stderr}".strip()
+        raise PulseError(f"{' '.join(command)}: failed; see whether its server runs: {said}")
+    return done
+
+
+def require(*programs: str, packages: str) -> None:
+    """Raises PulseError: one is not here, and which packages of Debian have them."""
+    for program in programs:
+        if shutil.which(program) is None:
+            raise PulseError(f"{program} is not here: apt install {packages}")
+
+
+def last_lines(log: IO[str]) -> str:
+    """What a server has said in the end."""
+    log.seek(0)
+    return " / ".join(log.read().split("\n")[-4:])
+
+
+@dataclass
+class Server:
+    """A server of its own; it dies with the thread that has started it.
+
+    environment  what a process needs to find it, and no other
+    probe        succeeds when it is ready
+    log          what it says
+    """
+
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    probe: Sequence[str]
+    log: IO[str] = field(repr=False)
+    process: "subprocess.Popen[str] | None" = None
+
+    def start(self) -> bool:
+        """Start it, also again; whether it is ready."""
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *self.command],
+            env=os.environ | dict(self.environment),
+            stdout=self.log,
+            stderr=self.log,
+            text=True,
+        )
+        until = time.monotonic() + READY_S
+        while self.process.poll() is None and time.monotonic() < until:
+            probe = subprocess.run(
+                self.probe,
+                env=os.environ | dict(self.environment),
+                capture_output=True,
+                timeout=READY_S,
+                check=False,
+            )
+            if probe.returncode == 0:
+                return True
+            time.sleep(0.02)
+        self.kill()
+        return False
+
+    def _signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it without giving it a chance."""
+        if self.process is not None:
+            self._signal(signal.SIGKILL)
+            self.process.wait()
+
+    def stop(self) -> None:
+        """End it as an administrator would."""
+        if self.process is None or self.process.poll() is not None:
+            return
+        self._signal(signal.SIGCONT)
+        self._signal(signal.SIGTERM)
+        try:
+            self.process.wait(END_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def pause(self) -> None:
+        """Let it hang."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+
+@dataclass
+class JackServer(Server):
+    """JACK; its device is ``system``, two channels each way."""
+
+    name: str = ""
+    rate_hz: int = 48000
+    block_frames: int = 480
+
+    def ports(self) -> list[str]:
+        """Names of all ports."""
+        return run("jack_lsp", "-s", self.name).stdout.split()
+
+    def connect(self, source: str, target: str) -> None:
+        """Let one port hear another."""
+        run("jack_connect", "-s", self.name, source, target)
+
+    def disconnect(self, source: str, target: str) -> None:
+        """The reverse."""
+        run("jack_disconnect", "-s", self.name, source, target)
+
+    def freewheel(self, on: bool) -> None:
+        """Let time run as fast as the clients can, or at its usual speed."""
+        run("jack_freewheel", "y" if on else "n", environment=self.environment)
 
 
 @contextmanager
-def jack(rate_hz: int, block_frames: int) -> Generator[None]:
-    """A server of its own, the one that this process finds; import sounddevice only inside.
+def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[JackServer]:
+    """A server of JACK, where there are fewer than ``SLOTS``; otherwise that is waited for.
 
     Raises  PulseError: it is not installed, or does not start
     """
-    name = f"pulse-bench-{os.getpid()}"
-    os.environ |= {"JACK_DEFAULT_SERVER": name, "JACK_NO_START_SERVER": "1"}
-    server = _started(name, rate_hz, block_frames)
-    try:
-        yield
-    finally:
-        server.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(5)
-        server.kill()
-        server.wait()
-
-
-def _started(name: str, rate_hz: int, block_frames: int) -> "subprocess.Popen[bytes]":
-    driver = ("-d", "dummy", "-r", str(rate_hz), "-p", str(block_frames))
-    if None in (shutil.which("jackd"), shutil.which("jack_wait")):
-        raise PulseError("there is no jackd; install it: apt install jackd2 libportaudio2")
-    for form in FORMS:
-        server = subprocess.Popen(
-            ["jackd", "-n", name, *form, *driver], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        until = time.monotonic() + READY_S
-        while server.poll() is None and time.monotonic() < until:
-            found = subprocess.run(["jack_wait", "-s", name, "-c"], capture_output=True, check=False)
-            if found.stdout.startswith(b"running"):
-                return server
-            time.sleep(0.05)
-        server.kill()
-        server.wait()
-    raise PulseError(f"jackd does not start; see what it says: jackd {' '.join((*FORMS[-1], *driver))}")
+    require("jackd", "jack_lsp", "setpriv", packages=JACK_PACKAGES)
+    with _slot() as name, tempfile.TemporaryFile("w+") as log:
+        environment = {"JACK_DEFAULT_SERVER": name, "JACK_NO_START_SERVER": "1"}
+        driver = ("-d", "dummy", "-r", str(rate_hz), "-p", str(block_frames))
+        probe = ("jack_lsp", "-s", name)
+        for priority in PRIORITIES:
+            command = ("jackd", "-n", name, *priority, "-t", "5000", *driver)
+            server = JackServer(command, environment, probe, log, None, name, rate_hz, block_frames)
+            try:
+                if server.start():
+                    yield server
+                    return
+            finally:
+                server.stop()
+                _sweep(name)
+        raise PulseError(f"jackd does not start; see what it says: {last_lines(log)}")
 
 
 @contextmanager
-def portaudio() -> Generator[int]:
-    """PortAudio inside of ``jack``, and the server's device as sounddevice numbers it.
+def _slot() -> Generator[str]:
+    """The name of a server that no other process has."""
+    folder, user = Path(tempfile.gettempdir()), os.getuid()
+    files = [folder / f"pulse-jack-{user}-{number}.lock" for number in range(SLOTS)]
+    while True:
+        for number, path in enumerate(files):
+            with path.open("a") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield f"pulse-{user}-{number}"
+                return
+        time.sleep(0.1)
+
+
+def _sweep(name: str) -> None:
+    """Remove what a server that was killed has left behind."""
+    for left in Path("/dev/shm").glob(f"jack_*{name}_*"):
+        left.unlink(missing_ok=True)
+
+
+@contextmanager
+def portaudio(server: JackServer) -> Generator[int]:
+    """PortAudio, which finds no server but this one, and its device as sounddevice numbers it.
 
     PortAudio is ended with the context: it ends the process where its server has gone before.
 
     Raises  PulseError: it is not installed, or does not know JACK
     """
+    os.environ.update(server.environment)
     try:
         import sounddevice
     except OSError as error:

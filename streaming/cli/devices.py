@@ -22,7 +22,7 @@ def devices(json: options.AsJson = False) -> None:
 
       [cyan]pulse run --live --mic usb --speaker 3[/cyan]
     """
-    from streaming.hosts.devices import list_devices
+    from streaming.hosts.usual import list_devices
 
     found = list_devices()
     if json:

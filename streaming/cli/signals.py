@@ -14,6 +14,8 @@ from types import FrameType
 COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 AGAIN_S = 0.01
+_seen: list[int] = []
+"""The interrupts of the command that runs."""
 
 
 @contextmanager
@@ -22,24 +24,29 @@ def watch_interrupts() -> Generator[list[int]]:
 
     A compiler may lose that exception and raise another one later; the list still has it.
     """
-    seen: list[int] = []
+    _seen.clear()
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     ):
-        yield seen
+        yield _seen
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if not _postponed(number, frame):
-            seen.append(number)
+            _seen.append(number)
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     try:
-        yield seen
+        yield _seen
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def forget_interrupts() -> None:
+    """Those until now ended what ran as they should: what goes wrong after it is told as ever."""
+    _seen.clear()
 
 
 def end_on_signals() -> None:

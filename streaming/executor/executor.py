@@ -14,7 +14,8 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.account import Account, Tally, account_of
-from streaming.executor.engine import Engine, engine_for
+from streaming.executor.engine import Engine
+from streaming.executor.engines import engine_for
 from streaming.executor.flow import CLOSED, Flow
 from streaming.executor.outcome import outcome
 from streaming.executor.pipeline import Block, Pipeline

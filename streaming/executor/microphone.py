@@ -9,7 +9,8 @@ from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
-from streaming.hosts.host import Host, usual_host
+from streaming.hosts.host import Host
+from streaming.hosts.usual import usual_host
 from streaming.live.capture import Capture
 from streaming.live.plan import STEREO
 

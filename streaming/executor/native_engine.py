@@ -38,7 +38,7 @@ class NativeEngine:
     """For programs of the numba backend."""
 
     def __init__(self, realtime: Realtime | None = None) -> None:
-        self._words = np.zeros(slots.WORKER_WORDS, np.int64)
+        self._words = aligned_bytes(8 * slots.WORKER_WORDS).view(np.int64)
         self.address: int = self._words.ctypes.data
         self._wake = Event()
         self._words[slots.WAKE], self._words[slots.WAIT] = self._wake.to_write, self._wake.to_read
@@ -113,7 +113,7 @@ class NativeSlots:
         self._packed: Packed = state.packed()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
-        self._words = np.zeros(slots.queue_words(depth), np.int64)
+        self._words = aligned_bytes(8 * slots.queue_words(depth)).view(np.int64)
         self.address: int = self._words.ctypes.data
         self._words[slots.DEPTH] = depth
         self._words[slots.PACKED] = self._packed.words.ctypes.data

@@ -26,6 +26,8 @@ from streaming.resampling import Resampler
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
 """Sound is resampled and written in pieces of this length, in a helper thread."""
+BATCH_BYTES = 1 << 16
+"""Frames are written in pieces of this size, there too."""
 
 
 class Sink(ABC):
@@ -142,7 +144,7 @@ class SoundFileSink(Sink):
 
 
 class FramesFileSink(Sink):
-    """Frames of one output as .npy or .csv, gathered in memory and written when the stream has ended well.
+    """Frames of one output as .npy or .csv; the file appears under its name when the stream has ended well.
 
     output  its name; the first by default
     """
@@ -157,13 +159,23 @@ class FramesFileSink(Sink):
     ) -> AsyncGenerator[Write]:
         port = _output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
+        pieces: list[Array] = []
+
+        def write_all(file: FramesFile) -> None:
+            for piece in pieces:
+                file.write(piece)
+            pieces.clear()
+
         with FramesFile(self.path, port.axis, frames_hz) as file:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:
-                    file.write(outputs[port.name])
+                    pieces.append(outputs[port.name])
+                    if sum(piece.nbytes for piece in pieces) >= BATCH_BYTES:
+                        await anyio.to_thread.run_sync(write_all, file)
 
             yield write
+            await anyio.to_thread.run_sync(write_all, file)
 
 
 def sink_of(sink: Any) -> Sink:

@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pulse.errors import InputError
-from streaming.errors import DeviceError
 
 Kind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
@@ -64,32 +63,13 @@ class Device:
         return pair[wanted == "high"]
 
 
-def list_devices(refresh: bool = False) -> tuple[Device, ...]:
-    """All devices, as they were when they were first looked for.
-
-    refresh  look for them now; indices may change. Open streams go on
-    Raises   DeviceError: no PortAudio, or it does not answer
-    """
-    from streaming.hosts.portaudio.portaudio import PortAudio
-
-    host = PortAudio()
-    if refresh and not host.refresh():
-        raise DeviceError("PortAudio does not find the devices; is a sound server hanging? Start that again")
-    return host.devices()
-
-
-def choose(kind: Kind, wanted: str | int | None = None) -> Device:
-    """The device that is meant.
+def chosen(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
+    """The one of these devices that is meant.
 
     wanted  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the
             default
-    Raises  InputError: none, several, or one without that direction; DeviceError as ``list_devices``
+    Raises  InputError: none, several, or one without that direction
     """
-    return chosen(list_devices(), kind, wanted)
-
-
-def chosen(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
-    """``choose`` from these."""
     able = [device for device in devices if device.channels(kind)]
     if isinstance(wanted, str) and wanted.strip().isdecimal():
         wanted = int(wanted)

@@ -110,10 +110,3 @@ class Host(Protocol):
     def refresh(self) -> bool:
         """Look for devices anew, before a stream is opened again; False where nothing can be opened any more."""
         ...
-
-
-def usual_host() -> Host:
-    """The devices of this machine."""
-    from streaming.hosts.portaudio.portaudio import PortAudio
-
-    return PortAudio()

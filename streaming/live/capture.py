@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pulse.program.memory import aligned_bytes
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, Order
-from streaming.live.memory import RING_S, power_of_two
+from streaming.live.memory import ring_frames
 from streaming.live.watch import TEARDOWN_S, stall_s
 from streaming.native import line_words as w
 from streaming.native import positions
@@ -26,7 +26,7 @@ class Capture:
     latency       ``low``, ``high`` or seconds
 
     ``event`` is readable when there is something to ``read``, and when the device has ended by itself. What is not
-    read within ``RING_S`` is lost block by block, and counted.
+    read within ``memory.RING_S`` is lost block by block, and counted.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Capture:
         block_frames: int,
         latency: str | float,
     ) -> None:
-        frames = power_of_two(max(int(RING_S * rate_hz), 4 * block_frames))
+        frames = ring_frames(rate_hz, 4 * block_frames)
         self._ring = np.zeros((frames, channels), np.float32)
         self._times = [new_histogram() for _ in range(2)]
         self._words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from pulse.errors import InputError
+from pulse.wording import spelled
 from streaming.channels import Channels
 from streaming.native import line_words as w
 from streaming.native.filters import QUALITIES
 
+LONGEST_BLOCK_S = 10
 ENGINES = {"worker": w.ON_WORKER, "callback": w.IN_CALLBACK}
 POLICIES = {"wait": w.WAITS, "drop_oldest": w.DROPS, "silence_then_catch_up": w.CATCHES_UP, "abort": w.ABORTS}
 """What happens where nothing is ready to be played; in each case the device plays silence.
@@ -51,6 +53,11 @@ class Form:
                 f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
                 "one channel in at least, and no negative number"
             )
+        if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
+            raise InputError(
+                f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
+                f"{self.rate_in_hz} Hz: give {spelled('block_frames', LONGEST_BLOCK_S * self.rate_in_hz)} at most"
+            )
 
 
 @dataclass(frozen=True)
@@ -87,5 +94,10 @@ class Behaviour:
                 raise InputError(f"{name} {value!r}: choose one of {', '.join(known)}")
         if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
+        if self.headroom_s and self.engine == "callback":
+            raise InputError(
+                f"the callback computes at once, without headroom: leave out {spelled('headroom_s')}, or choose "
+                f"{spelled('engine', 'worker')}"
+            )
         if self.reserve_frames < 0:
             raise InputError(f"a reserve of {self.reserve_frames} frames: give 0 or more")

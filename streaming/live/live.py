@@ -14,7 +14,8 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
-from streaming.hosts.host import Host, usual_host
+from streaming.hosts.host import Host
+from streaming.hosts.usual import usual_host
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
 from streaming.live.control import Control
 from streaming.live.form import Behaviour
@@ -82,6 +83,8 @@ class Live:
         self._prepared = ExitStack()
         self._recorders: list[Recorder] = []
         self._raised = self._entered = False
+        self.abandoned = False
+        """Whether a device or the worker has not returned from the line, though the run is over: it is left to them."""
 
     def __enter__(self) -> "Live":
         if self._entered:
@@ -199,6 +202,7 @@ class Live:
         if stopped:
             self.line.close()
         else:
+            self.abandoned = True
             _abandoned.append(self.line)
         self._prepared.close()
         for recorder in self._recorders:

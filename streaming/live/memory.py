@@ -70,9 +70,8 @@ class LineMemory:
         self.times = Times()
         pulse_out = resamplers.course.in_device_frames(self._pulse)
         room = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
-        in_frames = power_of_two(max(int(RING_S * form.rate_in_hz), 4 * form.block_frames))
-        most = 4 * (room + schedule.frames + form.block_frames)
-        out_frames = power_of_two(max(int(RING_S * form.rate_out_hz), most))
+        in_frames = ring_frames(form.rate_in_hz, 4 * form.block_frames)
+        out_frames = ring_frames(form.rate_out_hz, 4 * (room + schedule.frames + form.block_frames))
         self.heard = self._floats(in_frames, form.channels_in)
         self.played = self._floats(out_frames, max(form.channels_out, 1))
         self.slots = self._floats(self._streams, self._pulse)
@@ -204,6 +203,11 @@ class LineMemory:
         state = np.array([target, 0.0, target], np.float64)
         self.arrays.append(state)
         self.words[w.DRIFT] = state.ctypes.data
+
+
+def ring_frames(rate_hz: int, least_frames: int) -> int:
+    """Frames of a ring that has room for ``RING_S``, and for as many as these; a power of two."""
+    return power_of_two(max(int(RING_S * rate_hz), least_frames))
 
 
 def power_of_two(count: int) -> int:

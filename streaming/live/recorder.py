@@ -35,7 +35,6 @@ class Recorder:
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
         self.problem: str | None = None
-        self._files = ExitStack()
         self._pairs: list[tuple[Tap, AudioWriter]] = []
         with ExitStack() as opened:
             if heard is not None:
@@ -46,7 +45,7 @@ class Recorder:
                     AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
                 )
                 self._pairs.append((Tap(line.memory.played, words, w.FRAMES_OUT, beside), writer))
-            self._files = opened.pop_all()
+            opened.pop_all()  # closed by ``close``, each by itself
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
         if threaded:
@@ -79,7 +78,14 @@ class Recorder:
             self._thread.join()
             self._thread = None
         self.write()
-        self._files.close()
+        failure: InputError | None = None
+        for _, writer in self._pairs:
+            try:
+                writer.close()
+            except InputError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _run(self) -> None:
         while not self._ends.wait(PERIOD_S):

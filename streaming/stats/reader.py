@@ -103,16 +103,14 @@ class _Reader:
             elif line.get("line") == SUMMARY:
                 self.summary = self.decoded(SummaryLine, line, place)
             else:
-                raise InputError(
-                    f"{self.path}, line {place}: is neither an interval nor a summary; the file is broken"
-                )
+                raise self.broken(place, "is neither an interval nor a summary")
         if not self.intervals:
             raise InputError(f"{self.path}: holds no measurement; the run ended before its first interval")
         if self.summary is None:
             return self.without_summary(header, place)
         missing = [name for name in TIMES if name not in self.summary.times]
         if missing:
-            raise InputError(f"{self.path}, line {place}: times.{missing[0]} is missing; the file is broken")
+            raise self.broken(place, f"times.{missing[0]} is missing")
         for one in self.summary.times.values():
             self.possible(one, place)
         times = {
@@ -144,15 +142,9 @@ class _Reader:
                     return
                 if number == 1:
                     raise self.foreign() from error
-                raise InputError(
-                    f"{self.path}, line {number}: is no JSON ({error}); the file is broken"
-                ) from error
+                raise self.broken(number, f"is no JSON ({error})") from error
             if not isinstance(found, dict):
-                raise (
-                    self.foreign()
-                    if number == 1
-                    else InputError(f"{self.path}, line {number}: is no object; the file is broken")
-                )
+                raise self.foreign() if number == 1 else self.broken(number, "is no object")
             yield number, found
 
     def header(self, first: tuple[int, dict[str, Any]] | None) -> Header:
@@ -170,14 +162,12 @@ class _Reader:
         setup = header.setup
         for name in ("pulse_frames", "rate_hz", "device_rate_hz", "deadline_s"):
             if not getattr(setup, name) > 0:
-                raise InputError(
-                    f"{self.path}, line {number}: setup.{name} is not more than 0; the file is broken"
-                )
+                raise self.broken(number, f"setup.{name} is not more than 0")
         try:
             latest = datetime.fromisoformat(header.started)
             latest += timedelta(seconds=LONGEST_RUN_S)
         except (ValueError, OverflowError) as error:
-            raise InputError(f"{self.path}, line {number}: started: {error}; the file is broken") from error
+            raise self.broken(number, f"started: {error}") from error
         return header
 
     def interval(self, number: int, line: dict[str, Any]) -> None:
@@ -185,7 +175,7 @@ class _Reader:
         found = self.decoded(Interval, line.get("interval"), number)
         before_s = self.intervals[-1].at_s if self.intervals else 0.0
         if not (found.span_s > 0 and before_s < found.at_s < LONGEST_RUN_S):
-            raise InputError(f"{self.path}, line {number}: time does not go on; the file is broken")
+            raise self.broken(number, "time does not go on")
         self.intervals.append(found)
         self.since_start = line.get("since_start")
         times = self.decoded(Times, line.get("times"), number)
@@ -198,7 +188,7 @@ class _Reader:
     def possible(self, times: Times, number: int) -> None:
         """Refuse a histogram of so many that they cannot be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
-            raise InputError(f"{self.path}, line {number}: counts more than there can be; the file is broken")
+            raise self.broken(number, "counts more than there can be")
 
     def without_summary(self, header: Header, number: int) -> Stats:
         """What there is of a run whose file has no summary."""
@@ -224,7 +214,10 @@ class _Reader:
         try:
             return decoder(kind)(value)
         except (MisfitError, RecursionError) as misfit:
-            raise InputError(f"{self.path}, line {number}: {misfit}; the file is broken") from misfit
+            raise self.broken(number, str(misfit)) from misfit
+
+    def broken(self, number: int, what: str) -> InputError:
+        return InputError(f"{self.path}, line {number}: {what}; the file is broken")
 
     def foreign(self) -> InputError:
         return InputError(f"{self.path}: is no file of statistics; {MADE_BY}")

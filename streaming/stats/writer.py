@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pulse.errors import InputError
 from streaming.latency import Latency
+from streaming.replacing import unwritable
 from streaming.stats.account import Account, finite
 from streaming.stats.lines import (
     FORMAT,
@@ -61,7 +62,7 @@ class StatsWriter:
         reason = self._write(HEADER, Header(FORMAT, VERSION, started, interval_s, setup, versions()))
         if reason is not None:
             self._file.close()
-            raise InputError(f"{path}: cannot be written ({reason})")
+            raise unwritable(path, reason)
 
     def update(self, account: Account) -> None:
         """Take notice of an account; often, for levels are peaks since the one before. A line where it is time."""

@@ -1,15 +1,26 @@
 """The bench of the executor measures what it says."""
 
+import threading
+
+import anyio
 import pytest
 import soundfile
 
-from bench.executor import memory, overhead, sparse_file
+from bench.executor import LOOPS, memory, overhead, sparse_file
+from bench.hop import bare_hop_us
 
 
 def test_a_row():
     row = overhead("denoiser", "saturated", "asyncio", "idle", 0.05)
     assert 0 < row.model_us < row.total_p50_us <= row.total_p99_us
     assert row.loop_us > 0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_bare_hop(loop):
+    threads = threading.active_count()
+    assert 0 < anyio.run(bare_hop_us, 5, 0.001, backend=loop) < 1e5
+    assert threading.active_count() == threads
 
 
 def test_a_sparse_file_is_a_sound(tmp_path):

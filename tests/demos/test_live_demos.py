@@ -15,12 +15,13 @@ import onnxruntime
 import pytest
 import soundfile
 
+from bench.live.server import JackServer, jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
 from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.demos.test_demos import ROOT, run
 from tests.live.aside import until
 from tests.live.cassette import Cassette
-from tests.live.servers import JackServer, found_here, jack_server
+from tests.live.servers import found_here, had
 
 JACK = "JACK Audio Connection Kit: system"
 FRAME = 160
@@ -140,7 +141,7 @@ def playing(server: JackServer, name: str, *arguments: str) -> Generator["subpro
 
 
 def test_the_demos_on_jack() -> None:
-    with jack_server() as server, found_here(server):
+    with had(jack_server()) as server, found_here(server):
         with playing(server, "latency_probe.py", "--mic", JACK, "--speaker", JACK, "--seconds", "1") as demo:
             told, problem = demo.communicate(timeout=60)
         assert demo.returncode == 0, told + problem

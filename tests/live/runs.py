@@ -12,6 +12,7 @@ import soundfile
 from numpy.typing import NDArray
 
 import pulse
+from bench.live.server import JackServer, jack_server
 from bench.models.amplifier import amplifier
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
@@ -20,7 +21,7 @@ from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import Behaviour, Live, Plan
 from tests.live.aside import until
 from tests.live.cassette import Cassette
-from tests.live.servers import JackServer, jack_server
+from tests.live.servers import had
 
 JACK = "JACK Audio Connection Kit: system"
 RATE_HZ = 48_000
@@ -29,7 +30,7 @@ RATE_HZ = 48_000
 @contextmanager
 def jack(block: int = 480) -> Generator[JackServer]:
     """A server that this process finds."""
-    with jack_server(RATE_HZ, block) as server:
+    with had(jack_server(RATE_HZ, block)) as server:
         os.environ.update(server.environment)
         yield server
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from bench.live.server import JackServer, Server, jack_server, run
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.devices import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
+from streaming.hosts.usual import list_devices
 from streaming.live.watch import STALL_S
 from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, order
-from tests.live.servers import JackServer, Server, jack_server, pulse_server, run
+from tests.live.servers import had, pulse_server
 
 JACK = "JACK Audio Connection Kit: system"
 BACK_S = 8.0
@@ -75,14 +76,14 @@ class Player:
 
 @contextmanager
 def _jack() -> Generator[JackServer]:
-    with jack_server() as server:
+    with had(jack_server()) as server:
         os.environ.update(server.environment)
         yield server
 
 
 @contextmanager
 def _pulse() -> Generator[Server]:
-    with pulse_server() as server:
+    with had(pulse_server()) as server:
         os.environ.update(server.environment)
         yield server
 

@@ -5,15 +5,17 @@ from collections.abc import Generator
 
 import pytest
 
+from bench.live.server import JackServer, jack_server
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.devices import choose, list_devices
+from streaming.hosts.devices import chosen
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
+from streaming.hosts.usual import list_devices
 from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, order
-from tests.live.servers import JackServer, found_here, jack_server
+from tests.live.servers import found_here, had
 from tests.streaming.command import pulse, report
 
 NAME = "JACK Audio Connection Kit: system"
@@ -22,7 +24,7 @@ RATE, BLOCK = 48000, 480
 
 @pytest.fixture(scope="module")
 def server() -> Generator[JackServer]:
-    with jack_server(RATE, BLOCK) as server, found_here(server):
+    with had(jack_server(RATE, BLOCK)) as server, found_here(server):
         yield server
 
 
@@ -38,13 +40,12 @@ def ends(host: PortAudio) -> tuple[Endpoint, Endpoint]:
 
 def test_devices_are_described(host: PortAudio) -> None:
     assert host.native
-    device = choose("input", "KIT: SYS")
-    assert device in list_devices()
+    device = chosen(list_devices(), "input", "KIT: SYS")
     assert (device.title, device.inputs, device.outputs, device.default_rate_hz) == (NAME, 2, 2, RATE)
     assert 0 < device.low_output_latency_s <= device.high_output_latency_s < 0.1
     assert list_devices(refresh=True) == host.devices()
     with pytest.raises(InputError, match=r"no device is called 'nothing'; choose by index or name: \d+ "):
-        choose("output", "nothing")
+        host.choose("output", "nothing")
 
 
 def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:

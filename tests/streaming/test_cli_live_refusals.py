@@ -52,3 +52,24 @@ def test_a_target_where_nothing_is_played(sound):
 def test_a_target_where_the_model_plays_nothing(sound, tmp_path):
     assert "plays nothing" in live(voice_path(), sound, tmp_path / "out.wav")
     assert not (tmp_path / "out.wav").exists()
+
+
+def test_a_block_of_hours(sound):
+    told = live(sound, "--block", 999999999)
+    assert "blocks of 999999999 frames are 62500 s" in told and "give --block 160000 at most" in told
+
+
+def test_headroom_for_the_callback(sound):
+    told = live(sound, "--engine", "callback", "--headroom", 5)
+    assert "leave out --headroom, or choose --engine worker" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--engine", "gpu"), "choose one of worker, callback"),
+        (("--policy", "hope"), "choose one of wait"),
+    ],
+)
+def test_what_does_not_exist(sound, options, words):
+    assert words in live(sound, *options)

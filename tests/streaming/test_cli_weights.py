@@ -1,13 +1,11 @@
 """Weights of bf16 and int8 on the command line: smaller programs, and an error that is told."""
 
-import json
-
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from streaming.cli import app
 from tests.pulse.cases.build import floats, model, node
+from tests.streaming.command import folder as folder
+from tests.streaming.command import pulse, refused, report
 
 
 @pytest.fixture
@@ -20,27 +18,19 @@ def path(tmp_path):
     return str(found)
 
 
-def pulse(*arguments, code=0):
-    result = CliRunner().invoke(app, [*map(str, arguments)], env={"COLUMNS": "200"})
-    assert result.exit_code == code, result.output + repr(result.exception)
-    return result
-
-
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
 def test_check_tells_the_error_and_stays_a_proof_of_f32(path, form, least_db):
-    found = json.loads(pulse("check", path, "--weights", form, "--json").stdout)
+    found = report("check", path, "--weights", form)
     assert found["equal"] and found["weights"] == form
     error = found["weight_errors"]["y"]
     assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
     shown = pulse("check", path, "--weights", form).stdout
     assert f"y in {form}" in shown and "dB below the output" in shown and "equal: every frame" in shown
-    assert json.loads(pulse("check", path, "--json").stdout)["weight_errors"] == {}
+    assert report("check", path)["weight_errors"] == {}
 
 
 def test_bench_and_dump_say_the_form(path):
-    found = json.loads(
-        pulse("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1, "--json").stdout
-    )
+    found = report("bench", path, "--weights", "int8", "--steps", 5, "--rounds", 1)
     assert found["weights"] == "int8"
     sizes = []
     for form in ("f32", "bf16", "int8"):
@@ -50,15 +40,13 @@ def test_bench_and_dump_say_the_form(path):
     assert 1.8 < sizes[0] / sizes[1] < 2 < 3 < sizes[0] / sizes[2] < 4
 
 
-def test_run_takes_them_and_refuses_unknown_ones(path, tmp_path):
-    x = floats("sound", 20, 48)
-    np.save(tmp_path / "x.npy", x)
+def test_run_takes_them_and_refuses_unknown_ones(path):
+    np.save("x.npy", floats("sound", 20, 48))
     outputs = []
     for form in ("f32", "bf16"):
-        target = tmp_path / f"{form}.npy"
-        pulse("run", path, tmp_path / "x.npy", target, "--weights", form)
-        outputs.append(np.load(target))
+        pulse("run", path, "x.npy", f"{form}.npy", "--weights", form)
+        outputs.append(np.load(f"{form}.npy"))
     np.testing.assert_allclose(*outputs, atol=0.05)
     assert not np.array_equal(*outputs)
-    refused = pulse("run", path, tmp_path / "x.npy", tmp_path / "y.npy", "--weights", "f16", code=2)
-    assert "no weights of 'f16'; choose f32, bf16 or int8" in refused.stderr
+    error = refused("run", path, "x.npy", "y.npy", "--weights", "f16")
+    assert "no weights of 'f16'; choose f32, bf16 or int8" in error

@@ -3,16 +3,17 @@
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from streaming.cli.console import print_json, print_pairs, stderr
 from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
+from streaming.cli.signals import forget_interrupts
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
     from pulse.pulsify.model import Port
+    from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened
     from streaming.hosts.host import Host
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from streaming.live.live import Live
     from streaming.live.plan import Plan
     from streaming.realtime import Realtime
+    from streaming.stats.account import Account
     from streaming.stats.writer import StatsWriter
 
 LOOK_S = 0.1
@@ -39,10 +41,12 @@ def run_live(
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
 
-    What ends the run before its time is raised after that: all that was written until then is kept.
+    What ends the run before its time, or keeps a file from being written, is raised after that: all that was written
+    until then is kept.
     """
     from pulse.errors import InputError, PulseError
     from streaming.cli.live.display import Control
+    from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.summary import final_report
     from streaming.cli.live.view import LiveView
     from streaming.live.live import Live
@@ -59,44 +63,59 @@ def run_live(
         options.reconnect,
         host=_host(source, target),
     )
-    failure: PulseError | None = None
+    account: Account | None = None
+    errors: list[PulseError] = []
+    problems: list[PulseError] = []
+    stats = recorder = None
     with ExitStack() as stack:
         frames = None
         if options.frames is not None and written is not None:
             rate_hz = float(opened.rate_hz * written.rate) if written.streams else None
             frames = stack.enter_context(FramesWriter(options.frames, written, rate_hz, live))
-        with live:
-            stats = None if options.stats is None else StatsWriter(options.stats, live.setup)
-            recorder = None
-            if options.record_in is not None or options.record_out is not None:
-                recorder = live.record(options.record_in, options.record_out)
-            controls = [Control(key, name) for key, name in KEYS.items()]
-            try:
-                with LiveView(live.setup, controls, options.quiet) as view:
-                    _follow(live, view, stats, frames, options.seconds)
-            except (KeyboardInterrupt, SystemExit):
-                pass  # the usual ends of a live run, in a terminal and as a service
-            except PulseError as error:
-                failure = error
-            finally:
-                account = live.account()
-                if stats is not None:
-                    stats.close(account)
-                if recorder is not None:
-                    recorder.close()
-        if frames is not None and failure is None:
+        try:
+            with live:
+                stats = None if options.stats is None else StatsWriter(options.stats, live.setup)
+                if options.record_in is not None or options.record_out is not None:
+                    recorder = live.record(options.record_in, options.record_out)
+                controls = [Control(key, name) for key, name in KEYS.items()]
+                try:
+                    with LiveView(live.setup, controls, options.quiet) as view:
+                        _follow(live, view, stats, frames, options.seconds)
+                except (KeyboardInterrupt, SystemExit):
+                    forget_interrupts()  # the usual ends of a live run, in a terminal and as a service
+                except PulseError as error:
+                    errors.append(error)
+                finally:
+                    account = live.account()
+                    if stats is not None:
+                        stats.close(account)
+                try:
+                    if recorder is not None:
+                        recorder.close()
+                except InputError as error:
+                    problems.append(error)
+        except PulseError as error:
+            if account is None:
+                raise
+            errors.append(error)
+        if frames is not None and not errors:
             frames.finish()
         elif frames is not None:
             frames.write()
+    if recorder is not None and recorder.problem is not None:
+        problems.append(InputError(recorder.problem))
+    if frames is not None and frames.problem is not None:
+        problems.append(frames.problem)
     setup = live.setup
     if json:
         print_json({"setup": asdict(setup), "account": account.as_dict()})
     else:
         print_pairs(final_report(account, setup))
-    for problem in filter(None, (stats and stats.problem, recorder and recorder.problem)):
+    errors += problems
+    for problem in filter(None, (stats and stats.problem, *errors[1:])):
         stderr().print(f"warning: {problem}", style="yellow")
-    if failure is not None:
-        raise failure
+    if errors:
+        raise errors[0]
 
 
 def _follow(
@@ -203,32 +222,3 @@ def _written(program: "Program", name: str | None) -> "Port":
     raise InputError(
         f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
     )
-
-
-class FramesWriter:
-    """The frames of one output of the first stream, into a file."""
-
-    def __init__(self, path: Path, port: "Port", rate_hz: float | None, live: "Live") -> None:
-        from streaming.frames import FramesFile
-
-        self._file = FramesFile(path, port.axis, rate_hz)
-        self._port, self._live = port, live
-
-    def write(self) -> None:
-        """Those that are there."""
-        ready = self._live.outputs.ready()[0]
-        if self._port.name in ready:
-            self._file.write(ready[self._port.name])
-
-    def finish(self) -> None:
-        """Those that come when the stream ends."""
-        self._file.write(self._live.outputs.flush()[0][self._port.name])
-
-    def __enter__(self) -> "FramesWriter":
-        self._file.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, trace)

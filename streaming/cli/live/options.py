@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 PANEL = "Live"
-ENTRIES = ("line.pump", "line.run_pulse", "line.callback", "line.work", "line.order", "device.gate")
+ENTRIES = (
+    *("line.pump", "line.run_pulse", "line.callback", "line.work", "line.order"),
+    *("line.call", "device.gate", "device.shut", "positions.load", "positions.store"),
+)
 """What a live run needs of compiled code, besides the model's."""
 
 

@@ -7,7 +7,7 @@ import threading
 import anyio
 from trio.testing import MockClock
 
-from streaming.executor.engine import ThreadSlots
+from streaming.executor.thread_engine import ThreadSlots
 
 
 class HeldEngine:

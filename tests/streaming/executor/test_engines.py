@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor
-from streaming.executor.engine import ThreadEngine, engine_for
+from streaming.executor.engines import engine_for
 from streaming.executor.native_engine import NativeEngine
+from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
 from tests.streaming.executor.streams import collected, noise, nothing_left, ready
 from tests.streaming.small import BACKENDS

@@ -9,11 +9,12 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts import devices as devices_module
-from streaming.hosts.devices import Device, Kind, chosen, list_devices
+from streaming.hosts import usual
+from streaming.hosts.devices import Device, Kind, chosen
 from streaming.hosts.portaudio import library, portaudio, python_stream
 from streaming.hosts.portaudio.refusal import refusal
 from streaming.hosts.portaudio.system import Side
+from streaming.hosts.usual import list_devices
 from tests.streaming.command import pulse, report
 
 
@@ -207,7 +208,7 @@ def test_nothing_imports_sounddevice() -> None:
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table, JSON, and a word where there is nothing."""
     found = list(DEVICES)
-    monkeypatch.setattr(devices_module, "list_devices", lambda refresh=False: tuple(found))
+    monkeypatch.setattr(usual, "list_devices", lambda refresh=False: tuple(found))
     lines = pulse("devices").stdout.splitlines()
     shown = [" ".join(line.split()) for line in lines]
     assert shown[1] == "device audio system in out rate latency in latency out default"

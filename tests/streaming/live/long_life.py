@@ -52,7 +52,7 @@ class Run:
         )
 
     def live(self):
-        most_s = max(BLOCKS) / RATE if self.block == 0 else None
+        most_s = max(BLOCKS) / RATE if self.block == 0 and self.engine == "worker" else None
         self.host, self.run = held(
             self.made,
             self.block,

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from onnx import ModelProto
 
 import pulse
@@ -16,6 +17,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
 from streaming.channels import Channels
 from streaming.live import Behaviour, Live, Plan
+from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
@@ -23,6 +25,8 @@ from tests.pulse.chunks.models import build, node
 from tests.streaming.small import Sketch, pads, program
 
 RATE = 16000
+BLOCK = 160
+engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def plain():
@@ -121,7 +125,7 @@ def noise(*shape: int, seed: int = 0) -> np.ndarray:
 
 def held(
     made: Any,
-    block: int | None = 160,
+    block: int | None = BLOCK,
     device: VirtualDevice | Sequence[VirtualDevice] | None = None,
     channels: str = "mix",
     play: bool = True,
@@ -143,6 +147,11 @@ def held(
         device_rate_hz=device_rate_hz,
     )
     return host, Live(made, plan, Behaviour(**behaviour), NOTHING, reconnect, constants, host)
+
+
+def stereo() -> VirtualDevice:
+    """A device of two channels each way."""
+    return VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
 
 
 @contextmanager

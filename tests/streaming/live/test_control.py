@@ -5,13 +5,12 @@ import pytest
 
 from pulse.errors import PulseError
 from streaming.live import control
-from streaming.live.form import ENGINES
-from streaming.live.virtual import VirtualDevice
 from streaming.native import line_words as w
 from tests.streaming.live.runs import (
-    RATE,
+    BLOCK,
     brief,
     changed,
+    engines,
     inverse,
     late,
     late_by,
@@ -20,17 +19,11 @@ from tests.streaming.live.runs import (
     ready,
     running,
     runs,
+    stereo,
     streamed,
     word,
 )
 from tests.streaming.small import filtered
-
-BLOCK = 160
-engines = pytest.mark.parametrize("engine", ENGINES)
-
-
-def stereo():
-    return VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
 
 
 @engines

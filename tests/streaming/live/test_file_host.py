@@ -13,12 +13,12 @@ from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.live import Behaviour, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
-from streaming.live.form import ENGINES
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import (
     RATE,
     brief,
+    engines,
     late,
     late_by,
     meter,
@@ -31,7 +31,6 @@ from tests.streaming.live.runs import (
 from tests.streaming.small import filtered
 
 PLAN, BEHAVIOUR = Plan(RATE), Behaviour()
-engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def written(path, x, rate_hz=RATE, encoding="FLOAT"):

@@ -13,13 +13,14 @@ from pulse.errors import InputError, PulseError
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
-from streaming.live.form import ENGINES, POLICIES
-from streaming.live.virtual import VirtualDevice
+from streaming.live.form import POLICIES
 from streaming.native import line_words as w
 from tests.streaming.live.runs import (
+    BLOCK,
     RATE,
     brief,
     chunk_program,
+    engines,
     filtered_chunks,
     late,
     meter,
@@ -27,13 +28,11 @@ from tests.streaming.live.runs import (
     ready,
     running,
     runs,
+    stereo,
     streamed,
     word,
 )
 from tests.streaming.small import Sketch, ending, filtered
-
-BLOCK = 160
-engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def cut(frames=37):
@@ -47,10 +46,6 @@ def cut(frames=37):
         y=sketch.wire("y", Elementwise("mul"), x, one),
         head=sketch.wire("head", Slice(1, TDim.of(0), length - frames), x),
     )
-
-
-def stereo():
-    return VirtualDevice(inputs=2, outputs=2, rate_hz=RATE)
 
 
 def joined(parts, made):

@@ -9,9 +9,8 @@ from pulse.errors import PulseError
 from streaming.live.form import ENGINES, POLICIES
 from streaming.live.virtual import VirtualDevice
 from streaming.native import line_words as w
-from tests.streaming.live.runs import RATE, check_books, late_by, ready, running, runs, word
+from tests.streaming.live.runs import BLOCK, RATE, check_books, late_by, ready, running, runs, word
 
-BLOCK = 160
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
 
 

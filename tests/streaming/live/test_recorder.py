@@ -150,6 +150,22 @@ def test_a_folder_that_goes_away(paths):
         folder.rmdir()
 
 
+def test_one_folder_of_two_goes_away(paths):
+    """The other file is kept."""
+    folder = paths[0].parent / "folder"
+    folder.mkdir()
+    x = noise(10 * BLOCK, 1)
+    with runs(ready()) as (host, live):
+        recorder = live.record(folder / "heard.wav", paths[1])
+        played = host.run(x)
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+        with pytest.raises(InputError, match=r"heard\.wav: cannot be written"):
+            recorder.close()
+    np.testing.assert_array_equal(contents(paths[1:])[0], played)
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_one_of_both(paths, wanted):
     x = noise(10 * BLOCK, 1)

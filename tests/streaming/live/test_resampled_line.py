@@ -6,10 +6,9 @@ import pytest
 import pulse
 from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
-from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.resampling import Resampler
-from tests.streaming.live.runs import RATE, check_books, ready, runs
+from tests.streaming.live.runs import RATE, check_books, engines, ready, runs
 from tests.streaming.small import filtered
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
@@ -34,7 +33,7 @@ def worth_db(found, ideal):
     return 10 * np.log10(np.mean(ideal**2) / np.mean((found - ideal) ** 2))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@engines
 @pytest.mark.parametrize(
     ("rate", "pulse_frames", "block", "quality"),
     [

@@ -4,11 +4,20 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError, PulseError
-from streaming.live.form import ENGINES
-from tests.streaming.live.runs import RATE, changed, late, late_by, noise, plain, ready, running, runs
+from tests.streaming.live.runs import (
+    BLOCK,
+    RATE,
+    changed,
+    engines,
+    late,
+    late_by,
+    noise,
+    plain,
+    ready,
+    running,
+    runs,
+)
 from tests.streaming.small import decimated, filtered, program
-
-BLOCK = 160
 
 
 def quiet(delay=9):
@@ -16,7 +25,7 @@ def quiet(delay=9):
     return late(delay, 0.5)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@engines
 def test_swap(engine):
     """Another program with another delay: what is heard stays where it is, and fades over within a pulse."""
     x = noise(60 * BLOCK, 1)

@@ -12,16 +12,24 @@ from streaming.errors import DeviceError
 from streaming.live import Behaviour, Live, Plan
 from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
-from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
-from tests.streaming.live.runs import RATE, check_books, held, late_by, noise, played_by, ready, runs, word
+from tests.streaming.live.runs import (
+    BLOCK,
+    RATE,
+    check_books,
+    engines,
+    held,
+    late_by,
+    noise,
+    played_by,
+    ready,
+    runs,
+    word,
+)
 from tests.streaming.small import filtered
-
-BLOCK = 160
-engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def test_a_worker_that_stands_still():

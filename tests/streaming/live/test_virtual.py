@@ -8,9 +8,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Order
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import line_words as w
-from tests.streaming.live.runs import RATE, held, noise, ready, runs, word
-
-BLOCK = 160
+from tests.streaming.live.runs import BLOCK, RATE, held, noise, ready, runs, word
 
 
 def test_time_passes_by_blocks_and_by_command():

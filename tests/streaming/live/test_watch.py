@@ -7,13 +7,14 @@ from pulse.errors import InputError, PulseError
 from streaming.errors import DeviceError
 from streaming.live import Live, Plan
 from streaming.live import live as live_module
-from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.watch import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.runs import (
+    BLOCK,
     RATE,
     check_books,
+    engines,
     late,
     late_by,
     noise,
@@ -24,14 +25,12 @@ from tests.streaming.live.runs import (
 )
 from tests.streaming.small import filtered
 
-BLOCK = 160
 TROUBLES = {
     "stalls": {"stalled": True},
     "vanishes": {"present": False},
     "hangs": {"stalled": True, "hangs": True},
     "ends": {},
 }
-engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 def trouble(host, kind):
@@ -225,7 +224,7 @@ def test_a_device_that_comes_and_goes():
         assert len(live.account().notes) == EVENTS
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@engines
 def test_orders_while_the_device_is_away(engine):
     """Nobody computes then; they are done at once."""
     with runs(ready(running), reconnect="keep", engine=engine) as (host, live):

@@ -18,10 +18,8 @@ from streaming.live.outputs import Outputs
 from streaming.live.worker import Worker
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
-from tests.streaming.live.runs import RATE, late, noise, ready, running, streamed
+from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
 from tests.streaming.small import filtered
-
-BLOCK = 160
 
 
 def call_of(line):

@@ -1,0 +1,39 @@
+"""What a system takes to wake a thread and then an event loop: the least that any executor adds to a pulse."""
+
+import threading
+import time
+
+import anyio
+import numpy as np
+
+from streaming.native.events import Event
+
+
+async def bare_hop_us(count: int, period_s: float) -> float:
+    """A thread answers an event with another, and does nothing else; p50 in us, ``count`` times, one each period."""
+    asked, answered = Event(), Event()
+
+    def answer() -> None:
+        for _ in range(count):
+            asked.clear()
+            answered.set()
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    took_ns, at_s = list[int](), anyio.current_time()
+    try:
+        for _ in range(count):
+            at_s += period_s
+            await anyio.sleep_until(at_s)
+            begun_ns = time.perf_counter_ns()
+            asked.set()
+            await anyio.wait_readable(answered.to_read)
+            answered.clear()
+            took_ns.append(time.perf_counter_ns() - begun_ns)
+    finally:
+        for _ in range(count - len(took_ns)):
+            asked.set()
+        thread.join()
+        asked.close()
+        answered.close()
+    return float(np.median(took_ns)) / 1e3

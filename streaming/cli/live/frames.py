@@ -1,0 +1,69 @@
+"""FramesWriter: the frames of a live run into a file, while it goes on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from pulse.errors import PulseError
+from pulse.facts import Array
+from pulse.pulsify.model import Port
+from streaming.errors import DeviceError
+from streaming.frames import FramesFile
+from streaming.live.live import Live
+
+
+class FramesWriter:
+    """Writes the frames of one output of the first stream.
+
+    problem  what went wrong since it was made. The run goes on, and what was written until then is kept.
+    Raises   InputError: a file that cannot be written
+    """
+
+    def __init__(self, path: Path, port: Port, rate_hz: float | None, live: Live) -> None:
+        self.problem: PulseError | None = None
+        self._file = FramesFile(path, port.axis, rate_hz)
+        self._port, self._live = port, live
+
+    def write(self) -> None:
+        """Those that are there."""
+        self._append(self._live.outputs.ready()[0])
+
+    def finish(self) -> None:
+        """Those that come when the stream ends; the run is over. Of a line that somebody still uses, none do."""
+        self.write()
+        if self._live.abandoned:
+            self._keep(
+                DeviceError(
+                    f"{self._file.path}: the frames of the end are missing: the device, or the model, has not returned "
+                    "from a block"
+                )
+            )
+            return
+        try:
+            ends = self._live.outputs.flush()[0]
+        except PulseError as error:
+            self._keep(error)
+            return
+        self._append(ends)
+
+    def _append(self, outputs: Mapping[str, Array]) -> None:
+        """As long as nothing is missing."""
+        if self.problem is None and self._port.name in outputs:
+            try:
+                self._file.write(outputs[self._port.name])
+            except PulseError as error:
+                self._keep(error)
+
+    def _keep(self, error: PulseError) -> None:
+        self.problem = self.problem or error
+
+    def __enter__(self) -> "FramesWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._file.__exit__(kind, error, trace)
+        except PulseError as found:
+            self._keep(found)

@@ -1,0 +1,143 @@
+"""The engine in Python: a thread that runs the programs of any backend."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+
+from pulse.facts import Array
+from pulse.program.program import Feed, State
+from streaming.executor.engine import Result
+from streaming.executor.worker import Worker
+from streaming.native.events import Event
+from streaming.realtime import Measure, Realtime
+
+
+class ThreadEngine:
+    """For programs of any backend: a thread that calls ``State.advance``. It needs the GIL as all of Python does."""
+
+    def __init__(self, realtime: Realtime | None = None) -> None:
+        self._changed = threading.Condition()
+        self._all: list[ThreadSlots] = []
+        self._ends = False
+        self._worker = Worker(self._work, self._end, realtime)
+
+    @property
+    def measures(self) -> list[Measure]:
+        return self._worker.measures
+
+    def start(self) -> None:
+        self._worker.start()
+
+    def open(self, state: State, depth: int) -> "ThreadSlots":
+        slots = ThreadSlots(state, depth, self._changed, self._all)
+        with self._changed:
+            self._all.append(slots)
+        return slots
+
+    async def stop(self) -> None:
+        await self._worker.stop()
+
+    def _end(self) -> None:
+        with self._changed:
+            self._ends = True
+            self._changed.notify()
+
+    def _work(self) -> None:
+        while not self._ends:
+            with self._changed:
+                turn = list(self._all)
+                if not any(slots.waits for slots in turn) and not self._ends:
+                    self._changed.wait()
+            for slots in turn:
+                slots.run_next()
+
+
+class ThreadSlots:
+    """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to whoever runs a pulse."""
+
+    def __init__(
+        self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadSlots]"
+    ) -> None:
+        self.event = Event()
+        self.failure: Exception | None = None
+        self._state = state
+        self._depth = depth
+        self._changed = changed
+        self._everyone = everyone
+        self._waiting: deque[dict[str, Array]] = deque()
+        self._done: deque[Result] = deque()
+        self._under_way = 0
+        self._listening = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a pulse is to run."""
+        return bool(self._waiting)
+
+    @property
+    def free(self) -> int:
+        return self._depth - self._under_way
+
+    def submit(self, pulse: Feed) -> None:
+        copied = {name: array.copy() for name, array in pulse.items()}
+        with self._changed:
+            self._under_way += 1
+            self._waiting.append(copied)
+            self._changed.notify()
+
+    def drop(self) -> int | None:
+        with self._changed:
+            if not self._waiting:
+                return None
+            place = self._under_way - len(self._waiting)
+            self._waiting.popleft()
+            self._under_way -= 1
+        return place
+
+    def ready(self) -> int:
+        return len(self._done)
+
+    def listen(self) -> int:
+        with self._changed:
+            self._listening = True
+            return len(self._done)
+
+    def clear(self) -> None:
+        self.event.clear()
+
+    def collect(self, count: int) -> Iterator[Result]:
+        for _ in range(count):
+            yield self._done.popleft()
+            with self._changed:
+                self._under_way -= 1
+
+    def end(self, rest: Feed) -> list[dict[str, Array]]:
+        return self._state.end(rest)
+
+    def close(self) -> None:
+        with self._changed:
+            self._waiting.clear()
+            self._listening = False
+            self._everyone.remove(self)
+            self.event.close()
+
+    def run_next(self) -> None:
+        """Run the oldest pulse that waits, if there is one; in the engine's thread."""
+        with self._changed:
+            if not self._waiting:
+                return
+            pulse = self._waiting.popleft()
+        started_ns = time.monotonic_ns()
+        try:
+            result: Result | None = Result(self._state.advance(pulse), started_ns, time.monotonic_ns())
+        except Exception as error:
+            result, self.failure = None, error
+        with self._changed:
+            if result is None:
+                self._waiting.clear()
+            else:
+                self._done.append(result)
+            if self._listening or result is None:
+                self._listening = False
+                self.event.set()

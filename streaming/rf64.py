@@ -1,0 +1,77 @@
+"""RF64: what a WAV file becomes that outgrows the 4 GiB which its sizes can tell.
+
+Source: EBU Tech 3306. A chunk ``ds64`` in front has the sizes, those in their usual places are all ones.
+"""
+
+from pathlib import Path
+from struct import pack, unpack
+from typing import BinaryIO
+
+LARGEST = 0xFFFF_FFFF
+"""What a size of 32 bits can tell."""
+ELSEWHERE = 0xFFFF_FFFF
+"""In place of a size: it is in ``ds64``."""
+PIECE = 1 << 24
+CHUNK_HEAD = 8
+
+
+def lengthen(path: Path) -> bool:
+    """Turn a WAV file that is longer than its sizes can tell into RF64; whether it was one.
+
+    path    a complete file whose last chunk is ``data``, such as libsndfile writes
+    Raises  OSError: the disk, which may need room for some bytes more
+
+    Floats have room enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
+    other files are moved up, which takes as long as copying the file does.
+    """
+    with path.open("r+b") as file:
+        size = file.seek(0, 2)
+        if size - CHUNK_HEAD <= LARGEST:
+            return False
+        form, start = _form(file)
+        frame_bytes = unpack("<H", form[12:14])[0]
+        frames = (size - start) // frame_bytes
+        room = start - len(_head(form, 0, 0, frame_bytes, 0))
+        up = 0 if room == 0 or room >= CHUNK_HEAD else CHUNK_HEAD - room
+        _move_up(file, start, up)
+        file.seek(0)
+        file.write(_head(form, size + up, frames, frame_bytes, room + up))
+    return True
+
+
+def _form(file: BinaryIO) -> tuple[bytes, int]:
+    """What the chunk ``fmt`` says, and where samples begin."""
+    form = b""
+    file.seek(12)
+    while (head := file.read(CHUNK_HEAD))[:4] != b"data":
+        size = unpack("<I", head[4:])[0]
+        chunk = file.read(size + size % 2)
+        form = chunk if head[:4] == b"fmt " else form
+    return form, file.tell()
+
+
+def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> bytes:
+    """All in front of the samples, with a chunk without meaning of ``junk`` bytes, or none."""
+    sizes = pack("<QQQI", max(size - CHUNK_HEAD, 0), frames * frame_bytes, frames, 0)
+    return b"".join(
+        [
+            pack("<4sI4s", b"RF64", ELSEWHERE, b"WAVE"),
+            pack("<4sI", b"ds64", len(sizes)) + sizes,
+            pack("<4sI", b"fmt ", len(form)) + form,
+            pack("<4sI", b"JUNK", junk - CHUNK_HEAD) + bytes(junk - CHUNK_HEAD) if junk else b"",
+            pack("<4sI", b"data", ELSEWHERE),
+        ]
+    )
+
+
+def _move_up(file: BinaryIO, start: int, up: int) -> None:
+    """Move what lies from ``start`` on, its end first: only the first piece needs more room on the disk."""
+    end = file.seek(0, 2)
+    while up and end > start:
+        begin = max(start, end - PIECE)
+        file.seek(begin)
+        piece = file.read(end - begin)
+        file.seek(begin + up)
+        file.write(piece)
+        file.flush()
+        end = begin

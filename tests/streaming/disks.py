@@ -1,0 +1,23 @@
+"""Disks that are full."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for 64 KiB."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("a small disk needs Linux and root")
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
