@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -11,6 +12,7 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.channels import Samples
+from streaming.part import write_all
 from streaming.replacing import part_of, publish, unwritable
 from streaming.rf64 import lengthen
 
@@ -121,36 +123,66 @@ class AudioWriter:
         self._form, encodings = sound_format(self.path)
         self.encoding = encoding if encoding in encodings else encodings[0]
         self._part = part_of(self.path)
+        self._bytes = _Bytes(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(
-                self._part, "w", rate_hz, channels, self.encoding, format=self._form
+                self._bytes, "w", rate_hz, channels, self.encoding, format=self._form
             )
-        except (soundfile.LibsndfileError, OSError) as error:
+        except soundfile.LibsndfileError as error:
+            self._bytes.close()
             self._part.unlink(missing_ok=True)
             raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
+        if self._bytes.problem is not None:
+            self._discard()
+            self._require_whole()
 
     def write(self, block: Samples) -> None:
-        """Append [samples, channels]. Raises InputError: the disk is full, for one."""
+        """Append [samples, channels]. Raises InputError: the disk is full, for one; then a part of them may be there,
+        and nothing more can be written.
+        """
+        self._require_whole()
         if self.encoding != "FLOAT":
             self.clipped += int(np.count_nonzero(np.abs(block) > 1))
         try:
             self._file.write(block)
-        except (soundfile.LibsndfileError, OSError) as error:
+        except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that all is written
+            self._require_whole()
             raise unwritable(self.path, _reason(error)) from error
+        self._require_whole()
         self.samples += len(block)
 
     def close(self) -> None:
-        """End the file; it gets its name. Raises InputError: it cannot, or its end is missing."""
+        """End the file; it gets its name. Raises InputError: it cannot, or its end is missing and ``write`` has not
+        told so.
+        """
+        told = self._bytes.problem is not None
         problem: Exception | None = None
         try:
-            self._file.close()
+            self._end()
             if self._form == "WAV":
                 lengthen(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error
         publish(self._part, self.path)
-        if problem is not None:
+        problem = self._bytes.problem or problem
+        if problem is not None and not told:
             raise unwritable(self.path, _reason(problem)) from problem
+
+    def _end(self) -> None:
+        try:
+            self._file.close()
+        finally:
+            self._bytes.close()
+
+    def _discard(self) -> None:
+        try:
+            self._end()
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def _require_whole(self) -> None:
+        if self._bytes.problem is not None:
+            raise unwritable(self.path, _reason(self._bytes.problem)) from self._bytes.problem
 
     def __enter__(self) -> "AudioWriter":
         return self
@@ -161,10 +193,27 @@ class AudioWriter:
         if kind is None:
             self.close()
             return
+        self._discard()
+
+
+class _Bytes(FileIO):
+    """What libsndfile writes to. It tells that the system has refused something, but not what: that is here.
+
+    problem  what was refused first; the file does not grow from then on, since something would be missing in between
+    """
+
+    problem: OSError | None = None
+
+    def write(self, data: bytes, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]  # only libsndfile calls
+        """How many of them were written."""
+        position = self.tell()
+        if self.problem is not None:
+            data = data[: max(os.fstat(self.fileno()).st_size - position, 0)]
         try:
-            self._file.close()
-        finally:
-            self._part.unlink(missing_ok=True)
+            write_all(super().write, data)
+        except OSError as error:
+            self.problem = self.problem or error
+        return self.tell() - position
 
 
 def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:
@@ -181,5 +230,7 @@ def is_sound(path: Path) -> bool:
 
 
 def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     text = error.error_string if isinstance(error, soundfile.LibsndfileError) else str(error)
-    return text.rstrip(".").splitlines()[0]
+    return text.rstrip(".").splitlines()[0] if text else type(error).__name__

@@ -8,8 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
+from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.part import Part
+from streaming.replacing import beside
 
 MOST = np.iinfo(np.int64).max
 ALIGN = 64
@@ -28,7 +30,10 @@ class FrameForm(Protocol):
         ...
 
     def complete(self, part: Part, frames: int) -> Part:
-        """The file with all that it needs, once so many frames are in ``part``. Raises InputError."""
+        """The file with all that it needs, once so many frames are in ``part``.
+
+        Raises InputError, and says where the frames are meanwhile if no longer in ``part``.
+        """
         ...
 
 
@@ -37,7 +42,7 @@ class NpyForm:
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
     counted. Where the axis of frames is neither, they wait one behind the other, and are put in C order at the end, in
-    a second file.
+    a second file. If that has no room, they stay as they are: an array whose first axis is that of frames.
     """
 
     def __init__(self, first: Array, axis: int | None) -> None:
@@ -48,13 +53,13 @@ class NpyForm:
         self._fortran = before > 1 and behind <= 1
         self._waits = before > 1 and behind > 1
         magic = np.lib.format.magic(1, 0)
-        room = -(-(len(magic) + 2 + len(self._text(MOST)) + 1) // ALIGN) * ALIGN
+        room = -(-(len(magic) + 2 + len(self._text(self._shape_of(MOST))) + 1) // ALIGN) * ALIGN
         self._start = magic + (room - len(magic) - 2).to_bytes(2, "little")
         self._room = room - len(self._start)
 
     def head(self, frames: int) -> bytes:
         """Padded with spaces, so that it has room for the largest number."""
-        return self._start + self._text(frames).ljust(self._room - 1) + b"\n"
+        return self._head(self._shape_of(frames))
 
     def body(self, frames: Array, number: int) -> bytes:
         """In the order of the file, or frame by frame."""
@@ -67,6 +72,14 @@ class NpyForm:
         if not self._waits:
             part.amend(self.head(frames))
             return part
+        try:
+            whole = self._in_order(part, frames)
+        except InputError as error:
+            raise self._kept(part, frames, error) from error
+        part.discard()
+        return whole
+
+    def _in_order(self, part: Part, frames: int) -> Part:
         whole = Part(part.path)
         try:
             whole.amend(self.head(frames))
@@ -74,8 +87,17 @@ class NpyForm:
         except BaseException:
             whole.discard()
             raise
-        part.discard()
         return whole
+
+    def _kept(self, part: Part, frames: int, error: InputError) -> InputError:
+        """Give what waits a name of its own; what is wrong, and where it is."""
+        part.amend(self._head(self._moved(self._shape_of(frames))))
+        path = beside(part.path, "frames-first")
+        part.publish(path)
+        return InputError(
+            f"{error}; the frames that came are in {path}, along its first axis: "
+            f"numpy.moveaxis(frames, 0, {self._axis}) puts it where it belongs"
+        )
 
     def _put_in_order(self, part: Part, whole: Part, frames: int) -> None:
         """What waits in ``part``, in C order into ``whole``."""
@@ -91,8 +113,18 @@ class NpyForm:
                 for row in range(self._before):
                     whole.amend(rows[:, row].tobytes(), room + (row * frames + first) * row_bytes)
 
-    def _text(self, frames: int) -> bytes:
-        shape = tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
+    def _shape_of(self, frames: int) -> tuple[int, ...]:
+        return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
+
+    def _moved(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """With the axis of frames in front."""
+        axis = self._axis or 0
+        return (shape[axis], *shape[:axis], *shape[axis + 1 :])
+
+    def _head(self, shape: tuple[int, ...]) -> bytes:
+        return self._start + self._text(shape).ljust(self._room - 1) + b"\n"
+
+    def _text(self, shape: tuple[int, ...]) -> bytes:
         described = np.lib.format.dtype_to_descr(self._dtype)
         return repr({"descr": described, "fortran_order": self._fortran, "shape": shape}).encode("latin1")
 

@@ -45,7 +45,7 @@ class FramesFile:
     Raises   InputError: another suffix, or a folder that cannot be written to
 
     Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its room on the
-    disk twice at the end.
+    disk twice at the end; without it the error says in which file they are, in another order.
     """
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
@@ -69,14 +69,25 @@ class FramesFile:
         Raises InputError: the disk is full, for one. What was written before stays, and nothing of these.
         """
         if self._axis is None:
-            self._part.clear()
-            self._form = None
+            self._replace(frames)
+            return
         form = self._form or self._form_of(frames)
         self._require_kind(frames)
         body = form.body(frames, self._frames)
         self._part.append(body if form is self._form else form.head(0) + body)
         self._form = form
-        self._frames += 0 if self._axis is None else frames.shape[self._axis]
+        self._frames += frames.shape[self._axis]
+
+    def _replace(self, tensor: Array) -> None:
+        """In a part of its own, so that the one before is there until this one is."""
+        form, part = self._form_of(tensor), Part(self.path)
+        try:
+            part.append(form.head(0) + form.body(tensor, 0))
+        except BaseException:
+            part.discard()
+            raise
+        self._part.discard()
+        self._form, self._part = form, part
 
     def __enter__(self) -> "FramesFile":
         return self
@@ -105,6 +116,7 @@ class FramesFile:
         kind = (frames.dtype, *sizes)
         if self._form is not None and kind != self._kind:
             raise InputError(
-                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before; give one output"
+                f"{self.path}: {frames.dtype} {list(frames.shape)} does not fit to the frames before, which differ in "
+                "type or in another size than that of time; write these to a file of their own"
             )
         self._kind = kind

@@ -1,9 +1,20 @@
 """Part: a file that grows by whole pieces, and appears under its name only when it is complete."""
 
+from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 from pulse.errors import InputError
 from streaming.replacing import part_of, publish, unwritable
+
+
+def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
+    """Write with the function of a raw file, which may take only a part at a time. Raises OSError; so a part may be
+    written.
+    """
+    left = memoryview(data)
+    while left:
+        left = left[write(left) :]
 
 
 class Part:
@@ -16,7 +27,7 @@ class Part:
         self.path = path
         self.place = part_of(path)
         """Where it is meanwhile."""
-        self._file = self.place.open("r+b", buffering=0)
+        self._file = FileIO(self.place, "r+b")
         self._size = 0
 
     def append(self, data: bytes) -> None:
@@ -34,15 +45,10 @@ class Part:
         except OSError as error:
             raise unwritable(self.path, error.strerror) from error
 
-    def clear(self) -> None:
-        """Begin anew."""
-        self._size = 0
-        self._file.truncate(0)
-
-    def publish(self) -> None:
-        """End the file; it gets its name. Raises InputError; the file is gone then."""
+    def publish(self, path: Path | None = None) -> None:
+        """End the file; it gets its name, or another one. Raises InputError; the file is gone then."""
         self._file.close()
-        publish(self.place, self.path)
+        publish(self.place, path or self.path)
 
     def discard(self) -> None:
         """End the file; it is taken away."""
@@ -51,9 +57,7 @@ class Part:
 
     def _write(self, position: int, data: bytes) -> None:
         self._file.seek(position)
-        left = memoryview(data)
-        while left:
-            left = left[self._file.write(left) :]
+        write_all(self._file.write, data)
 
     def _cut(self, error: OSError) -> InputError:
         """Take a part of a piece away; what is wrong."""

@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from pulse.errors import InputError
@@ -37,6 +38,16 @@ def part_of(path: Path) -> Path:
         raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
     os.close(handle)
     return Path(name)
+
+
+def beside(path: Path, word: str) -> Path:
+    """A name beside ``path`` that says what is in it, and that no file has."""
+    tried = path.with_stem(f"{path.stem}-{word}")
+    for number in count(2):
+        if not tried.exists():
+            break
+        tried = path.with_stem(f"{path.stem}-{word}-{number}")
+    return tried
 
 
 def unwritable(path: Path, reason: str | None) -> InputError:

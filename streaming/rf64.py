@@ -3,9 +3,11 @@
 Source: EBU Tech 3306. A chunk ``ds64`` in front has the sizes, those in their usual places are all ones.
 """
 
+from io import FileIO
 from pathlib import Path
 from struct import pack, unpack
-from typing import BinaryIO
+
+from streaming.part import write_all
 
 LARGEST = 0xFFFF_FFFF
 """What a size of 32 bits can tell."""
@@ -19,12 +21,12 @@ def lengthen(path: Path) -> bool:
     """Turn a WAV file that is longer than its sizes can tell into RF64; whether it was one.
 
     path    a complete file whose last chunk is ``data``, such as libsndfile writes
-    Raises  OSError: the disk, which may need room for some bytes more
+    Raises  OSError: the disk, which may need room for some bytes more; without them the file is as it was
 
     Floats have room enough in front, since libsndfile notes their peaks there, and are done at once. The samples of
     other files are moved up, which takes as long as copying the file does.
     """
-    with path.open("r+b") as file:
+    with FileIO(path, "r+b") as file:
         size = file.seek(0, 2)
         if size - CHUNK_HEAD <= LARGEST:
             return False
@@ -33,13 +35,15 @@ def lengthen(path: Path) -> bool:
         frames = (size - start) // frame_bytes
         room = start - len(_head(form, 0, 0, frame_bytes, 0))
         up = 0 if room == 0 or room >= CHUNK_HEAD else CHUNK_HEAD - room
-        _move_up(file, start, up)
+        if up:
+            _grow(file, size, up)
+            _move_up(file, start, size, up)
         file.seek(0)
-        file.write(_head(form, size + up, frames, frame_bytes, room + up))
+        write_all(file.write, _head(form, size + up, frames, frame_bytes, room + up))
     return True
 
 
-def _form(file: BinaryIO) -> tuple[bytes, int]:
+def _form(file: FileIO) -> tuple[bytes, int]:
     """What the chunk ``fmt`` says, and where samples begin."""
     form = b""
     file.seek(12)
@@ -64,14 +68,23 @@ def _head(form: bytes, size: int, frames: int, frame_bytes: int, junk: int) -> b
     )
 
 
-def _move_up(file: BinaryIO, start: int, up: int) -> None:
-    """Move what lies from ``start`` on, its end first: only the first piece needs more room on the disk."""
-    end = file.seek(0, 2)
-    while up and end > start:
+def _grow(file: FileIO, size: int, up: int) -> None:
+    """Copy the last bytes behind themselves, or leave the file as it was: what follows needs no more room."""
+    file.seek(size - up)
+    tail = file.read(up)
+    try:
+        write_all(file.write, tail)
+    except OSError:
+        file.truncate(size)
+        raise
+
+
+def _move_up(file: FileIO, start: int, end: int, up: int) -> None:
+    """Move what lies between ``start`` and ``end``, its end first."""
+    while end > start:
         begin = max(start, end - PIECE)
         file.seek(begin)
         piece = file.read(end - begin)
         file.seek(begin + up)
-        file.write(piece)
-        file.flush()
+        write_all(file.write, piece)
         end = begin

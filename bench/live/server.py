@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -27,14 +27,17 @@ HOST_API = "JACK Audio Connection Kit"
 
 def run(*command: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """A tool of a server, its output as text. Raises PulseError if it fails."""
-    done = subprocess.run(
-        command,
-        env=os.environ | dict(environment or {}),
-        capture_output=True,
-        text=True,
-        timeout=10,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env=os.environ | dict(environment or {}),
+            capture_output=True,
+            text=True,
+            timeout=READY_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PulseError(f"{' '.join(command)}: no answer; does its server hang? Start it again") from error
     if done.returncode:
         said = f"{done.stdout}{done.stderr}".strip()
         raise PulseError(f"{' '.join(command)}: failed; see whether its server runs: {said}")
@@ -80,14 +83,8 @@ class Server:
         )
         until = time.monotonic() + READY_S
         while self.process.poll() is None and time.monotonic() < until:
-            probe = subprocess.run(
-                self.probe,
-                env=os.environ | dict(self.environment),
-                capture_output=True,
-                timeout=READY_S,
-                check=False,
-            )
-            if probe.returncode == 0:
+            with suppress(PulseError):
+                run(*self.probe, environment=self.environment)
                 return True
             time.sleep(0.02)
         self.kill()

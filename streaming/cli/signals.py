@@ -1,7 +1,8 @@
 """The signals that end a command.
 
-They raise where the command is. A compiler calls Python back in places that no exception can leave: there it would
-be lost, or end the process with a crash. A signal that comes in such a place is sent again a moment later.
+They raise where the command is; inside of ``gather_signals`` they are only noted. A compiler calls Python back in
+places that no exception can leave: there it would be lost, or end the process with a crash. A signal that comes in such
+a place is sent again a moment later.
 """
 
 import os
@@ -14,8 +15,8 @@ from types import FrameType
 COMPILER = "llvmlite."
 """Modules whose functions are called by compiled code, or call it."""
 AGAIN_S = 0.01
-_seen: list[int] = []
-"""The interrupts of the command that runs."""
+ENDS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, the end of a service, and a terminal that is closed."""
 
 
 @contextmanager
@@ -24,29 +25,46 @@ def watch_interrupts() -> Generator[list[int]]:
 
     A compiler may lose that exception and raise another one later; the list still has it.
     """
-    _seen.clear()
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
-    ):
-        yield _seen
+    seen: list[int] = []
+    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield seen
         return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if not _postponed(number, frame):
-            _seen.append(number)
+            seen.append(number)
             raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
     try:
-        yield _seen
+        yield seen
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def forget_interrupts() -> None:
-    """Those until now ended what ran as they should: what goes wrong after it is told as ever."""
-    _seen.clear()
+@contextmanager
+def gather_signals() -> Generator[list[int]]:
+    """Gathers the signals of the block; none raises. Whoever runs the block looks at the list, and ends it soon.
+
+    Nothing that is being written is torn then, however often Ctrl-C is pressed. Where a disk hangs, SIGQUIT and SIGKILL
+    end the process at once, as ever. A signal that is ignored stays ignored; outside of the main thread nothing is
+    gathered.
+    """
+    seen: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        seen.append(number)
+
+    before = {number: signal.getsignal(number) for number in ENDS} if _in_main_thread() else {}
+    try:
+        for number, handler in before.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, note)
+        yield seen
+    finally:
+        for number, handler in before.items():
+            if handler is not None:
+                signal.signal(number, handler)
 
 
 def end_on_signals() -> None:
@@ -61,6 +79,11 @@ def end_on_signals() -> None:
 def _terminate(number: int, frame: FrameType | None) -> None:
     if not _postponed(number, frame):
         raise SystemExit(128 + number)
+
+
+def _in_main_thread() -> bool:
+    """Nowhere else does Python set handlers, or call them."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def _postponed(number: int, frame: FrameType | None) -> bool:

@@ -28,6 +28,8 @@ BATCH_S = 0.5
 """Sound is resampled and written in pieces of this length, in a helper thread."""
 BATCH_BYTES = 1 << 16
 """Frames are written in pieces of this size, there too."""
+ARRAY_BYTES = 128
+"""What an array needs beside its values: those without any count, too."""
 
 
 class Sink(ABC):
@@ -123,22 +125,23 @@ class SoundFileSink(Sink):
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
         resampler = Resampler(int(made_hz), file_hz)
-        pieces: list[Array] = []
+        waiting = _Waiting()
 
         def write_all(writer: AudioWriter) -> None:
-            samples = np.concatenate(pieces)[:, None]
-            pieces.clear()
+            samples = np.concatenate(waiting.take())[:, None]
             writer.write(resampler.process(samples))
 
         with AudioWriter(self.path, file_hz, 1, self._encoding) as writer:
 
             async def write(outputs: Mapping[str, Array]) -> None:
-                pieces.append(outputs[port.name].ravel())
-                if sum(map(len, pieces)) >= BATCH_S * made_hz:
+                samples = outputs[port.name].ravel()
+                if samples.size:
+                    waiting.add(samples, samples.size)
+                if waiting.size >= BATCH_S * made_hz:
                     await anyio.to_thread.run_sync(write_all, writer)
 
             yield write
-            if pieces:
+            if waiting.size:
                 await anyio.to_thread.run_sync(write_all, writer)
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
@@ -159,23 +162,44 @@ class FramesFileSink(Sink):
     ) -> AsyncGenerator[Write]:
         port = _output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
-        pieces: list[Array] = []
+        waiting = _Waiting()
 
         def write_all(file: FramesFile) -> None:
-            for piece in pieces:
+            for piece in waiting.take():
                 file.write(piece)
-            pieces.clear()
 
         with FramesFile(self.path, port.axis, frames_hz) as file:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 if port.name in outputs:
-                    pieces.append(outputs[port.name])
-                    if sum(piece.nbytes for piece in pieces) >= BATCH_BYTES:
+                    frames = outputs[port.name]
+                    waiting.add(frames, frames.nbytes + ARRAY_BYTES)
+                    if waiting.size >= BATCH_BYTES:
                         await anyio.to_thread.run_sync(write_all, file)
 
             yield write
             await anyio.to_thread.run_sync(write_all, file)
+
+
+class _Waiting:
+    """Arrays that are to be written together.
+
+    size  of all of them, in the unit of whoever adds them
+    """
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._pieces: list[Array] = []
+
+    def add(self, piece: Array, size: int) -> None:
+        """One more."""
+        self._pieces.append(piece)
+        self.size += size
+
+    def take(self) -> list[Array]:
+        """All of them; none wait then."""
+        pieces, self._pieces, self.size = self._pieces, [], 0
+        return pieces
 
 
 def sink_of(sink: Any) -> Sink:

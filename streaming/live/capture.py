@@ -106,6 +106,8 @@ class Capture:
     def close(self) -> bool:
         """Give the device back, in bounded time; False where it does not answer."""
         stream, self._stream = self._stream, None
+        if self in _abandoned:
+            return False
         stopped = stream is None or stream.stop(TEARDOWN_S)
         self._words[w.WAKE] = -1
         if stream is None or not stream.inside:

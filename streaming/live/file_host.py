@@ -3,10 +3,11 @@
 import ctypes
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import TracebackType
 
 import numpy as np
 
@@ -32,7 +33,8 @@ class FileHost:
 
     source        the file that is heard, once; then the run ends
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
-                  so much longer. None: what is played is thrown away
+                  so much longer. None: what is played is thrown away. Where it cannot be written the run goes on; what
+                  was written until then is kept, and the error is raised at the end
     pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
                   ``Live.outputs`` are taken, where ``Behaviour.records``
     block_frames  where the run leaves the choice; 10 ms where None
@@ -41,6 +43,8 @@ class FileHost:
 
     held = False
     ends = True
+    problem: InputError | None = None
+    """What went wrong with ``target`` in the last run."""
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class FileHost:
         """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
         if order.rate_hz != self._source.rate_hz:
             raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {order.rate_hz} are wanted")
+        self.problem = None
         return FileStream(self, order, order.block_frames or self._block_frames)
 
     def refresh(self) -> bool:
@@ -89,7 +94,7 @@ class FileStream:
 
     def __init__(self, host: FileHost, order: Order, block_frames: int) -> None:
         self._order, self._pace, self._frames = order, host.pace, block_frames
-        self._source, self._target = host.source, host.target
+        self._host, self._source, self._target = host, host.source, host.target
         self._call = DeviceCall(order)
         self._words = (ctypes.c_int64 * w.LINE_WORDS).from_address(order.user_address)
         self._stops = threading.Event()
@@ -107,11 +112,10 @@ class FileStream:
         with ExitStack() as files:
             self._reader = files.enter_context(AudioReader(self._source))
             if self._target is not None and self._order.channels_out:
-                self._writer = files.enter_context(
-                    AudioWriter(
-                        self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding
-                    )
+                self._writer = AudioWriter(
+                    self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding
                 )
+                files.push(self._finish)
             self._files = files.pop_all()
         self._thread.start()
 
@@ -127,6 +131,7 @@ class FileStream:
         try:
             with self._files:
                 self._play()
+            error = self._host.problem
         except Exception as found:  # whoever waits for the end gets it
             error = found
         if error is not None or not self._stops.is_set():
@@ -143,11 +148,32 @@ class FileStream:
             if self._stops.is_set():
                 return
             played, answer = self._call(block)
-            if self._writer is not None:
-                self._writer.write(played[: self._end() - done])
+            self._write(played[: self._end() - done])
             done += len(played)
             if answer:
                 return
+
+    def _write(self, played: Samples) -> None:
+        """As long as nothing is missing."""
+        if self._writer is not None and self._host.problem is None:
+            with self._noted():
+                self._writer.write(played)
+
+    def _finish(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """What was written gets its name; it is taken away where the source could not be played."""
+        if self._writer is not None:
+            with self._noted():
+                self._writer.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _noted(self) -> Generator[None]:
+        """What goes wrong with the target is told at the end of the run."""
+        try:
+            yield
+        except InputError as error:
+            self._host.problem = self._host.problem or error
 
     def _blocks(self) -> Iterator[Samples]:
         """The file, and where something is played, silence until its end has been played."""

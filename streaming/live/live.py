@@ -190,18 +190,17 @@ class Live:
             self._supervisor.join()
             self._supervisor = None
         self.devices.stop(TEARDOWN_S)
-        stopped = not self.devices.inside
+        stopped = not (self.devices.inside or self.abandoned)
         if is_held(self.host):
             self.host.leave(self.line)
         if self._worker is not None:
             stopped = self._worker.stop() and stopped
             self._see_worker()
-            self._worker = None
         self._watch.conclude()
         self.control.running = self.control.running and not stopped
         if stopped:
             self.line.close()
-        else:
+        elif not self.abandoned:
             self.abandoned = True
             _abandoned.append(self.line)
         self._prepared.close()

@@ -25,7 +25,7 @@ class Recorder:
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
     Where the disk stops for longer than the rings last, the line does not wait: frames are counted in ``lost``, and
-    silent in the files. What goes wrong while writing is in ``problem``, and what was written until then is kept.
+    silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
 
     def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
@@ -34,19 +34,20 @@ class Recorder:
         beside = None if form.two_clocks else first + int(words[w.FRAMES_LOST])
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
-        self.problem: str | None = None
-        self._pairs: list[tuple[Tap, AudioWriter]] = []
+        self._tracks: list[_Track] = []
         with ExitStack() as opened:
             if heard is not None:
                 writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
-                self._pairs.append((Tap(line.memory.heard, words, w.IN_WRITTEN, first), writer))
+                self._tracks.append(_Track(Tap(line.memory.heard, words, w.IN_WRITTEN, first), writer))
             if played is not None:
                 writer = opened.enter_context(
                     AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
                 )
-                self._pairs.append((Tap(line.memory.played, words, w.FRAMES_OUT, beside), writer))
+                self._tracks.append(_Track(Tap(line.memory.played, words, w.FRAMES_OUT, beside), writer))
             opened.pop_all()  # closed by ``close``, each by itself
-        self._ends = threading.Event()
+        self._stops = threading.Event()
+        self._finished = False
+        self._failure: InputError | None = None
         self._thread: threading.Thread | None = None
         if threaded:
             self._thread = threading.Thread(target=self._run, name="pulse-recorder", daemon=True)
@@ -55,38 +56,74 @@ class Recorder:
     @property
     def lost(self) -> int:
         """Frames that are silent in the files since they came too fast."""
-        return sum(tap.lost for tap, _ in self._pairs)
+        return sum(track.tap.lost for track in self._tracks)
+
+    @property
+    def problems(self) -> tuple[InputError, ...]:
+        """What went wrong first with each file that could not be written, or not get its name."""
+        return tuple(track.problem for track in self._tracks if track.problem is not None)
 
     def write(self) -> None:
         """Write what has come since the last time."""
-        for tap, writer in self._pairs:
-            lost = tap.lost
-            frames = tap.read()
-            if self.problem is None and (len(frames) or tap.lost > lost):
-                try:
-                    writer.write(np.zeros((tap.lost - lost, frames.shape[1]), np.float32))
-                    writer.write(frames)
-                except InputError as error:
-                    self.problem = str(error)
+        for track in self._tracks:
+            track.write()
 
     def close(self) -> None:
-        """Write the rest; the files get their names. Again it does nothing. Raises InputError: they cannot."""
-        if self._ends.is_set():
-            return
-        self._ends.set()
+        """Write the rest; the files get their names. Again it does nothing. Raises InputError: they cannot.
+
+        An interrupt ends the waiting for the thread that does it, not the thread: the next call waits again.
+        """
+        self._stops.set()
         if self._thread is not None:
             self._thread.join()
-            self._thread = None
-        self.write()
-        failure: InputError | None = None
-        for _, writer in self._pairs:
-            try:
-                writer.close()
-            except InputError as error:
-                failure = failure or error
+        self._finish()
+        failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
+    def _finish(self) -> None:
+        if self._finished:
+            return
+        self.write()
+        for track in self._tracks:
+            try:
+                track.close()
+            except InputError as error:
+                self._failure = self._failure or error
+        self._finished = True
+
     def _run(self) -> None:
-        while not self._ends.wait(PERIOD_S):
+        while not self._stops.wait(PERIOD_S):
             self.write()
+        self._finish()
+
+
+class _Track:
+    """A ring, and the file that its frames go to.
+
+    problem  what went wrong first; nothing is written from then on
+    """
+
+    def __init__(self, tap: Tap, writer: AudioWriter) -> None:
+        self.tap = tap
+        self.problem: InputError | None = None
+        self._writer = writer
+
+    def write(self) -> None:
+        """Write what has come since the last time."""
+        lost = self.tap.lost
+        frames = self.tap.read()
+        if self.problem is None and (len(frames) or self.tap.lost > lost):
+            try:
+                self._writer.write(np.zeros((self.tap.lost - lost, frames.shape[1]), np.float32))
+                self._writer.write(frames)
+            except InputError as error:
+                self.problem = error
+
+    def close(self) -> None:
+        """The file gets its name. Raises InputError: it cannot."""
+        try:
+            self._writer.close()
+        except InputError as error:
+            self.problem = self.problem or error
+            raise

@@ -142,6 +142,8 @@ class Watch:
             )
         if not self._streams.stop(TEARDOWN_S):
             self._note("it does not answer any more; left alone")
+        if self._streams.inside:  # it may be computing: whoever gives an order has to wait for it, in vain
+            return
         self._computing = self._control.running
         self._control.running = self._computing and self._line.behaviour.engine == "worker"
         if self._reconnect is None:

@@ -26,6 +26,7 @@ FUNCTION, USER, BYTES, SHUT = range(4)
 ENTERED, LEFT, ANSWER = range(8, 11)
 GATE_WORDS = 16
 POLL_S = 0.0005
+GRACE_S = 0.05
 
 
 @intrinsic
@@ -103,9 +104,12 @@ class Gate:
         return bool(self.words[ANSWER])
 
     def shut(self, limit_s: float) -> bool:
-        """Let nobody in from now on; whether all who were inside have left, so that memory may be given back."""
+        """Let nobody in from now on; whether all who were inside have left, so that memory may be given back.
+
+        limit_s  how long they may take; ``GRACE_S`` at least
+        """
         shut.call(self.address)
-        until = time.monotonic() + limit_s
+        until = time.monotonic() + max(limit_s, GRACE_S)
         while self.words[ENTERED] != self.words[LEFT]:
             if time.monotonic() >= until:
                 return False

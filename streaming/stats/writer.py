@@ -46,7 +46,7 @@ class StatsWriter:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
         self.path = path
-        self.problem: str | None = None
+        self.problem: InputError | None = None
         try:
             self._file = open(path, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
@@ -85,16 +85,18 @@ class StatsWriter:
             times = {name: Times.of(getattr(account, name)) for name in TIMES}
             reason = self._write(SUMMARY, SummaryLine(account.summary(), times))
             if reason is not None:
-                self.problem = f"{self.path}: {reason}; the file ends without a summary"
+                self.problem = InputError(f"{self.path}: {reason}; the file ends without a summary")
         try:
             self._file.close()
         except OSError as error:
-            self.problem = f"{self.path}: {error.strerror or error}; the end of the file may be missing"
+            self.problem = InputError(
+                f"{self.path}: {error.strerror or error}; the end of the file may be missing"
+            )
 
     def _add(self, account: Account) -> None:
         reason = self._write(INTERVAL, self._line(account))
         if reason is not None:
-            self.problem = (
+            self.problem = InputError(
                 f"{self.path}: {reason} at {account.elapsed_s:.1f} s; what is missing follows in one line as soon as "
                 "there is room"
             )

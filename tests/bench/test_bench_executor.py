@@ -23,6 +23,17 @@ def test_a_bare_hop(loop):
     assert threading.active_count() == threads
 
 
+def test_a_bare_hop_that_is_cancelled():
+    async def cancelled() -> bool:
+        with anyio.move_on_after(0.05) as scope:
+            await bare_hop_us(1000, 0.01)
+        return scope.cancelled_caught
+
+    threads = threading.active_count()
+    assert anyio.run(cancelled)
+    assert threading.active_count() == threads
+
+
 def test_a_sparse_file_is_a_sound(tmp_path):
     sparse_file(tmp_path / "in.wav", 3)
     info = soundfile.info(tmp_path / "in.wav")

@@ -55,7 +55,7 @@ def recorded(
         time.sleep(0.3)
         player.stop(1)
     recorder.close()
-    assert recorder.lost == 0 and recorder.problem is None
+    assert recorder.lost == 0 and not recorder.problems
     return tuple(soundfile.read(path, dtype="float32", always_2d=True)[0] for path in (heard, played))  # type: ignore[return-value]
 
 

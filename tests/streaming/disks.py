@@ -3,8 +3,21 @@
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
+
+
+@contextmanager
+def limited(size):
+    """Files of this process may not become larger."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import soundfile
 from pulse.errors import InputError
 from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Channels
+from tests.streaming.disks import limited
+from tests.streaming.disks import small_disk as small_disk
 
 
 def noise(samples, channels=1):
@@ -67,6 +69,48 @@ def test_a_failed_run_leaves_the_old_file_and_nothing_else(tmp_path):
         raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("a.wav", "FLOAT"), ("a.wav", "PCM_16"), ("a.flac", None), ("a.ogg", None)]
+)
+def test_a_full_disk(small_disk, name, encoding):
+    """It is told once, with the system's own reason; what was written before is kept."""
+    x = noise(200_000)
+    (small_disk / "other").write_bytes(bytes(16 << 10))
+    writer = AudioWriter(small_disk / name, 16000, 1, encoding)
+    full = rf"{name}: cannot be written \(No space left on device\); make room"
+    with pytest.raises(InputError, match=full):
+        for piece in np.split(x, 200):
+            writer.write(piece)
+    (small_disk / "other").unlink()
+    with pytest.raises(InputError, match=full):  # even if there is room again: no hole
+        writer.write(x)
+    writer.close()
+    assert (small_disk / name).stat().st_size == 48 << 10
+    if not name.endswith(".wav"):
+        return
+    found = soundfile.read(small_disk / name, dtype="float32", always_2d=True)[0]
+    assert 0 <= len(found) - writer.samples < 1000
+    np.testing.assert_allclose(found, x[: len(found)], atol=0 if encoding == "FLOAT" else 1 / 32768)
+
+
+def test_a_disk_that_is_full_at_once(small_disk):
+    """Nothing is left."""
+    (small_disk / "large").write_bytes(bytes(64 << 10))
+    with pytest.raises(InputError, match=r"a\.wav: cannot be written \(No space left on device\)"):
+        AudioWriter(small_disk / "a.wav", 16000, 1)
+    assert [path.name for path in small_disk.iterdir()] == ["large"]
+
+
+def test_a_disk_that_is_full_at_the_end(tmp_path):
+    """What libsndfile keeps back until then is missing."""
+    writer = AudioWriter(tmp_path / "a.ogg", 16000, 1)
+    writer.write(noise(8000))
+    size = next(tmp_path.iterdir()).stat().st_size
+    with limited(size + 10), pytest.raises(InputError, match=r"a\.ogg: cannot be written \(File too large\)"):
+        writer.close()
+    assert (tmp_path / "a.ogg").stat().st_size == size + 10
 
 
 def damaged(tmp_path, name):

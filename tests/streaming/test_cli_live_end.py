@@ -2,8 +2,15 @@
 
 import csv
 import json
+import os
+import pty
 import shutil
 import signal
+import subprocess
+import sys
+import time
+from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +18,17 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.builtin import voice_path
+from streaming.cli import signals
 from streaming.cli.live import command
+from streaming.cli.live.frames import FramesWriter
 from streaming.errors import DeviceError
+from streaming.frame_forms import NpyForm
+from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
+from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
+from streaming.part import Part
+from streaming.stats.writer import StatsWriter
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
@@ -22,14 +36,16 @@ from tests.streaming.disks import small_disk as small_disk
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """A run of a second that ends by an exception when it is over."""
+    """A run of half a second that ends by a signal, or an exception, when it is over."""
     soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
     follow = command._follow
 
-    def ends(error, code):
-        def followed(live, *rest):
-            follow(live, *rest)
-            raise error
+    def ends(end, code):
+        def followed(*parts):
+            follow(*parts)
+            if isinstance(end, Exception):
+                raise end
+            signal.raise_signal(end)
 
         monkeypatch.setattr(command, "_follow", followed)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
@@ -40,15 +56,91 @@ def run(tmp_path, monkeypatch):
     return ends
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), DeviceError("the cable is out")])
-def test_all_is_kept_and_told(run, tmp_path, error):
-    failed = isinstance(error, DeviceError)
-    result = run(error, 2 if failed else 0)
+@pytest.mark.parametrize("end", [*signals.ENDS, DeviceError("the cable is out")])
+def test_all_is_kept_and_told(run, tmp_path, end):
+    failed = isinstance(end, DeviceError)
+    result = run(end, 2 if failed else 0)
     assert "8,000 in" in result.stdout
     assert result.stderr == ("error: the cable is out\n" if failed else "")
     with (tmp_path / "f.csv").open() as file:
         assert len(list(csv.reader(file))) > 40
     assert soundfile.info(tmp_path / "r.wav").frames == 8000
+    assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
+
+
+def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
+    """Send a signal from inside of whoever calls this."""
+    function = getattr(owner, name)
+
+    def signalled(*arguments):
+        result = function(*arguments)
+        if when():
+            signal.raise_signal(number)
+        return result
+
+    monkeypatch.setattr(owner, name, signalled)
+
+
+@pytest.mark.parametrize("number", signals.ENDS)
+def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, number):
+    """It ends the run soon, with every frame; others that come while files are being finished change nothing."""
+    x = tone(8000, 30.0).astype(np.float32)
+    soundfile.write("in.wav", x, 8000, subtype="FLOAT")
+    pieces = count(1)
+    signalled_after(monkeypatch, number, Part, "append", lambda: next(pieces) == 3)
+    for owner, name in (
+        (Recorder, "close"),
+        (StatsWriter, "close"),
+        (Outputs, "flush"),
+        (NpyForm, "complete"),
+    ):
+        signalled_after(monkeypatch, number, owner, name)
+    model = voice(tmp_path / "model.onnx")
+    files = ("--frames", "f.npy", "--record-in", "r.wav", "--stats", "s.jsonl")
+    begun = time.monotonic()
+    result = live(model, "in.wav", "--output", "same", *files, "--json", code=0)
+    assert time.monotonic() - begun < 15
+    assert result.stderr == ""
+    taken = json.loads(result.stdout)["account"]["counters"]["frames_in"]
+    frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
+    assert 0 < len(recorded) <= len(frames) < len(x) and taken <= len(frames)
+    np.testing.assert_array_equal(frames, x[: len(frames)])
+    np.testing.assert_array_equal(recorded, x[: len(recorded)])
+    assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
+    assert {path.name for path in tmp_path.iterdir()} == {"in.wav", "model.onnx", "f.npy", "r.wav", "s.jsonl"}
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_a_terminal_that_is_closed(tmp_path, shows):
+    """All files are complete, though nobody sees the report."""
+    soundfile.write("in.wav", tone(16000, 30.0), 16000)
+    files = ("--frames", "f.csv", "--record-in", "r.wav", "--stats", "s.jsonl")
+    command = ["pulse", "run", str(voice_path()), "in.wav", "--live", "--backend", "numpy", *files]
+    command += [] if shows else ["--quiet"]
+    code = (
+        "import fcntl, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+        f"sys.argv = {command!r}; from streaming.cli import main; main()"
+    )
+    terminal, inside = pty.openpty()
+    environment = os.environ | {"TERM": "xterm"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        env=environment,
+    )
+    os.close(inside)
+    while not any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav")):
+        assert process.poll() is None
+        time.sleep(0.1)
+    os.close(terminal)
+    process.wait(30)
+    recorded = soundfile.info("r.wav").frames
+    with (tmp_path / "f.csv").open() as file:
+        assert len(list(csv.reader(file))) > 20
+    assert 1600 < recorded < 30 * 16000
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
 
 
@@ -76,6 +168,38 @@ def test_a_disk_that_is_full(small_disk, tmp_path):
     assert {path.name for path in small_disk.iterdir()} == {"large", "f.npy", "i.wav"}
 
 
+def test_each_file_on_a_disk_that_is_full_is_told_once(small_disk):
+    """The first one as the error."""
+    soundfile.write("in.wav", tone(8000, 1.5), 8000)
+    occupy(small_disk)
+    model = voice(small_disk.parent / "model.onnx")
+    names = ("i.wav", "o.wav", "s.jsonl")
+    options = zip(("--record-in", "--record-out", "--stats"), names, strict=True)
+    files = [part for option, name in options for part in (option, small_disk / name)]
+    result = live(model, "in.wav", "--output", "same", *files, code=2)
+    lines = result.stderr.splitlines()
+    assert sorted(line.split(": ")[0] for line in lines) == ["error", "warning", "warning"]
+    for name in names:
+        assert sum(f"{small_disk / name}: " in line for line in lines) == 1
+
+
+def test_a_recording_that_is_refused(tmp_path, monkeypatch):
+    """The statistics that were begun are closed."""
+    soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
+    closed: list[object] = []
+    close = StatsWriter.close
+
+    def noted(writer, account=None):
+        close(writer, account)
+        closed.append(account)
+
+    monkeypatch.setattr(StatsWriter, "close", noted)
+    (tmp_path / "folder.wav").mkdir()
+    result = live(voice_path(), "in.wav", "--stats", "s.jsonl", "--record-in", "folder.wav", code=2)
+    assert result.stderr == "error: folder.wav: is no file that can be replaced; give the name of a file\n"
+    assert closed == [None]
+
+
 @pytest.mark.parametrize("name", ["f.npy", "f.csv"])
 def test_frames_on_a_disk_that_is_full(small_disk, name):
     """They end where it was full."""
@@ -90,6 +214,37 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
         "disk\n"
     )
     assert (small_disk / name).stat().st_size > 0
+
+
+def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
+    """Both are told: that they ended, and where they are."""
+    piece = np.zeros((2, 100, 8), np.float32)
+    port = SimpleNamespace(name="y", axis=1)
+    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}])
+    with FramesWriter(small_disk / "y.npy", port, None, SimpleNamespace(outputs=outputs)) as frames:
+        for _ in range(20):
+            frames.write()
+    ended, kept = map(str, frames.problems)
+    assert ended.endswith("make room, or write to another disk")
+    assert f"in {small_disk / 'y-frames-first.npy'}, along its first axis" in kept
+    assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
+
+
+def test_what_is_played_on_a_disk_that_is_full(small_disk, tmp_path):
+    """The run goes on to its end, so the frames have theirs; what was written until then is kept."""
+    x = tone(8000, 1.0).astype(np.float32)
+    soundfile.write("in.wav", x, 8000, subtype="FLOAT")
+    occupy(small_disk)
+    played = small_disk / "out.wav"
+    model = voice(tmp_path / "model.onnx")
+    result = live(model, "in.wav", played, "--output", "same", "--frames", "f.npy", "--json", code=2)
+    assert json.loads(result.stdout)["account"]["counters"]["frames_in"] >= 8000
+    assert result.stderr == (
+        f"error: {played}: cannot be written (No space left on device); make room, or write to another disk\n"
+    )
+    assert 0 < soundfile.info(played).frames < 8000
+    np.testing.assert_array_equal(np.load("f.npy")[0, 0, :8000], x)
+    assert {path.name for path in small_disk.iterdir()} == {"large", "out.wav"}
 
 
 def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
@@ -130,12 +285,15 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
 def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
     """Nobody else touches it: the frames end where they are, and it is told."""
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
-    monkeypatch.setattr(Worker, "stop", lambda _: False)
+    stop, workers = Worker.stop, []
+    monkeypatch.setattr(Worker, "stop", lambda worker: bool(workers.append(worker)))
     monkeypatch.setattr(Outputs, "flush", lambda _: pytest.fail("somebody is inside"))
     result = live(voice_path(), "in.wav", "--frames", "f.npy", code=2)
     assert "8,000 in" in result.stdout
     assert "f.npy: the frames of the end are missing" in result.stderr
     assert np.load(tmp_path / "f.npy").size > 10
+    assert stop(workers[0])
+    live_module._abandoned.pop().close()
 
 
 def test_a_model_that_must_have_heard_something(tmp_path, monkeypatch):

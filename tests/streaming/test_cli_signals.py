@@ -90,5 +90,30 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     assert not active_children()
 
 
+@pytest.fixture
+def handlers():
+    """Those of the tests, as they were."""
+    before = {number: signal.getsignal(number) for number in signals.ENDS}
+    yield before
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_signals_that_are_gathered(handlers):
+    """None raises or counts as an interrupt, however many there are; afterwards all is as before."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with signals.watch_interrupts() as interrupts:
+        with signals.gather_signals() as seen:
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                signal.raise_signal(number)
+        assert seen == [signal.SIGINT, signal.SIGTERM, signal.SIGINT], "one is ignored"
+        assert interrupts == []
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert interrupts == [signal.SIGINT]
+    assert signal.getsignal(signal.SIGTERM) == handlers[signal.SIGTERM]
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
 def test_elsewhere_a_signal_is_not_postponed():
     assert not signals._postponed(signal.SIGINT, sys._getframe())

@@ -100,7 +100,7 @@ def test_what_is_refused(tmp_path):
     (tmp_path / "folder.npy").mkdir()
     with pytest.raises(InputError, match="is no file that can be replaced"):
         FramesFile(tmp_path / "folder.npy", 0, None)
-    with pytest.raises(InputError, match=r"float64 \[3\] does not fit"):
+    with pytest.raises(InputError, match=r"float64 \[3\] does not fit .* a file of their own"):
         written(tmp_path / "x.npy", [np.zeros(3, np.float32), np.zeros(3)], 0)
 
 
@@ -126,11 +126,48 @@ def test_a_full_disk(small_disk, name, axis):
 
 
 def test_no_room_to_put_frames_in_order(small_disk):
-    """The axis is in the middle: it is told at the end, and nothing is left."""
-    with pytest.raises(InputError, match=FULL), FramesFile(small_disk / "x.npy", 1, None) as file:
-        for _ in range(100):
-            file.write(np.zeros((2, 100, 3), np.int8))
-    assert not list(small_disk.iterdir())
+    """The axis is in the middle: they stay as they came, under a name that the error tells and nobody has."""
+    whole = np.random.default_rng(4).integers(0, 99, (2, 9000, 3), np.int8)
+    pieces = np.split(whole, 90, 1)
+    names = ["x-frames-first.npy", "x-frames-first-2.npy"]
+    (small_disk / names[0]).write_bytes(b"old")
+    with pytest.raises(InputError, match=f"{FULL}; .* in .*{names[1]}, .*moveaxis.frames, 0, 1. ") as told:
+        written(small_disk / "x.npy", pieces, 1)
+    assert "error" not in str(told.value)
+    np.testing.assert_array_equal(np.moveaxis(np.load(small_disk / names[1]), 0, 1), whole)
+    assert sorted(path.name for path in small_disk.iterdir()) == sorted(names)
+    assert (small_disk / names[0]).read_bytes() == b"old"
+
+
+def test_a_disk_that_was_full_before_frames_are_put_in_order(small_disk):
+    """All that were written are in the file."""
+    whole = np.random.default_rng(5).random((3, 4000, 2)).astype(np.float32)
+    count = 0
+    file = FramesFile(small_disk / "x.npy", 1, None)
+    with pytest.raises(InputError, match=f"{FULL}$"):
+        for piece in np.split(whole, 40, 1):
+            file.write(piece)
+            count += 100
+    with pytest.raises(InputError, match="frames-first"), file:
+        pass
+    assert 2000 < count < 4000
+    found = np.load(small_disk / "x-frames-first.npy")
+    np.testing.assert_array_equal(np.moveaxis(found, 0, 1), whole[:, :count])
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.csv"])
+def test_no_room_for_another_tensor(small_disk, name):
+    """The one before stays until it is replaced."""
+    old = np.random.default_rng(6).random((10, 100))
+    with FramesFile(small_disk / name, None, None) as file:
+        file.write(old)
+        with pytest.raises(InputError, match=FULL):
+            file.write(np.random.default_rng(7).random((100, 100)))
+    if name.endswith(".npy"):
+        np.testing.assert_array_equal(np.load(small_disk / name), old)
+    else:
+        assert (small_disk / name).read_bytes() == table(small_disk.parent / "y.csv", old, None)
+    assert [path.name for path in small_disk.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(("name", "axis"), [("x.npy", 0), ("x.npy", 2), ("x.npy", 1), ("x.csv", 1)])

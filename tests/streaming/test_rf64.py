@@ -10,6 +10,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming import rf64
 from streaming.audio import AudioReader, AudioWriter
+from tests.streaming.disks import limited
 
 FORMS = [("FLOAT", 1), ("FLOAT", 2), ("FLOAT", 7), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 1), ("PCM_24", 3)]
 
@@ -88,18 +89,16 @@ def test_beyond_4_gib(tmp_path):
         np.testing.assert_array_equal(sound.read(dtype="float32"), x)
 
 
-def test_no_room_to_become_longer(tmp_path, monkeypatch):
-    """The samples are there, in a file that does not tell how many; it is told."""
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(rf64, "LARGEST", 1000)
-    monkeypatch.setattr(rf64, "_move_up", full)
+@pytest.mark.parametrize("room", [0, 1])
+@pytest.mark.parametrize("encoding", ["PCM_16", "PCM_24"])
+def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
+    """The file is as it was, whether some bytes have room or none; it is told."""
     x = noise(3001, 1)
-    with pytest.raises(
-        InputError, match=r"a\.wav: cannot be written \(.*No space left on device\); make room"
-    ):
-        written(tmp_path / "a.wav", x, "PCM_16")
-    np.testing.assert_allclose(soundfile.read(tmp_path / "a.wav")[0], x[:, 0], atol=1 / 32768)
-    assert len(list(tmp_path.iterdir())) == 1
+    usual = written(tmp_path / "usual.wav", x, encoding).read_bytes()
+    monkeypatch.setattr(rf64, "LARGEST", 1000)
+    monkeypatch.setattr(rf64, "PIECE", 64)
+    full = r"a\.wav: cannot be written \(File too large\); make room"
+    with pytest.raises(InputError, match=full), limited(len(usual) + room):
+        written(tmp_path / "a.wav", x, encoding)
+    assert (tmp_path / "a.wav").read_bytes() == usual
+    assert len(list(tmp_path.iterdir())) == 2

@@ -1,6 +1,7 @@
 """pulse run --live: from a microphone, or a file in its place, through a model to a loudspeaker."""
 
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 from streaming.cli.console import print_json, print_pairs, stderr
 from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
-from streaming.cli.signals import forget_interrupts
+from streaming.cli.signals import gather_signals
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened
-    from streaming.hosts.host import Host
+    from streaming.live.file_host import FileHost
     from streaming.live.form import Behaviour
     from streaming.live.live import Live
     from streaming.live.plan import Plan
@@ -41,6 +42,7 @@ def run_live(
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
 
+    From the first block on until all files are complete, signals tear nothing: they end the run as q does.
     What ends the run before its time, or keeps a file from being written, is raised after that: all that was written
     until then is kept.
     """
@@ -55,67 +57,71 @@ def run_live(
     if opened.rate_hz is None:
         raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
     written = None if options.frames is None else _written(program, output)
+    host = _host(source, target)
     live = Live(
         program,
         _plan(opened.rate_hz, program, channel, options, target),
         _behaviour(options, output if written is None else None, written is not None),
         _realtime(options),
         options.reconnect,
-        host=_host(source, target),
+        host=host,
     )
     account: Account | None = None
     errors: list[PulseError] = []
-    problems: list[PulseError] = []
-    stats = recorder = None
-    with ExitStack() as stack:
-        frames = None
+    problems: list[Exception] = []
+    frames = stats = recorder = None
+    with ExitStack() as signals, ExitStack() as files:
         if options.frames is not None and written is not None:
             rate_hz = float(opened.rate_hz * written.rate) if written.streams else None
-            frames = stack.enter_context(FramesWriter(options.frames, written, rate_hz, live))
+            frames = files.enter_context(FramesWriter(options.frames, written, rate_hz, live))
         try:
             with live:
-                stats = None if options.stats is None else StatsWriter(options.stats, live.setup)
+                asked = signals.enter_context(gather_signals())
+                if options.stats is not None:
+                    stats = StatsWriter(options.stats, live.setup)
+                    files.callback(stats.close)
                 if options.record_in is not None or options.record_out is not None:
                     recorder = live.record(options.record_in, options.record_out)
                 controls = [Control(key, name) for key, name in KEYS.items()]
                 try:
                     with LiveView(live.setup, controls, options.quiet) as view:
-                        _follow(live, view, stats, frames, options.seconds)
-                except (KeyboardInterrupt, SystemExit):
-                    forget_interrupts()  # the usual ends of a live run, in a terminal and as a service
+                        _follow(live, view, stats, frames, options.seconds, asked)
                 except PulseError as error:
                     errors.append(error)
+                except OSError as error:  # of the terminal, which may be closed
+                    problems.append(error)
                 finally:
                     account = live.account()
                     if stats is not None:
                         stats.close(account)
-                try:
-                    if recorder is not None:
+                if recorder is not None:
+                    with suppress(InputError):  # it is among ``problems``
                         recorder.close()
-                except InputError as error:
-                    problems.append(error)
         except PulseError as error:
             if account is None:
                 raise
             errors.append(error)
+        if host is not None and host.problem is not None:
+            # raised at the end of the run, which it has not ended
+            errors = [error for error in errors if error is not host.problem]
+            problems.append(host.problem)
         if frames is not None and not errors:
             frames.finish()
         elif frames is not None:
             frames.write()
-    if recorder is not None and recorder.problem is not None:
-        problems.append(InputError(recorder.problem))
-    if frames is not None and frames.problem is not None:
-        problems.append(frames.problem)
+    problems += () if recorder is None else recorder.problems
+    problems += () if frames is None else frames.problems
+    problems += () if stats is None or stats.problem is None else (stats.problem,)
     setup = live.setup
     if json:
         print_json({"setup": asdict(setup), "account": account.as_dict()})
     else:
         print_pairs(final_report(account, setup))
-    errors += problems
-    for problem in filter(None, (stats and stats.problem, *errors[1:])):
+    told = [*errors, *problems]
+    for problem in told[1:]:
         stderr().print(f"warning: {problem}", style="yellow")
-    if errors:
-        raise errors[0]
+    if told:
+        raise told[0]
 
 
 def _follow(
@@ -124,10 +130,11 @@ def _follow(
     stats: "StatsWriter | None",
     frames: "FramesWriter | None",
     seconds: float | None,
+    asked: Sequence[int],
 ) -> None:
-    """Look at the run again and again, until it is over."""
+    """Look at the run again and again, until it is over, or a signal has asked for its end."""
     with key_presses() as pressed:
-        while not live.wait(0):
+        while not (asked or live.wait(0)):
             account = live.account()
             control = live.control
             on = {"mute": control.muted, "bypass": control.bypassed}
@@ -201,7 +208,7 @@ def _latency(text: str) -> str | float:
         raise InputError(f"--latency {text}: give low, high or milliseconds") from None
 
 
-def _host(source: Path | None, target: Path | None) -> "Host | None":
+def _host(source: Path | None, target: Path | None) -> "FileHost | None":
     """A file in place of the devices, where one is given."""
     if source is None:
         return None

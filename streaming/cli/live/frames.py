@@ -15,12 +15,13 @@ from streaming.live.live import Live
 class FramesWriter:
     """Writes the frames of one output of the first stream.
 
-    problem  what went wrong since it was made. The run goes on, and what was written until then is kept.
-    Raises   InputError: a file that cannot be written
+    problems  what went wrong since it was made: what ended the frames, and what kept their file from being completed.
+              The run goes on, and what was written until then is kept.
+    Raises    InputError: a file that cannot be written
     """
 
     def __init__(self, path: Path, port: Port, rate_hz: float | None, live: Live) -> None:
-        self.problem: PulseError | None = None
+        self.problems: list[PulseError] = []
         self._file = FramesFile(path, port.axis, rate_hz)
         self._port, self._live = port, live
 
@@ -32,7 +33,7 @@ class FramesWriter:
         """Those that come when the stream ends; the run is over. Of a line that somebody still uses, none do."""
         self.write()
         if self._live.abandoned:
-            self._keep(
+            self.problems.append(
                 DeviceError(
                     f"{self._file.path}: the frames of the end are missing: the device, or the model, has not returned "
                     "from a block"
@@ -42,20 +43,17 @@ class FramesWriter:
         try:
             ends = self._live.outputs.flush()[0]
         except PulseError as error:
-            self._keep(error)
+            self.problems.append(error)
             return
         self._append(ends)
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
         """As long as nothing is missing."""
-        if self.problem is None and self._port.name in outputs:
+        if not self.problems and self._port.name in outputs:
             try:
                 self._file.write(outputs[self._port.name])
             except PulseError as error:
-                self._keep(error)
-
-    def _keep(self, error: PulseError) -> None:
-        self.problem = self.problem or error
+                self.problems.append(error)
 
     def __enter__(self) -> "FramesWriter":
         return self
@@ -66,4 +64,4 @@ class FramesWriter:
         try:
             self._file.__exit__(kind, error, trace)
         except PulseError as found:
-            self._keep(found)
+            self.problems.append(found)

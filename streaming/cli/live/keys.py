@@ -5,7 +5,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 if os.name == "posix":
     import termios
@@ -32,7 +32,8 @@ def key_presses() -> Generator[Callable[[float], str]]:
     try:
         yield wait
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        with suppress(termios.error):  # nothing is restored where the terminal was closed
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
 def _nobody(seconds: float) -> str:

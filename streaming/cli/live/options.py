@@ -8,8 +8,16 @@ import typer
 
 PANEL = "Live"
 ENTRIES = (
-    *("line.pump", "line.run_pulse", "line.callback", "line.work", "line.order"),
-    *("line.call", "device.gate", "device.shut", "positions.load", "positions.store"),
+    *("line.pump", "line.run_pulse", "line.callback", "line.work", "line.call"),
+    *(
+        "line.order",
+        "line.obey",
+        "line.take_back",
+        "device.gate",
+        "device.shut",
+        "line.load_word",
+        "line.store_word",
+    ),
 )
 """What a live run needs of compiled code, besides the model's."""
 

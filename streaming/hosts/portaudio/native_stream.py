@@ -91,7 +91,7 @@ class NativeStream:
         if self._system.inherited:
             return False
         clean = not dead and self._give_back(until)
-        self.inside = not self._gate.shut(max(until - time.monotonic(), 0.0))
+        self.inside = not self._gate.shut(until - time.monotonic())
         clean = clean and not self.inside
         if not clean:
             _given_up.append(self)

@@ -12,7 +12,7 @@ from pulse.errors import InputError
 from pulse.ops.shape import AddAxis
 from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
-from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink
+from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
 from tests.streaming.small import Sketch
 from tests.streaming.small import program as small_program
@@ -113,6 +113,29 @@ async def test_frames_and_what_is_known_at_the_end(tmp_path):
     np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected["y"], rtol=1e-5, atol=1e-6)
     expected = await run(FramesFileSink(tmp_path / "last.npy", "last"), name="ending")
     np.testing.assert_allclose(np.load(tmp_path / "last.npy"), expected["last"])
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "frame"), [("y.npy", "y", (1, 1)), ("y.wav", "y", (1, 1)), ("y.csv", "y", (1, 0))]
+)
+async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
+    """Each is counted once; they wait in bounded memory, with or without values."""
+    count, most = 20_000, 0
+    take = sinks._Waiting.take
+
+    def counted(waiting):
+        nonlocal most
+        pieces = take(waiting)
+        most = max(most, len(pieces))
+        return pieces
+
+    monkeypatch.setattr(sinks._Waiting, "take", counted)
+    sink = sinks.sink_of(tmp_path / path)
+    async with sink.opened(ready("filtered", 6), RATE_HZ, None) as write:
+        for _ in range(count):
+            await write({name: np.zeros(frame, np.float32)})
+    assert 0 < most <= 1000
+    assert (tmp_path / path).exists()
 
 
 async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):

@@ -1,5 +1,6 @@
 """A sound file in place of the devices: all of it is heard, all of it comes out, and the run ends well."""
 
+import shutil
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from streaming.errors import DeviceError
 from streaming.live import Behaviour, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import NOTHING
+from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import (
     RATE,
@@ -182,6 +184,43 @@ def test_it_is_stopped_early(tmp_path):
     assert delay < len(found) == live.account().counters.frames_out < RATE
     if live.account().counters.frames_silent == 0:
         np.testing.assert_array_equal(found[delay:], x[: len(found) - delay])
+
+
+@pytest.mark.parametrize("seconds", [None, 0.4])
+def test_a_full_disk(tmp_path, seconds):
+    """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
+    x = noise(RATE, 1) / 4
+    host = FileHost(
+        written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None if seconds is None else 1.0
+    )
+    full = r"out\.wav: cannot be written \(File too large\); make room"
+    live = Live(ready(), Plan(RATE, block_frames=100), realtime=NOTHING, host=host)
+    with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
+        live.wait(20 if seconds is None else seconds)
+    assert told.value is host.problem
+    found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.account().counters.frames_in
+    assert 2000 < len(found) < 2500
+    assert taken >= len(x) if seconds is None else 2500 < taken < len(x)
+    if live.account().counters.frames_silent == 0:
+        np.testing.assert_array_equal(found, late_by(x, delay, len(found)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
+
+
+def test_a_folder_that_goes_away(tmp_path):
+    """It is told at the end, as a full disk is; another run begins without."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    host = FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav")
+    gone = r"out\.wav: cannot be written \(No such file"
+    live = Live(ready(), Plan(RATE), realtime=NOTHING, host=host)
+    with nothing_left(), pytest.raises(InputError, match=gone) as told, live:
+        assert not live.wait(0.05)
+        shutil.rmtree(folder)
+    assert told.value is host.problem
+    folder.mkdir()
+    with Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
+        live.wait(0.05)
+    assert host.problem is None
 
 
 def test_a_damaged_file(tmp_path):

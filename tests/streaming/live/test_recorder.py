@@ -1,8 +1,6 @@
 """What is recorded is what went through, frame by frame, and both files tell of the same moments."""
 
-import resource
 import threading
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,22 +15,12 @@ from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
+from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import nothing_left, ramp
 from tests.streaming.live.runs import RATE, late_by, noise, ready, runs, word
 from tests.streaming.system import linux
 
 BLOCK = 160
-
-
-@contextmanager
-def limited(size):
-    """Files may not become larger."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.fixture
@@ -68,7 +56,7 @@ def test_what_went_through(paths, engine, block):
     heard, recorded = contents(paths)
     np.testing.assert_array_equal(heard, x[20 * block : 70 * block])
     np.testing.assert_array_equal(recorded, np.concatenate(played))
-    assert (recorder.lost, recorder.problem) == (0, None)
+    assert (recorder.lost, recorder.problems) == (0, ())
     assert soundfile.info(paths[0]).samplerate == RATE
 
 
@@ -128,8 +116,8 @@ def test_a_full_disk(paths):
                 host.run(piece)
                 recorder.write()
         delay = live.delay.frames
-        assert recorder.problem is not None
-        assert recorder.problem.startswith(f"{paths[0]}: cannot be written (")
+        for problem, path in zip(recorder.problems, paths, strict=True):
+            assert str(problem).startswith(f"{path}: cannot be written (")
         np.testing.assert_array_equal(host.run(x), np.concatenate([x[-delay:], x[:-delay]]))
         recorder.close()
     heard, played = contents(paths)
@@ -163,6 +151,7 @@ def test_one_folder_of_two_goes_away(paths):
         folder.rmdir()
         with pytest.raises(InputError, match=r"heard\.wav: cannot be written"):
             recorder.close()
+        assert [str(problem).split(":")[0] for problem in recorder.problems] == [str(folder / "heard.wav")]
     np.testing.assert_array_equal(contents(paths[1:])[0], played)
 
 
@@ -243,6 +232,35 @@ def test_a_thread_writes(paths, tmp_path, engine):
     np.testing.assert_array_equal(heard, np.concatenate([x, silence])[begun : begun + len(heard)])
     if counters.frames_silent == 0:
         np.testing.assert_array_equal(played[delay:], heard[: len(played) - delay])
+
+
+def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
+    """Both files are there all the same, once the run is closed."""
+    x = noise(RATE // 2, 1)
+    with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
+        file.write(x)
+    closes, goes_on = AudioWriter.close, threading.Event()
+
+    def slow(writer):
+        goes_on.wait(10)
+        closes(writer)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    host = FileHost(tmp_path / "sound.wav", pace=10.0)
+    with nothing_left(), Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
+        recorder = live.record(*paths)
+        live.wait(10)
+        monkeypatch.setattr(AudioWriter, "close", slow)
+        with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):
+            waiting.setattr(threading.Thread, "join", interrupted)
+            recorder.close()
+        assert not paths[0].exists()
+        goes_on.set()
+    heard, _ = contents(paths)
+    np.testing.assert_array_equal(heard[: len(x)], x)
+    assert not recorder.problems
 
 
 def test_what_is_refused(paths, tmp_path):

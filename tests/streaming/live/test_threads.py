@@ -6,13 +6,15 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from pulse.errors import InputError
+from pulse.errors import InputError, PulseError
 from streaming.audio import AudioWriter
 from streaming.errors import DeviceError
 from streaming.live import Behaviour, Live, Plan
+from streaming.live import control as control_module
 from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.live.worker import Worker
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
@@ -146,6 +148,37 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     assert host.stream is first and first.stopped == 1
     assert live_module._abandoned == [*known, live.line]
     first(noise(BLOCK, 1))
+    live_module._abandoned.remove(live.line)
+    live.line.close()
+
+
+@pytest.mark.parametrize("reconnect", ["keep", "reset"])
+def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, monkeypatch):
+    """An order would move the memory that it computes with; neither during the run nor after it."""
+    monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
+    host, plan = HandHost(), Plan(RATE, block_frames=BLOCK)
+    live = Live(ready(), plan, Behaviour("callback"), NOTHING, reconnect, host=host)
+    with pytest.raises(DeviceError, match="has not returned"), live:
+        host.stream.hangs = True
+        host.stream.order.finished()
+        live.wait(LIMIT_S)
+    with pytest.raises(PulseError, match="no pulse has ended"):
+        live.control.reset()
+    assert word(live, w.LOADS) == 0
+    live_module._abandoned.remove(live.line)
+    live.line.close()
+
+
+def test_a_worker_that_never_returns(monkeypatch):
+    """Closed twice: its line is left alone both times."""
+    known, stop = [*live_module._abandoned], Worker.stop
+    monkeypatch.setattr(Worker, "stop", lambda worker: False)
+    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=HandHost()) as live:
+        live.close()
+        assert live.abandoned
+    assert live_module._abandoned == [*known, live.line]
+    assert live.line._events, "what it waits for is not given back"
+    assert stop(live._worker)
     live_module._abandoned.remove(live.line)
     live.line.close()
 

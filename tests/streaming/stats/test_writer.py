@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, accounts):
     whole = path.read_bytes()
     with Limited(len(whole) + 100):
         writer.update(accounts[1])
-        assert "File too large at 2.0 s; what is missing follows in one line" in writer.problem
+        assert "File too large at 2.0 s; what is missing follows in one line" in str(writer.problem)
         assert path.read_bytes() == whole
         writer.update(accounts[2])
         assert path.read_bytes() == whole
@@ -178,7 +178,7 @@ def test_a_disk_that_stays_full(tmp_path, accounts):
     writer.update(accounts[0])
     with Limited(path.stat().st_size + 1):
         writer.close(accounts[1])
-    assert "the file ends without a summary" in writer.problem
+    assert "the file ends without a summary" in str(writer.problem)
     assert read_quietly(path).account.elapsed_s == 1
 
 

@@ -1,0 +1,44 @@
+"""A device that is heard without a model, and does not return."""
+
+import numpy as np
+import pytest
+
+from streaming.live import capture as capture_module
+from streaming.live.capture import Capture
+from tests.streaming.live.by_hand import HandHost
+from tests.streaming.live.runs import RATE, noise
+
+BLOCK = 160
+
+
+def new():
+    """One that is open, and its host."""
+    host = HandHost()
+    made = Capture(host, host.choose("input", None), 1, RATE, BLOCK, "low")
+    made.open()
+    return host, made
+
+
+def test_blocks_come_in_order():
+    host, made = new()
+    x = noise(3 * BLOCK, 1)
+    for block in np.split(x, 3):
+        host.stream(block)
+    np.testing.assert_array_equal(made.read(), x)
+    assert made.close() and made.close()
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_device_that_is_inside_of_a_block_for_ever(times):
+    """It may still write, so its memory and its event stay, however often it is closed."""
+    host, made = new()
+    host.stream.hangs = True
+    known = [*capture_module._abandoned]
+    for _ in range(times):
+        assert not made.close()
+    assert capture_module._abandoned == [*known, made]
+    assert not made.event._closed
+    host.stream(noise(BLOCK, 1))
+    assert len(made.read()) == BLOCK
+    capture_module._abandoned.remove(made)
+    made.event.close()
