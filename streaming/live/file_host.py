@@ -148,16 +148,16 @@ class FileStream:
             if self._stops.is_set():
                 return
             played, answer = self._call(block)
-            self._write(played[: self._end() - done])
+            self._write(played, done)
             done += len(played)
             if answer:
                 return
 
-    def _write(self, played: Samples) -> None:
-        """As long as nothing is missing."""
+    def _write(self, played: Samples, done: int) -> None:
+        """What was played after ``done`` frames, up to the end, as long as nothing is missing."""
         if self._writer is not None and self._host.problem is None:
             with self._noted():
-                self._writer.write(played)
+                self._writer.write(played[: self._end() - done])
 
     def _finish(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
