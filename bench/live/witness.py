@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -36,10 +36,10 @@ class Witness:
     """What was seen, once its context has ended.
 
     spans  int64 [n, 2]: ns in which one processor or more did not run, in order, none touching another;
-           None: this user may not have real-time priority, so nobody looked
+           None: this system has no such priority, or not for this user, so nobody looked
     """
 
-    spans: NDArray[np.int64] | None = field(default=None)
+    spans: NDArray[np.int64] | None = None
 
     @property
     def longest_ns(self) -> int:
@@ -85,16 +85,16 @@ def witness() -> Iterator[Witness]:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        for cpu in sorted(os.sched_getaffinity(0))
+        for cpu in (sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setscheduler") else ())
     ]
     try:
-        allowed = all(_first_line(process) == "ready" for process in processes)
+        looked = bool(processes) and all(_first_line(process) == "ready" for process in processes)
         yield found
     finally:
         for process in processes:
             process.terminate()
         told = [process.communicate(timeout=READY_S)[0] for process in processes]
-    if allowed:
+    if looked:
         found.spans = united((begin, end) for text in told for begin, end in json.loads(text))
 
 

@@ -177,7 +177,8 @@ class Line:
 
     def wakes(self) -> Event:
         """A new event that each block of input sets, for a worker."""
-        event = self._new_event()
+        event = Event()
+        self._events.append(event)
         self.words[[w.WAIT, w.WAKE]] = event.to_read, event.to_write
         return event
 
@@ -187,7 +188,3 @@ class Line:
         for event in self._events:
             event.close()
         self._events.clear()
-
-    def _new_event(self) -> Event:
-        self._events.append(Event())
-        return self._events[-1]

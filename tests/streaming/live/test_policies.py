@@ -30,25 +30,27 @@ def stalled(policy, stall_s, before=20, after=60, **options):
         return x, played, live.account().counters, live.delay.frames, live
 
 
-@pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
-def test_silence_then_catch_up(stall_s):
-    """All is computed; what was silent is left out when it comes, and the delay is what it was."""
-    x, played, found, delay, _ = stalled("silence_then_catch_up", stall_s)
+def silent_and_aligned(policy, stall_s):
+    """Counters of a stall in whose place there is silence, and after which the delay is what it was."""
+    x, played, found, delay, _ = stalled(policy, stall_s)
     aligned = late_by(x, delay, len(x))
     silent = (played == 0) & (aligned != 0)
     assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
     np.testing.assert_array_equal(played[~silent], aligned[~silent])
+    return found
+
+
+@pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
+def test_silence_then_catch_up(stall_s):
+    """All is computed; what was silent is left out when it comes."""
+    found = silent_and_aligned("silence_then_catch_up", stall_s)
     assert (found.pulses_dropped, found.frames_lost, found.pulses) == (0, 0, 79)
 
 
 @pytest.mark.parametrize("stall_s", [0.015, 0.055, 0.2])
 def test_drop_oldest(stall_s):
     """The same is heard, but what would be left out is not computed."""
-    x, played, found, delay, _ = stalled("drop_oldest", stall_s)
-    aligned = late_by(x, delay, len(x))
-    silent = (played == 0) & (aligned != 0)
-    assert 0 < found.frames_silent == found.frames_skipped == silent.sum() < stall_s * RATE
-    np.testing.assert_array_equal(played[~silent], aligned[~silent])
+    found = silent_and_aligned("drop_oldest", stall_s)
     assert found.pulses_dropped == found.frames_silent // BLOCK, "all that would come too late"
     assert found.pulses == 79 - found.pulses_dropped
 
