@@ -79,10 +79,10 @@ def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     finally:
         threading.stack_size(before)
     try:
-        for wake in range(WAKES):
-            while words[w.PULSES] <= wake and thread.is_alive():
-                time.sleep(0)
+        for calls in range(1, WAKES + 1):
             event.set()
+            while words[w.PULSES] <= calls and thread.is_alive():
+                time.sleep(0)
     finally:
         words[w.STOP] = 1
         event.set()
