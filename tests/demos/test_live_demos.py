@@ -23,6 +23,8 @@ from tests.live.aside import until
 from tests.live.cassette import Cassette
 from tests.live.servers import found_here, had
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 JACK = "JACK Audio Connection Kit: system"
 FRAME = 160
 LIVE = ("live_denoiser.py", "voice_meter.py", "latency_probe.py")

@@ -33,6 +33,8 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ import pytest
 
 from streaming.cli import signals
 
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 
 def ended(code, number, delay_s=0.0):
     """What a process says that gets a signal so long after it said that it is ready."""

@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
 HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.model"}
 
 

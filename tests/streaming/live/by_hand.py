@@ -5,13 +5,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from streaming.hosts.host import Endpoint
 from streaming.live.device_call import DeviceCall
+from streaming.live.file_host import FileStream
 
 LIMIT_S = 10.0
 
@@ -61,6 +64,27 @@ class HandStream:
         return self.call(block)[0]
 
 
+class Halt:
+    """A file that is played stands still before one of its blocks, until it may go on or the run is closed.
+
+    block  its number, from 0
+    there  set when it stands still
+    goes   whoever sets it lets the file go on
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, block: int = 0) -> None:
+        self.there, self.goes = threading.Event(), threading.Event()
+        wait, numbers = FileStream._wait, count()
+
+        def waits(stream: FileStream, due_s: float | None) -> None:
+            if next(numbers) == block:
+                self.there.set()
+                until(lambda: self.goes.is_set() or stream._stops.is_set())
+            wait(stream, due_s)
+
+        monkeypatch.setattr(FileStream, "_wait", waits)
+
+
 def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:
     """Wait until something is true; fail where it does not become so."""
     end = time.monotonic() + limit_s
@@ -81,7 +105,11 @@ def nothing_left() -> Generator[None]:
 def open_descriptors() -> Counter[str]:
     """Those of this process, by what they are of."""
     folder = Path("/proc/self/fd" if os.path.exists("/proc/self/fd") else "/dev/fd")
-    return Counter(os.readlink(path) for path in list(folder.iterdir()) if path.is_symlink())
+    found: Counter[str] = Counter()
+    for path in list(folder.iterdir()):
+        with suppress(OSError):  # it has been closed meanwhile, or tells nothing
+            found[os.readlink(path)] += 1
+    return found
 
 
 def ramp(frames: int, first: int = 1) -> np.ndarray:

@@ -16,7 +16,7 @@ from streaming.live.virtual import VirtualDevice
 from streaming.native import line_words as w
 from streaming.realtime.options import NOTHING
 from tests.streaming.disks import limited
-from tests.streaming.live.by_hand import nothing_left, ramp
+from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
 from tests.streaming.live.runs import RATE, late_by, noise, ready, runs, word
 from tests.streaming.system import linux
 
@@ -213,15 +213,16 @@ def test_input_and_output_with_clocks_of_their_own(paths):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_thread_writes(paths, tmp_path, engine):
+def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
     """While a file is played; both are aligned, wherever it began."""
     x = noise(3 * RATE, 1) / 4
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
-    host = FileHost(tmp_path / "sound.wav", pace=10.0)
+    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch, 200)
     with nothing_left(), Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host) as live:
-        live.wait(0.05)
+        until(lambda: word(live, w.FRAMES_IN))
         live.record(*paths)
+        halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}
         live.wait(10)
     heard, played = contents(paths)
@@ -248,9 +249,10 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
-    host = FileHost(tmp_path / "sound.wav", pace=10.0)
+    host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
         recorder = live.record(*paths)
+        halt.goes.set()
         live.wait(10)
         monkeypatch.setattr(AudioWriter, "close", slow)
         with monkeypatch.context() as waiting, pytest.raises(KeyboardInterrupt):
