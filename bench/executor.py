@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import resource
 import struct
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.executor import Executor, SoundFileSink
+from streaming.realtime.rights import status
 
 MODELS: Mapping[str, tuple[Callable[[], Program], int]] = {
     "denoiser": (lambda: pulse.stream(model_path(), pulse=160), SAMPLE_RATE_HZ),
@@ -162,7 +162,9 @@ def main() -> None:
     if options.long_file is not None:
         with tempfile.TemporaryDirectory() as folder:
             anyio.run(long_file, options.long_file, Path(folder))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        print(
+            int(status("VmHWM").removesuffix(" kB")) / 1024
+        )  # ``ru_maxrss`` is never below that of the parent
         return
     host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 120)
     table = Table(title="Executor: microseconds a pulse")

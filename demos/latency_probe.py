@@ -18,6 +18,7 @@ from streaming.channels import Samples
 from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
+from streaming.warming import LIVE, side_by_side
 
 
 def later_by(heard: Samples, played: Samples, longest: int) -> float:
@@ -43,7 +44,7 @@ def main() -> None:
     plan = Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker)
     try:
         host = FileHost(arguments.file) if arguments.file else None
-        live = Live(pulse.stream(arguments.model), plan, host=host)
+        live = Live(pulse.stream(arguments.model, prepare=side_by_side(*LIVE)), plan, host=host)
         with TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in ("heard.wav", "played.wav")]
             with closing(live.record(*files)), live:

@@ -13,6 +13,7 @@ from streaming.cli.live.keys import key_presses
 from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
+from streaming.warming import LIVE, side_by_side
 
 
 def follow(live: Live) -> None:
@@ -41,7 +42,7 @@ def main() -> None:
     source, target = [*(arguments.file or ()), None, None][:2]
     try:
         host = FileHost(source, target, None if arguments.fast else 1.0) if source else None
-        program = pulse.stream(model_path(), pulse=160)
+        program = pulse.stream(model_path(), pulse=160, prepare=side_by_side(*LIVE))
         live = Live(program, Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker), host=host)
         with live:
             print(f"{live.delay.total_s * 1e3:.1f} ms from mouth to ear; b: bypass, m: mute, q: end")

@@ -14,6 +14,7 @@ import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, voice_path
 from streaming.executor import Executor, Microphone
 from streaming.live.file_host import FileHost
+from streaming.warming import EXECUTOR, MICROPHONE, side_by_side
 
 LINE_FRAMES, LINE_S = 10, 0.1
 BAR = 40
@@ -21,7 +22,7 @@ BAR = 40
 
 async def show(microphone: Microphone, channel: str) -> None:
     """Print a line whenever the frames of one have come; at the end how much was voice."""
-    program = pulse.stream(voice_path(), pulse=160)
+    program = pulse.stream(voice_path(), pulse=160, prepare=side_by_side(*EXECUTOR, *MICROPHONE))
     heard, found = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
         try:

@@ -8,7 +8,7 @@ from pulse.chunks.chunking import Chunking
 from pulse.chunks.opening import open_model
 from pulse.model import Model, load
 from pulse.oracle import oracle_of
-from pulse.program.compiler import Progress
+from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.proof import Report, prove
 from pulse.proof import verify as _verify
@@ -29,7 +29,6 @@ def stream(
     outputs: Sequence[str] | None = None,
     align: bool = False,
     backend: str = "numba",
-    progress: Progress | None = None,
     max_context: int | None = None,
     constants: Mapping[str, Any] | None = None,
     states: Mapping[str, str] | None = None,
@@ -39,6 +38,7 @@ def stream(
     initial: Mapping[str, Any] | None = None,
     weights: str = "f32",
     ignore_value_info: bool = False,
+    prepare: Prepare | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -55,6 +55,7 @@ def stream(
     constants  inputs that always have one value: ``{"sr": 16000}``
     weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
     ignore_value_info  as of ``load``
+    prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
 
     Of a model of chunks:
 
@@ -67,7 +68,7 @@ def stream(
     """
     chunking = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
     opened = open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info)
-    return opened.pulsed(pulse, align, max_context).compile(backend, progress, weights)
+    return opened.pulsed(pulse, align, max_context).compile(backend, weights, prepare)
 
 
 def verify(

@@ -2,30 +2,43 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from multiprocessing import active_children, get_context
+from importlib import import_module
 from pathlib import Path
+from queue import SimpleQueue
 
 from pulse.errors import CompileError
 from pulse.plugins import load_plugins
 from pulse.program import machine
+from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.entries import ENTRIES
-from pulse.program.kernels.registry import KERNELS
+from pulse.program.kernels.entries import ENTRIES, Callback, Entry
+from pulse.program.kernels.registry import KERNELS, Kernel
 from pulse.program.lowering import GROUP
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import line as line
 from streaming.native import positions as positions
 from streaming.native import slots as slots
+from streaming.progress import Progress, progress
 
 FEW = 2
 """Functions for which starting processes is not worth it."""
+MICROPHONE = ("line.callback", "device.gate", "device.shut", "line.load_word", "line.store_word")
+LIVE = (
+    "line.run_pulse",  # takes the longest
+    *("line.pump", "line.work", "line.call", "line.order", "line.obey", "line.take_back"),
+    *MICROPHONE,
+)
+EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
+"""What each of them needs of compiled code, besides the model's."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +66,7 @@ def names() -> list[str]:
 def warm(
     only: Sequence[str] | None = None,
     jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Warmed:
     """Compile what is not on the disk yet.
 
@@ -75,10 +88,11 @@ def warm(
     missing = [name for name in wanted if not _kept(name)]
     count = min(jobs or os.cpu_count() or 1, len(missing))
     compiled: dict[str, float] = {}
-    for done, (name, seconds) in enumerate(_compiled(missing, count), 1):
-        compiled[name] = seconds
-        if progress is not None:
-            progress(done, len(missing))
+    with closing(_compiled(missing, count)) as each:
+        for done, (name, seconds) in enumerate(each, 1):
+            compiled[name] = seconds
+            if progress is not None:
+                progress(done, len(missing))
     if lost := [name for name in compiled if not _kept(name)]:
         raise CompileError(
             f"{location.path} does not keep {', '.join(lost)}: see the warnings above, free the disk or set "
@@ -88,50 +102,108 @@ def warm(
     return Warmed(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
 
 
-def warm_needed(kernels: Sequence[str], progress: Callable[[int, int], None] | None = None) -> None:
-    """Compile what a program needs and the disk does not have in several processes, if that saves time."""
-    if (os.cpu_count() or 1) == 1 or cache_location().kind == "temporary":
+def side_by_side(*entries: str) -> Prepare:
+    """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
+
+    A bar on stderr shows it, where someone can see one. Processes begin only where they save time, and never where
+    their work could not be kept.
+
+    entries  what is needed besides: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
+    """
+
+    def prepare(kernels: Sequence[str]) -> None:
+        needed = [*entries, machine.RUN.name, *kernels]
+        missing = [name for name in needed if not _kept(name)]
+        jobs = os.cpu_count() or 1
+        with progress("compiling kernels, once on this machine") as advance:
+            if sys.executable and jobs > 1 and len(missing) > FEW and cache_location().kind != "temporary":
+                warm(missing, jobs, advance)
+                return
+            for done, name in enumerate(missing, 1):
+                _compile(name)
+                advance(done, len(missing))
+
+    return prepare
+
+
+def _compiled(missing: Sequence[str], jobs: int) -> Generator[tuple[str, float]]:
+    """Each name when it is compiled, with its seconds."""
+    here = [name for name in missing if _place(name) == "__main__"]  # no other process has it
+    yield from ((name, _compile(name)) for name in here)
+    others = [name for name in missing if name not in here]
+    if not others:
         return
-    needed = [*kernels, machine.RUN.name]
-    if sum(not _kept(name) for name in needed) > FEW:
-        warm(needed, progress=progress)
+    free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
+
+    def compiled(name: str) -> tuple[str, float]:
+        process = free.get()
+        try:
+            return name, _ask(process, name)
+        finally:
+            free.put(process)
+
+    with ExitStack() as pipes, ThreadPoolExecutor(jobs) as threads, ExitStack() as processes:
+        for _ in range(jobs):
+            process = pipes.enter_context(_begin())
+            processes.callback(
+                process.kill
+            )  # at the end it waits for a name, and else its work is not wanted
+            free.put(process)
+        futures = [threads.submit(compiled, name) for name in others]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _begin() -> "subprocess.Popen[bytes]":
+    """A process in ``serve``, with the paths that this one has."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from streaming.warming import serve; serve()"
+    command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code]
+    return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _ask(process: "subprocess.Popen[bytes]", name: str) -> float:
+    """The seconds that a process needs to compile what has that name. Raises CompileError."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(f"{_place(name)} {name}\n".encode())
+    answer = process.stdout.readline()
+    if not answer:
+        raise CompileError(
+            f"the process that compiled {name} ended by itself, which happens where memory is short; use fewer jobs"
+        )
+    return float(answer)
+
+
+def serve() -> None:
+    """The life of a process that compiles: a module and a name of it on stdin, the seconds that it took on stdout."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
+    load_plugins(GROUP)
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for asked in sys.stdin:
+        place, name = asked.split()
+        import_module(place)
+        print(_compile(name), file=answers, flush=True)
+
+
+def _one(name: str) -> Kernel | Entry | Callback:
+    return KERNELS[name] if name in KERNELS else ENTRIES[name]
+
+
+def _place(name: str) -> str:
+    """The module that declares it."""
+    return _one(name).function.__module__
 
 
 def _kept(name: str) -> bool:
-    return KERNELS[name].kept if name in KERNELS else ENTRIES[name].kept
+    return _one(name).kept
 
 
-def _compiled(missing: Sequence[str], jobs: int) -> Iterator[tuple[str, float]]:
-    """Each name when it is compiled, with its seconds."""
-    if not missing:
-        return
-    before = set(active_children())
-    executor = ProcessPoolExecutor(jobs, get_context("spawn"), _begin)
-    try:
-        for future in as_completed([executor.submit(_compile, name) for name in missing]):
-            yield future.result()
-    except BrokenProcessPool as error:
-        raise CompileError(
-            f"a process that compiled ended by itself, which happens where memory is short: {error}; use fewer jobs"
-        ) from error
-    except (KeyboardInterrupt, SystemExit):
-        for process in set(active_children()) - before:
-            process.terminate()  # what it compiles may take many seconds
-        raise
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _begin() -> None:
-    """An interrupt ends a process at once; the one that waits for it says so."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    load_plugins(GROUP)
-
-
-def _compile(name: str) -> tuple[str, float]:
+def _compile(name: str) -> float:
+    """Compile it here, or load it; the seconds that it took."""
     started = time.perf_counter()
-    if name in KERNELS:
-        _ = KERNELS[name].compiled
-    else:
-        ENTRIES[name].prepare()
-    return name, time.perf_counter() - started
+    _one(name).prepare()
+    return time.perf_counter() - started

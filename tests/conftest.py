@@ -1,9 +1,27 @@
-"""What tests of any folder ask for."""
+"""What tests of any folder ask for, and how Hypothesis looks for examples."""
 
+import os
 import signal
 from collections.abc import Generator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Before anything imports onnxruntime: from a thread of its own it opens sockets now and then, to tell its makers of us,
+# and tests count descriptors.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The default suite tries the same examples each time, a run of long ones others; neither has a clock.
+
+    What is slow on a machine that others share is not the test.
+    """
+    seeded = config.option.markexpr == "not slow"
+    settings.register_profile(
+        "shared machine", deadline=None, derandomize=seeded, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("shared machine")
 
 
 @pytest.fixture

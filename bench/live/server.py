@@ -15,7 +15,7 @@ from typing import IO
 
 from pulse.errors import PulseError
 
-READY_S = 10.0
+READY_S = 30.0
 END_S = 3.0
 SLOTS = 3
 """Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""

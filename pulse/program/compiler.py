@@ -10,9 +10,6 @@ from pulse.pulsify.model import PulsedModel
 
 BACKENDS = ("numba", "numpy")
 
-Progress = Callable[[str, int, int], None]
-"""Called with a kernel's name, how many are done and how many there are."""
-
 Prepare = Callable[[Sequence[str]], None]
 """Called with the names of kernels that are about to be needed."""
 
@@ -21,7 +18,6 @@ def compile_model(
     model: PulsedModel,
     backend: str = "numba",
     fetches: Sequence[OutletId] | None = None,
-    progress: Progress | None = None,
     weights: str = "f32",
     prepare: Prepare | None = None,
 ) -> Program:
@@ -29,11 +25,11 @@ def compile_model(
 
     backend   ``numba``: kernels over one arena, no GIL and no allocation in a step; ``numpy``: the reference
     fetches   further wires of the pulsed graph to keep, for inspection
-    progress  called while kernels are compiled, which happens once on each machine
     weights   how they are stored: ``f32``; ``bf16`` or ``int8`` for models whose weights do not fit into the caches.
               Activations and sums are f32 always; see ``pulse.program.weights``
-    prepare   called with the names of all kernels that the program needs before they are compiled or loaded, to
-              compile several at once elsewhere; see ``streaming.warming``
+    prepare   called with the names of all kernels that the program needs before they are compiled or loaded, one by
+              one; compiling happens once on a machine. ``streaming.warming`` has some that compile several at once and
+              show a bar
     Raises    CompileError: an operation has no kernel, or the backend or the form of weights is unknown
     """
     if backend == "numpy":
@@ -41,5 +37,5 @@ def compile_model(
     if backend == "numba":
         from pulse.program.native import NativeProgram
 
-        return NativeProgram(model, fetches or (), progress, weights, prepare)
+        return NativeProgram(model, fetches or (), weights, prepare)
     raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

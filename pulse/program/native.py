@@ -65,7 +65,6 @@ class NativeProgram(Program):
         self,
         model: PulsedModel,
         fetches: Sequence[OutletId] = (),
-        progress: Callable[[str, int, int], None] | None = None,
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
@@ -93,7 +92,7 @@ class NativeProgram(Program):
         needed = list(dict.fromkeys(row.kernel for row in self.instructions))
         if prepare is not None:
             prepare(needed)
-        compile_kernels(needed, progress)
+        compile_kernels(needed)
         self.unlinked = self._table()
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from pulse.chunks.chunking import Chunks
-    from pulse.program.compiler import Prepare, Progress
+    from pulse.program.compiler import Prepare
     from pulse.program.program import Program
 
 PulsedGraph = Graph[PulsedFact, Op]
@@ -175,14 +175,13 @@ class PulsedModel:
     def compile(
         self,
         backend: str = "numba",
-        progress: "Progress | None" = None,
         weights: str = "f32",
         prepare: "Prepare | None" = None,
     ) -> "Program":
         """A program that runs it; see ``pulse.program.compile_model``."""
         from pulse.program.compiler import compile_model
 
-        return compile_model(self, backend, progress=progress, weights=weights, prepare=prepare)
+        return compile_model(self, backend, weights=weights, prepare=prepare)
 
     def to_onnx(self, opset: int = 17) -> "ModelProto":
         """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs, print_table, progress, stdout
+from streaming.cli.console import duration, print_json, print_pairs, print_table, stdout
 from streaming.cli.profile_report import as_dict, print_profile
+from streaming.progress import progress
 
 if TYPE_CHECKING:
     from pulse.facts import Array

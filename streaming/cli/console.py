@@ -1,8 +1,8 @@
-"""What the commands print: reports on stdout, progress and errors on stderr."""
+"""What the commands print: reports on stdout, errors on stderr."""
 
 import json
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ def stdout() -> "Console":
 
 
 def stderr() -> "Console":
-    """Where errors and progress go."""
+    """Where errors go."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -89,23 +89,6 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     stdout().print(table)
-
-
-@contextmanager
-def progress(title: str) -> Generator[Callable[[int, int], None]]:
-    """A bar on stderr, where someone can see it; call it with how much is done and how much there is."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    console = stderr()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)
 
 
 def duration(seconds: float) -> str:

@@ -17,7 +17,6 @@ from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import chunking, constants, pairs
-from streaming.cli.console import progress
 from streaming.cli.options import ChunkOptions
 from streaming.cli.warm import tell_where_nothing_is_kept
 
@@ -181,24 +180,16 @@ def hears_sound(model: OpenedModel) -> bool:
     return all(dim == 1 for dim in dims)
 
 
-def compile_model(
-    model: PulsedModel, backend: str, weights: str = "f32", entries: Sequence[str] = ()
-) -> Program:
-    """A program, with a bar while kernels, and entries beside them, are compiled for the first time.
+def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: bool = False) -> Program:
+    """A program, with a bar while its kernels, and what else a live run needs, are compiled for the first time.
 
     Raises CompileError
     """
     if backend == "numba":
         tell_where_nothing_is_kept()
-    from streaming.warming import warm_needed
+    from streaming.warming import LIVE, side_by_side
 
-    with progress("compiling kernels, once on this machine") as advance:
-        return model.compile(
-            backend,
-            lambda kernel, done, total: advance(done, total),
-            weights,
-            lambda kernels: warm_needed([*kernels, *entries], advance),
-        )
+    return model.compile(backend, weights, side_by_side(*LIVE if live else ()))
 
 
 def backend_text(program: Program) -> str:

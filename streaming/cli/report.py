@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import print_json, print_pairs, progress
+from streaming.cli.console import print_json, print_pairs
+from streaming.progress import progress
 
 
 def report(

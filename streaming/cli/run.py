@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import print_json, progress
-from streaming.cli.live.options import ENTRIES, NOT_LIVE, LiveOptions
+from streaming.cli.console import print_json
+from streaming.cli.live.options import NOT_LIVE, LiveOptions
 from streaming.cli.run_report import print_run, run_report, snr
+from streaming.progress import progress
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
@@ -93,7 +94,7 @@ def run(
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    program = compile_model(opened.pulsed(pulse), backend, weights, ENTRIES if live.live else ())
+    program = compile_model(opened.pulsed(pulse), backend, weights, live.live)
     if live.live:
         from streaming.cli.live.command import run_live
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs, progress, stderr
+from streaming.cli.console import duration, print_json, print_pairs, stderr
+from streaming.progress import progress
 
 DEAREST = 5
 

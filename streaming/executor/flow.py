@@ -168,6 +168,7 @@ class Flow:
     def _outputs(self) -> Outputs | None:
         """What can be given now; None where that is nothing. Raises what the stream fails with."""
         pipeline = self._pipeline
+        failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
         outputs = pipeline.ready()
         if pipeline.has_room:
             self._room.set()
@@ -175,8 +176,8 @@ class Flow:
             outputs = pipeline.late(anyio.current_time())
         if outputs is not None:
             return outputs
-        if self._slots.failure is not None:
-            raise self._slots.failure
+        if failure is not None:
+            raise failure
         if self._exhausted and pipeline.is_empty and not pipeline.has_ended:
             for error in self.errors():
                 raise error

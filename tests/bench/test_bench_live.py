@@ -1,5 +1,6 @@
 """The designs of ``bench.live`` play each result in its place, count what they drop, and leave nothing behind."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -59,14 +60,21 @@ class Device:
 
 @pytest.fixture
 def devices(monkeypatch):
-    """Those that were opened."""
-    found = []
+    """Those that were opened. A run lasts until one has played some results, however long that takes."""
+    found, wait = [], asyncio.wait
 
     def opened(setup, callback):
         found.append(Device(callback))
         return found[-1]
 
+    async def wait_longer(tasks, timeout):
+        done, _ = await wait(tasks, timeout=timeout)
+        played = found[-1].played
+        while not (done or (len(played) > 10 and any(block.any() for block in played))):
+            done, _ = await wait(tasks, timeout=0.01)
+
     monkeypatch.setattr(event_loop, "opened", opened)
+    monkeypatch.setattr(asyncio, "wait", wait_longer)
     return found
 
 
@@ -110,10 +118,11 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
 
 @pytest.mark.parametrize("load", table.LOADS)
 def test_a_load_ends_with_its_context(load):
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with table.LOADS[load]():
-        assert threading.active_count() - before == {"idle": 0, "computes and collects": 2, "sorts": 1}[load]
-    assert threading.active_count() == before
+        added = set(threading.enumerate()) - before
+        assert len(added) == {"idle": 0, "computes and collects": 2, "sorts": 1}[load]
+    assert set(threading.enumerate()) <= before
 
 
 def times(*milliseconds):

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(ROOT / "demos" / name), *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_denoise_blocks(tmp_path: Path) -> None:

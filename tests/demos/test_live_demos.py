@@ -133,7 +133,7 @@ def playing(server: JackServer, name: str, *arguments: str) -> Generator["subpro
         text=True,
     )
     try:
-        assert until(lambda: demo.poll() is not None or inputs(server), 60), "it does not open the device"
+        assert until(lambda: demo.poll() is not None or inputs(server), 300), "it does not open the device"
         for port in inputs(server):
             server.connect(ours, port)
         yield demo

@@ -65,6 +65,7 @@ ROOMS = (
     "streaming.channels",
     "streaming.latency",
     "streaming.native",
+    "streaming.progress",
     "streaming.warming",
     "streaming.resampling",
     "streaming.rf64",

@@ -58,9 +58,9 @@ def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
 
 
 def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
-    """The smallest pulse; align; progress; a symbol of another name."""
+    """The smallest pulse; align; prepare; a symbol of another name."""
     seen: list[str] = []
-    program = pulse.stream(proto(), progress=lambda name, ready, total: seen.append(name))
+    program = pulse.stream(proto(), prepare=seen.extend)
     assert program.pulse == 1 and seen
     assert pulse.stream(proto(), symbol="T", align=True, backend="numpy").outputs[0].delay == 1
     assert pulse.stream(proto(), inputs={"x": "1,2,U"}, backend="numpy").model.symbol.name == "U"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from itertools import count
 from types import SimpleNamespace
 
@@ -32,12 +33,26 @@ from streaming.stats.writer import StatsWriter
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
+from tests.streaming.live.by_hand import Halt
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def all_is_recorded(monkeypatch):
+    """The file begins when somebody records it."""
+    halt, record = Halt(monkeypatch), live_module.Live.record
+
+    def recorded(*arguments):
+        recorder = record(*arguments)
+        halt.goes.set()
+        return recorder
+
+    monkeypatch.setattr(live_module.Live, "record", recorded)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, all_is_recorded):
     """A run of half a second that ends by a signal, or an exception, when it is over."""
     soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
     follow = command._follow
@@ -84,12 +99,17 @@ def signalled_after(monkeypatch, number, owner, name, when=lambda: True):
 
 
 @pytest.mark.parametrize("number", signals.ENDS)
-def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, number):
+def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, number):
     """It ends the run soon, with every frame; others that come while files are being finished change nothing."""
     x = tone(8000, 30.0).astype(np.float32)
     soundfile.write("in.wav", x, 8000, subtype="FLOAT")
-    pieces = count(1)
-    signalled_after(monkeypatch, number, Part, "append", lambda: next(pieces) == 3)
+    pieces, signalled_s = count(1), []
+
+    def third():
+        signalled_s.append(time.monotonic())
+        return next(pieces) == 3
+
+    signalled_after(monkeypatch, number, Part, "append", third)
     for owner, name in (
         (Recorder, "close"),
         (StatsWriter, "close"),
@@ -99,9 +119,8 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, number):
         signalled_after(monkeypatch, number, owner, name)
     model = voice(tmp_path / "model.onnx")
     files = ("--frames", "f.npy", "--record-in", "r.wav", "--stats", "s.jsonl")
-    begun = time.monotonic()
     result = live(model, "in.wav", "--output", "same", *files, "--json", code=0)
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - signalled_s[2] < 15
     assert result.stderr == ""
     taken = json.loads(result.stdout)["account"]["counters"]["frames_in"]
     frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
@@ -134,9 +153,12 @@ def test_a_terminal_that_is_closed(tmp_path, shows):
         env=environment,
     )
     os.close(inside)
+    os.set_blocking(terminal, False)
     while not any(part.stat().st_size > 16000 for part in tmp_path.glob(".r-*.wav")):
         assert process.poll() is None
         time.sleep(0.1)
+        with suppress(BlockingIOError):
+            os.read(terminal, 1 << 20)  # nobody waits for somebody who reads
     os.close(terminal)
     process.wait(30)
     recorded = soundfile.info("r.wav").frames
@@ -144,6 +166,18 @@ def test_a_terminal_that_is_closed(tmp_path, shows):
         assert len(list(csv.reader(file))) > 20
     assert 1600 < recorded < 30 * 16000
     assert '"line":"summary"' in (tmp_path / "s.jsonl").read_text().splitlines()[-1]
+
+
+@pytest.fixture
+def frames_have_room(monkeypatch):
+    """The file begins when the first frames are written: there may be none, but their file has some of the disk."""
+    halt, write = Halt(monkeypatch), FramesWriter.write
+
+    def written(frames):
+        write(frames)
+        halt.goes.set()
+
+    monkeypatch.setattr(FramesWriter, "write", written)
 
 
 def files_on(disk):
@@ -159,7 +193,7 @@ def live(*arguments, code):
     return pulse("run", *arguments, "--live", "--quiet", "--backend", "numpy", code=code)
 
 
-def test_a_disk_that_is_full(small_disk, tmp_path):
+def test_a_disk_that_is_full(small_disk, frames_have_room):
     """The run goes on to its end and tells all; what was written until then is kept."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)

@@ -36,7 +36,7 @@ def test_both_ways():
 
 def test_every_parameter_has_an_option():
     """All that ``pulse.stream`` takes, but what is about the call and not the model."""
-    parameters = set(inspect.signature(package.stream).parameters) - {"source", "progress", "align"}
+    parameters = set(inspect.signature(package.stream).parameters) - {"source", "prepare", "align"}
     assert parameters <= OPTIONS.keys()
     shown = RUNNER.invoke(app, ["bench", "--help"]).stdout
     assert all(OPTIONS[name] in shown for name in parameters)

@@ -12,7 +12,7 @@ from tests.streaming.system import linux
 def faults():
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
 
 
 @linux

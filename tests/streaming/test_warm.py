@@ -5,12 +5,16 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from pulse.errors import CompileError
+from pulse.program import machine
 from pulse.program.kernels import cache
+from pulse.program.kernels.registry import KERNELS
 from streaming import warming
 from streaming.cli import app
 
@@ -53,9 +57,9 @@ def test_once_and_then_there(folder):
     assert list(first.compiled.values()) == sorted(first.compiled.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
-    started = time.perf_counter()
+    started = time.process_time()
     second = warming.warm(QUICK)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert (second.compiled, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(folder) in text and "there before  4" in text
@@ -91,17 +95,19 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine():
     assert set(warming.names()) == {*KERNELS, *ENTRIES}
 
 
-def test_what_a_live_run_needs_is_known_without_one():
+def test_what_a_live_run_and_an_executor_need_is_known_without_them():
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
-        "from streaming import warming; from streaming.cli.live.options import ENTRIES; "
+        "from streaming import warming; "
         "needed = {name for name in warming.names() if name.split('.')[0] in ('line', 'device')}; "
-        "print(needed ^ set(ENTRIES))"
+        "print(needed ^ set(warming.LIVE)); "
+        "from streaming.executor.native_engine import ENTRIES; "
+        "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"
     )
     told = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert told.stdout == "{'line.next_pulse'}\n"
+    assert told.stdout == "{'line.next_pulse'}\nset()\n"
 
 
 def test_a_name_that_is_not_there():
@@ -142,3 +148,70 @@ def test_other_commands_say_once_where_nothing_is_kept(tmp_path, monkeypatch, ca
         cache.cache_location.cache_clear()
     tell_where_nothing_is_kept()
     assert capsys.readouterr().err == ""
+
+
+SCRIPT = """
+import sys; sys.path.insert(0, {root!r})
+from pulse.program.kernels.registry import KERNELS, kernel
+from streaming import warming
+
+@kernel
+def mine(row, bases):
+    pass
+
+warming.os.cpu_count = lambda: 2
+begun, begin = [], warming._begin
+def _begin():
+    begun.append(begin())
+    return begun[-1]
+warming._begin = _begin
+warming.side_by_side("machine.read_ticks")(["tick", "move", "mine"])
+print(len(begun), [KERNELS[name].kept for name in ("tick", "move", "mine")])
+"""
+
+
+@pytest.mark.parametrize("optimised", [(), pytest.param(("-O",), marks=pytest.mark.slow)])
+def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, optimised):
+    """No guard of ``__main__`` is needed; a kernel that the script declares is compiled where it is known."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(root=str(Path(__file__).parents[2])))
+    told = subprocess.run(
+        [sys.executable, *optimised, script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (told.stdout, told.stderr) == ("2 [True, True, True]\n", "")
+
+
+def test_a_process_that_ends_by_itself(folder, monkeypatch):
+    begin = warming._begin
+
+    def killed():
+        process = begin()
+        process.kill()
+        return process
+
+    monkeypatch.setattr(warming, "_begin", killed)
+    with pytest.raises(CompileError, match=r"the process that compiled (tick|move) ended by itself"):
+        warming.warm(["tick", "move"], jobs=2)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, alone):
+    """In this process where there is one processor; both times what is there needs no bar."""
+    seen, begun, begin = [], [], warming._begin
+
+    @contextmanager
+    def shown(title):
+        yield lambda done, total: seen.append((done, total))
+
+    monkeypatch.setattr(warming, "progress", shown)
+    monkeypatch.setattr(warming, "_begin", lambda: begun.append(begin()) or begun[-1])
+    monkeypatch.setattr(os, "cpu_count", lambda: 1 if alone else 2)
+    for name in ("tick", "move", "fill"):
+        monkeypatch.setattr(KERNELS[name], "_compiled", None)
+    monkeypatch.setattr(machine.RUN, "_call", None)
+    warming.side_by_side()(["tick", "move", "fill"])
+    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert len(begun) == (0 if alone else 2)
+    warming.side_by_side()(["tick", "move", "fill"])
+    assert len(seen) == 4
+    assert len(list(folder.rglob("*.kernel"))) == 4

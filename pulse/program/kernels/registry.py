@@ -57,6 +57,10 @@ class Kernel:
         callback.compile()
         return callback
 
+    def prepare(self) -> None:
+        """Compile it, or load it."""
+        _ = self.compiled
+
     @property
     def address(self) -> int:
         """Where ``void(int64* row, int64* bases)`` is; this process only."""
@@ -131,13 +135,9 @@ def routine(function: Function) -> Function:
     return register_jitable(**OPTIONS)(function)
 
 
-def compile_kernels(
-    names: Iterable[str] | None = None, progress: Callable[[str, int, int], None] | None = None
-) -> Sequence[Kernel]:
-    """Compile, or load, the named kernels (all if None); ``progress(name, ready, total)`` after each."""
+def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
+    """Compile, or load, the named kernels (all if None)."""
     wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
-    for ready, one in enumerate(wanted, 1):
+    for one in wanted:
         _ = one.compiled
-        if progress:
-            progress(one.name, ready, len(wanted))
     return wanted

@@ -7,19 +7,6 @@ from typing import Annotated
 import typer
 
 PANEL = "Live"
-ENTRIES = (
-    *("line.pump", "line.run_pulse", "line.callback", "line.work", "line.call"),
-    *(
-        "line.order",
-        "line.obey",
-        "line.take_back",
-        "device.gate",
-        "device.shut",
-        "line.load_word",
-        "line.store_word",
-    ),
-)
-"""What a live run needs of compiled code, besides the model's."""
 
 
 @dataclass(frozen=True)

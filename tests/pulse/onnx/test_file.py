@@ -69,10 +69,10 @@ def test_three_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
     for path, words in ((zeros, "zeros"), (behind, "less than 2 GiB")):
         with path.open("ab") as file:
             file.truncate(3 << 30)
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(pulse.LoadError, match=words):
             pulse.load(path)
-        assert time.perf_counter() - start < 1
+        assert time.process_time() - start < 1
 
 
 def test_pipes_and_folders(tmp_path: Path) -> None:

@@ -222,9 +222,7 @@ def test_machine_runs_from_several_threads():
 
 
 def test_registry_and_table():
-    seen = []
-    compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"], lambda *event: seen.append(event))
-    assert seen == [("infra_axpy", 1, 2), ("infra_scale", 2, 2)]
+    assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
     assert KERNELS["infra_axpy"] is infra_axpy and kernel_of(infra_axpy.number) is infra_axpy
     with pytest.raises(ValueError, match="infra_axpy: the name is taken"):
         named_kernel("infra_axpy")(lambda row, bases: None)
@@ -246,7 +244,7 @@ def test_lanes_are_one_register_on_avx512():
     if "+avx512f" not in features.split(","):
         pytest.skip("needs AVX-512")
     if infra_axpy.compiled and infra_axpy.cached:
-        infra_axpy._cache.path(cpu_target.target_context).unlink()
+        infra_axpy._cache.path(cpu_target.target_context).unlink(missing_ok=True)
         infra_axpy._compiled = None
     assembly = infra_axpy.compiled._library.get_asm_str()
     assert "zmm" in assembly

@@ -79,15 +79,14 @@ def test_backends_have_names() -> None:
     assert (compile_model(model).backend, compile_model(model, "numpy").backend) == ("numba", "numpy")
 
 
-def test_progress_tells_each_kernel() -> None:
-    """Name, how many are ready, how many there are."""
+def test_what_is_needed_is_told_before_it_is_compiled() -> None:
+    """Each kernel once."""
     s = Sketch(x="1,2,T")
-    seen: list[tuple[str, int, int]] = []
+    seen: list[Sequence[str]] = []
     model = pulsify(s.model(s.each("relu", s.conv(s["x"], 3))), pulse=4)
-    model.compile(progress=lambda *event: seen.append(event))
-    assert [ready for _, ready, _ in seen] == list(range(1, len(seen) + 1))
-    assert {total for *_, total in seen} == {len(seen)}
-    assert {name for name, *_ in seen} == set(kernels(model.typed)) | {"tick"}
+    model.compile(prepare=seen.append)
+    (needed,) = seen
+    assert sorted(needed) == sorted({*kernels(model.typed), "tick"})
 
 
 def test_views_cost_no_instruction() -> None:

@@ -66,6 +66,12 @@ async def blocks(x, axis, cuts):
         block[...] = np.nan
 
 
+def threads():
+    """Those of this process, but for the helpers of event loops, which come when they are needed and stay a while."""
+    helpers = "Trio thread", "AnyIO worker thread"
+    return {thread for thread in threading.enumerate() if not thread.name.startswith(helpers)}
+
+
 def _open_descriptors():
     return set(os.listdir("/proc/self/fd"))
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from streaming.executor import Executor, ExecutorError
+from streaming.executor.thread_engine import ThreadSlots
 from streaming.executor.worker import Worker
 from tests.streaming.executor.held import HeldEngine
 from tests.streaming.executor.streams import (
@@ -125,9 +126,13 @@ async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend,
 async def test_what_a_source_raises_is_never_lost():
     program = ready("filtered", PULSE)
 
+    async def failed(source):
+        while source.fail_at is not None and not source.closed:
+            await anyio.sleep(0.001)
+
     async def take_one(executor, source):
         async for _ in executor.stream(source.blocks()):
-            await anyio.sleep(0.01)
+            await failed(source)
             return
 
     out, burns = OSError("the cable is out"), OSError("the cable burns")
@@ -141,7 +146,7 @@ async def test_what_a_source_raises_is_never_lost():
             with pytest.raises(OSError) as raised:
                 async with Executor(program) as executor, executor.stream(source.blocks()) as stream:
                     await anext(stream)
-                    await anyio.sleep(0.01)
+                    await failed(source)
             assert raised.value is out
         with pytest.raises(ExceptionGroup) as group:
             async with Executor(program) as executor:
@@ -199,6 +204,9 @@ async def test_an_executor_that_is_closed_while_streams_run(backend):
             for source in sources:
                 tasks.start_soon(take, executor.stream(source.blocks()))
             tasks.start_soon(take, executor.stream(receive))
+            with anyio.fail_after(10):
+                while executor.account.streams < 4:
+                    await anyio.lowlevel.checkpoint()
             await anyio.sleep(0.02)
             assert executor.account.streams == 4
     assert refusals == ["the executor has been closed; what was under way is counted as discarded"] * 4
@@ -257,6 +265,42 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
             account = executor.account
             assert account.frames_out == 5 * PULSE and account.frames_discarded > 0
             assert_balanced(account)
+
+
+async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
+    """Those before it have run after the look, and come all the same."""
+    program, engine = ready("filtered", PULSE, "numpy"), HeldEngine()
+    state = type(program.spawn())
+    run, look = state._run, ThreadSlots.ready
+
+    def failing(self, feed):
+        if self.clock.pulse == 2:
+            raise MemoryError("no room for pulse 2")
+        return run(self, feed)
+
+    def looked(slots):
+        found = look(slots)
+        engine.run(engine.waiting)
+        return found
+
+    monkeypatch.setattr(state, "_run", failing)
+    pieces = []
+
+    async def take(stream):
+        async for outputs in stream:
+            pieces.append(outputs)
+
+    with nothing_left():
+        async with Executor(program, engine=engine) as executor:
+            with pytest.raises(MemoryError, match="pulse 2"):
+                async with executor.stream([noise(1, 9)]) as stream:
+                    with anyio.move_on_after(0):
+                        await anext(stream)
+                    while engine.waiting < 3:
+                        await anyio.lowlevel.checkpoint()
+                    monkeypatch.setattr(ThreadSlots, "ready", looked)
+                    await take(stream)
+    assert joined(pieces, program)["loud"].shape[1] == 2 * PULSE
 
 
 async def test_a_worker_that_hangs_is_told_after_a_while():

@@ -1,6 +1,5 @@
 """Streams of an executor give the offline frames, on both event loops and both backends."""
 
-import threading
 import tracemalloc
 
 import anyio
@@ -19,6 +18,7 @@ from tests.streaming.executor.streams import (
     joined,
     noise,
     ready,
+    threads,
 )
 from tests.streaming.small import BACKENDS
 
@@ -176,14 +176,13 @@ async def test_a_long_stream_takes_no_more_memory_than_a_short_one():
 
 
 async def test_one_thread_for_all_streams_and_none_behind_the_end():
-    before = set(threading.enumerate())
+    before = threads()
     async with Executor(ready("filtered", 3)) as executor:
         streams = [executor.stream([noise(1, 30)]) for _ in range(6)]
         for stream in streams:
             await anext(stream)
-        new = set(threading.enumerate()) - before
-        assert [thread.name for thread in new] == ["pulse engine"]
-    assert set(threading.enumerate()) == before
+        assert [thread.name for thread in threads() - before] == ["pulse engine"]
+    assert threads() <= before
 
 
 async def test_executors_inside_of_each_other():

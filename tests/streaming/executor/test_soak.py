@@ -42,6 +42,8 @@ class Life:
         self.ends = dict.fromkeys(("whole", "failed", "broken off", "cancelled", "late"), 0)
 
     async def until(self, moment_s):
+        """At least one."""
+        await self.stream()
         while time.monotonic() < moment_s:
             await self.stream()
 
@@ -92,7 +94,7 @@ async def live(policy, backend, seconds, seed):
     """An executor with streams at once, then a new one, until the time is over; the sum of ends."""
     ends = {}
     until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while not ends or time.monotonic() < until:
         program = ready("filtered", PULSE, backend)
         depth = random.Random(seed).choice([1, 3, 8])
         try:

@@ -9,15 +9,19 @@ import pytest
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.overheard import overhearing
 
+LIMIT_S = 10.0
+
 
 def test_calls_are_made_in_turn_by_one_thread() -> None:
     caller = Caller("test")
-    assert caller(threading.get_ident, 1.0) == caller(threading.get_ident, 1.0) != threading.get_ident()
+    assert (
+        caller(threading.get_ident, LIMIT_S) == caller(threading.get_ident, LIMIT_S) != threading.get_ident()
+    )
     made: list[int] = []
     futures = [caller.begin(lambda number=number: made.append(number)) for number in range(5)]
-    assert all(future.result(1.0) is None for future in futures) and made == [0, 1, 2, 3, 4]
+    assert all(future.result(LIMIT_S) is None for future in futures) and made == [0, 1, 2, 3, 4]
     with pytest.raises(ZeroDivisionError):
-        caller(lambda: 1 // 0, 1.0)
+        caller(lambda: 1 // 0, LIMIT_S)
     assert not caller.stuck
     caller.end()
 
@@ -28,7 +32,7 @@ def test_a_call_that_raises_a_timeout_is_not_stuck() -> None:
 
     caller = Caller("test")
     with pytest.raises(TimeoutError, match="of its own"):
-        caller(late, 1.0)
+        caller(late, LIMIT_S)
     assert not caller.stuck
     caller.end()
 
@@ -40,18 +44,20 @@ def test_nothing_is_called_behind_one_that_does_not_return() -> None:
 
     def hangs() -> None:
         began.set()
-        hold.wait(5)
+        hold.wait(LIMIT_S)
 
+    caller.begin(hangs)
+    assert began.wait(LIMIT_S)
     with pytest.raises(TimeoutError):
-        caller(hangs, 0.01)
-    assert began.wait(1) and caller.stuck
+        caller(lambda: made.append("behind"), 0.01)
+    assert caller.stuck
     late = caller.begin(lambda: made.append("late"))
     with pytest.raises(TimeoutError, match="before"):
         caller(lambda: made.append("never"), 1.0)
     threads = [thread for thread in threading.enumerate() if thread.name == "stuck"]
     hold.set()
     for thread in threads:
-        thread.join(1)
+        thread.join(LIMIT_S)
         assert not thread.is_alive()
     assert not made and not late.done()
 

@@ -98,8 +98,10 @@ def nothing_left() -> Generator[None]:
     """Fail where threads or descriptors are left over."""
     threads, descriptors = set(threading.enumerate()), open_descriptors()
     yield
-    assert set(threading.enumerate()) <= threads
-    assert open_descriptors() - descriptors == Counter()
+    left = set(threading.enumerate()) - threads
+    assert not left, left
+    still_open = open_descriptors() - descriptors
+    assert not still_open, still_open
 
 
 def open_descriptors() -> Counter[str]:

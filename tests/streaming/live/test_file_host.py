@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from streaming.live import Behaviour, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
 from streaming.realtime.options import NOTHING
 from tests.streaming.disks import limited
-from tests.streaming.live.by_hand import nothing_left
+from tests.streaming.live.by_hand import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (
     RATE,
     brief,
@@ -90,34 +91,53 @@ def test_only_heard(tmp_path, form):
 
 
 @pytest.mark.parametrize("pace", [1.0, 8.0])
-def test_it_keeps_time(tmp_path, pace):
-    """As a device would; faster where that is wanted."""
-    x = noise(RATE // 2, 1) / 4
+def test_it_keeps_time(tmp_path, monkeypatch, pace):
+    """As a device would; faster where that is wanted. Each block has its time, however late those before it came."""
+    x, wait, times = noise(RATE // 2, 1) / 4, FileStream._wait, []
+
+    def timed(stream, due_s):
+        wait(stream, due_s)
+        times.append((due_s, time.monotonic()))
+
+    monkeypatch.setattr(FileStream, "_wait", timed)
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=pace)
-    begun = time.monotonic()
+    begun_s = time.monotonic()
     live = played(host, ready())
-    assert 0.5 / pace <= time.monotonic() - begun < 0.5 / pace + 3
+    ended_s, (due_s, came_s) = time.monotonic(), np.array(times).T
+    assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
+    np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
+    assert np.all(came_s >= due_s - 1e-9)
     account, delay = live.account(), live.delay.frames
     found = read(tmp_path / "out.wav")
     assert len(found) == len(x) + delay
     if account.counters.frames_silent == 0:  # else this machine was busy
         np.testing.assert_array_equal(found[delay:], x)
-    assert account.interval.percentile_s(50) == pytest.approx(0.01 / pace, rel=0.5)
+    assert account.interval.count == len(came_s) - 1
+    assert came_s[-1] - came_s[1] <= account.interval.total_ns / 1e9 <= ended_s - came_s[0]
 
 
 def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
     """Where the policy is to wait, the run ends as much later as something was silent."""
-    x = noise(RATE, 1) / 4
+    x, wait, numbers = noise(RATE, 1) / 4, FileStream._wait, count()
+
+    def waits(stream, due_s):
+        """Nothing is computed for 50 of its blocks."""
+        match next(numbers):
+            case 20:
+                live.line.turn.acquire()
+            case 70:
+                live.line.turn.release()
+        wait(stream, due_s)
+
+    monkeypatch.setattr(FileStream, "_wait", waits)
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
-    made = ready(backend="numpy")
-    with Live(made, Plan(RATE), Behaviour(policy="wait"), NOTHING, host=host) as live:
-        live.wait(0.03)
-        with live.line.turn:
-            time.sleep(0.05)
+    live = Live(ready(backend="numpy"), Plan(RATE), Behaviour(policy="wait"), NOTHING, host=host)
+    with live:
         assert live.wait(10)
-    silent, found = live.account().counters.frames_silent, read(tmp_path / "out.wav")
-    assert silent > 0.2 * RATE
-    assert len(found) == len(x) + live.line.delay_frames + silent
+    counters, found = live.account().counters, read(tmp_path / "out.wav")
+    assert counters.frames_silent > 0.2 * RATE
+    late = counters.frames_silent - counters.frames_lost
+    assert len(found) == len(x) + live.line.delay_frames + late
     np.testing.assert_array_equal(found[found != 0], x[x != 0])
 
 
@@ -174,47 +194,50 @@ def test_the_setup_names_both_files(tmp_path):
     assert live.setup.output is None
 
 
-def test_it_is_stopped_early(tmp_path):
+def test_it_is_stopped_early(tmp_path, monkeypatch):
     """What has been played until then is kept."""
     x = noise(20 * RATE, 1) / 4
-    host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav")
+    host, halt = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
     with nothing_left(), Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
-        assert not live.wait(0.1)
+        assert halt.there.wait(LIMIT_S) and not live.wait(0)
     found, delay = read(tmp_path / "out.wav"), live.delay.frames
     assert delay < len(found) == live.account().counters.frames_out < RATE
     if live.account().counters.frames_silent == 0:
         np.testing.assert_array_equal(found[delay:], x[: len(found) - delay])
 
 
-@pytest.mark.parametrize("seconds", [None, 0.4])
-def test_a_full_disk(tmp_path, seconds):
+@pytest.mark.parametrize("early", [False, True])
+def test_a_full_disk(tmp_path, monkeypatch, early):
     """The run goes on to its end, or until it is stopped; what was written is kept, and it is told then."""
-    x = noise(RATE, 1) / 4
-    host = FileHost(
-        written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None if seconds is None else 1.0
-    )
+    x, plan = noise(RATE, 1) / 4, Plan(RATE, block_frames=100)
+    played(FileHost(written(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room
+    halt = Halt(monkeypatch, 30 if early else -1)
+    host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); make room"
-    live = Live(ready(), Plan(RATE, block_frames=100), realtime=NOTHING, host=host)
+    live = Live(ready(), plan, realtime=NOTHING, host=host)
     with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
-        live.wait(20 if seconds is None else seconds)
+        assert halt.there.wait(LIMIT_S) if early else live.wait(20)
     assert told.value is host.problem
     found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.account().counters.frames_in
     assert 2000 < len(found) < 2500
-    assert taken >= len(x) if seconds is None else 2500 < taken < len(x)
+    assert 2500 < taken < len(x) if early else taken >= len(x)
     if live.account().counters.frames_silent == 0:
         np.testing.assert_array_equal(found, late_by(x, delay, len(found)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
 
-def test_a_folder_that_goes_away(tmp_path):
+def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     """It is told at the end, as a full disk is; another run begins without."""
     folder = tmp_path / "folder"
     folder.mkdir()
-    host = FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav")
+    host, halt = (
+        FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), folder / "out.wav"),
+        Halt(monkeypatch, 5),
+    )
     gone = r"out\.wav: cannot be written \(No such file"
     live = Live(ready(), Plan(RATE), realtime=NOTHING, host=host)
     with nothing_left(), pytest.raises(InputError, match=gone) as told, live:
-        assert not live.wait(0.05)
+        assert halt.there.wait(LIMIT_S) and not live.wait(0)
         shutil.rmtree(folder)
     assert told.value is host.problem
     folder.mkdir()

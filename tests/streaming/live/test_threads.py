@@ -10,10 +10,9 @@ import soundfile
 from pulse.errors import InputError, PulseError
 from streaming.audio import AudioWriter
 from streaming.errors import DeviceError
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import Behaviour, Live, Plan, watch
 from streaming.live import control as control_module
 from streaming.live import live as live_module
-from streaming.live import watch
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
@@ -38,7 +37,7 @@ from tests.streaming.small import filtered
 
 def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
-    monkeypatch.setattr(watch, "STALL_S", LIMIT_S)  # this thread is the device, and may have to wait for its turn
+    monkeypatch.setattr(watch, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
     host = HandHost()
     made = ready(backend="numpy")
     with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:

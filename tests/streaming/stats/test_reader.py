@@ -14,6 +14,8 @@ from streaming.stats.reader import read_stats
 from streaming.stats.report import as_dict
 from tests.streaming.stats.accounts import Simulation, lines_of, read_quietly, write
 
+HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
 
 @pytest.fixture(scope="module")
 def accounts():
@@ -156,7 +158,7 @@ def test_a_part_of_a_large_file(tmp_path, path):
     assert stats.account == read_stats(path).account
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
 def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
     whole = path.read_bytes()
@@ -173,7 +175,7 @@ def test_a_file_cut_anywhere_is_read_up_to_there_or_refused(path, data):
         assert len(read_quietly(other).intervals) == complete - 1
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
 @given(st.data())
 def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
     whole = bytearray(path.read_bytes())

@@ -1,0 +1,26 @@
+"""A bar for what takes long."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done and how much there is."""
+
+
+@contextmanager
+def progress(title: str) -> Generator[Progress]:
+    """A bar on stderr, where someone can see it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

@@ -1,0 +1,13 @@
+"""The bench of the resampler times whole blocks."""
+
+from bench.resampler import block_us, main
+
+
+def test_blocks_take_their_time():
+    assert (block_us(48000, 16000, "medium", 20) > 0).all()
+
+
+def test_the_table(capsys, monkeypatch):
+    monkeypatch.setattr("bench.resampler.ROUNDS", 5)
+    main()
+    assert capsys.readouterr().out.count("medium") == 3
