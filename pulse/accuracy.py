@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pulse.facts import Array
-from pulse.program.compiler import compile_model
+from pulse.program.compiler import Prepare, compile_model
 from pulse.program.whole import streamed
 from pulse.proof import default_lengths, random_feeds
 from pulse.pulsify.model import PulsedModel
@@ -29,17 +29,24 @@ class RoundingError:
 
 
 def rounding_errors(
-    model: PulsedModel, weights: str, frames: int | None = None, backend: str = "numba", seed: int = 0
+    model: PulsedModel,
+    weights: str,
+    frames: int | None = None,
+    backend: str = "numba",
+    seed: int = 0,
+    prepare: Prepare | None = None,
 ) -> list[RoundingError]:
     """The error of each output on one stream of random input, for weights stored as ``weights``.
 
     frames  of the symbol; the longest of those that ``verify`` tries by default
+    prepare  as of ``compile_model``
     Raises  CompileError: the form is unknown, or cannot hold the weights
     """
     length = max(default_lengths(model)) if frames is None else frames
     feeds = random_feeds(model, length, np.random.default_rng(seed))
     exact, rounded = (
-        streamed(compile_model(model, backend, weights=form), feeds) for form in ("f32", weights)
+        streamed(compile_model(model, backend, weights=form, prepare=prepare), feeds)
+        for form in ("f32", weights)
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]
 

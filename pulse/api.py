@@ -78,6 +78,7 @@ def verify(
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
     max_context: int | None = None,
+    prepare: Prepare | None = None,
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
@@ -85,18 +86,25 @@ def verify(
              chunk model, compared with its author's loop
     lengths  frames of the symbol to try; shorter than a pulse, not a multiple, and long ones by default
     max_context  as of ``stream``; longer lengths are skipped
+    prepare  as of ``stream``
     Raises   PulseError where the model cannot be streamed at all
     """
     if isinstance(model, PulsedModel):
-        return prove(model, oracle_of(model), lengths, backend)
+        return prove(model, oracle_of(model), lengths, backend, prepare=prepare)
     if isinstance(model, Model):
         model = model.analyse().declutter()
     if not isinstance(model, TypedModel):
         opened = open_model(model, symbol=symbol, pulse=pulse)
         if opened.ready:
             pulsed = opened.pulsed(pulse)
-            return prove(pulsed, oracle_of(pulsed), lengths, backend)
+            return prove(pulsed, oracle_of(pulsed), lengths, backend, prepare=prepare)
         model = opened.typed
     return _verify(
-        model, pulse=pulse, symbol=symbol, lengths=lengths, backend=backend, max_context=max_context
+        model,
+        pulse=pulse,
+        symbol=symbol,
+        lengths=lengths,
+        backend=backend,
+        max_context=max_context,
+        prepare=prepare,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.errors import DivergenceError, InputError, PulsifyError
 from pulse.facts import Array, PulsedFact
 from pulse.ops.stateful import frames_at
-from pulse.program.compiler import compile_model
+from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import begun, run_whole, streamed
 from pulse.pulsify.driver import pulsify
@@ -74,6 +74,7 @@ def verify(
     backend: str = "numba",
     seed: int = 0,
     max_context: int | None = None,
+    prepare: Prepare | None = None,
 ) -> Report:
     """Run random streams of several lengths, the padding of the last pulse NaN, and compare every frame.
 
@@ -85,7 +86,7 @@ def verify(
         model.typed.bind(feeds)
         return typed.run(feeds)
 
-    return prove(model, offline, lengths, backend, seed)
+    return prove(model, offline, lengths, backend, seed, prepare)
 
 
 def prove(
@@ -94,14 +95,16 @@ def prove(
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
     seed: int = 0,
+    prepare: Prepare | None = None,
 ) -> Report:
     """The same for any model in pulses.
 
     oracle   what whole inputs should give; raises InputError for lengths that it does not take
+    prepare  as of ``compile_model``
     Raises   CompileError; PulsifyError where no length can be run
     """
     backends = tuple(dict.fromkeys(("numpy", backend)))
-    programs = [compile_model(model, name) for name in backends]
+    programs = [compile_model(model, name, prepare=prepare) for name in backends]
     rng = np.random.default_rng(seed)
     ran: list[int] = []
     skipped: list[int] = []

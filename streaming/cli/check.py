@@ -43,23 +43,31 @@ def check(
 
       [cyan]pulse check model.onnx --pulse 160 --length 1 --length 48000[/cyan]
     """
-    from pulse.accuracy import rounding_errors
+    from pulse.accuracy import RoundingError, rounding_errors
     from pulse.oracle import oracle_of
     from pulse.program.weights import checked_form
     from pulse.proof import ATOL, RTOL, prove, verify
-    from streaming.cli.model import open_model
+    from streaming.cli.model import compiling, open_model
 
     form = checked_form(weights)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    pulsed = opened.pulsed(pulse)
+    pulsed, prepare = opened.pulsed(pulse), compiling(backend)
     if not opened.model.ready:
         report = verify(
-            opened.typed, pulsed.pulse, opened.model.symbol, length or None, backend, max_context=max_context
+            opened.typed,
+            pulsed.pulse,
+            opened.model.symbol,
+            length or None,
+            backend,
+            max_context=max_context,
+            prepare=prepare,
         )
     else:
-        report = prove(pulsed, oracle_of(pulsed), length or None, backend)
+        report = prove(pulsed, oracle_of(pulsed), length or None, backend, prepare=prepare)
     pulsed = report.model
-    errors = [] if form == "f32" else rounding_errors(pulsed, form, max(report.lengths), backend)
+    errors: list[RoundingError] = []
+    if form != "f32":
+        errors = rounding_errors(pulsed, form, max(report.lengths), backend, prepare=prepare)
     outputs = [port for port in pulsed.outputs if port.streams]
     state_bytes = sum(count for _, _, count in pulsed.buffers())
     if json:

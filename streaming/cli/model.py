@@ -11,6 +11,7 @@ from pulse.chunks.opening import Opened as OpenedModel
 from pulse.chunks.opening import open_model as open_source
 from pulse.dim import TDim
 from pulse.errors import InputError
+from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.receptive import Receptive
@@ -181,15 +182,17 @@ def hears_sound(model: OpenedModel) -> bool:
 
 
 def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: bool = False) -> Program:
-    """A program, with a bar while its kernels, and what else a live run needs, are compiled for the first time.
+    """A program, and what else a live run needs, compiled with a bar at the first time. Raises CompileError."""
+    return model.compile(backend, weights, compiling(backend, live))
 
-    Raises CompileError
-    """
+
+def compiling(backend: str, live: bool = False) -> Prepare:
+    """How commands compile; where nothing is kept, that is said."""
     if backend == "numba":
         tell_where_nothing_is_kept()
     from streaming.warming import LIVE, side_by_side
 
-    return model.compile(backend, weights, side_by_side(*LIVE if live else ()))
+    return side_by_side(*LIVE if live else ())
 
 
 def backend_text(program: Program) -> str:

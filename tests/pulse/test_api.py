@@ -81,6 +81,8 @@ def test_verify_takes_every_stage() -> None:
         report = pulse.verify(source, pulse=3, lengths=[2, 7])
         assert report.equal and report.lengths == (2, 7) and report.model.pulse == 3
     assert pulse.verify(model, backend="numpy", symbol="T").backends == ("numpy",)
+    seen: list[str] = []
+    assert pulse.verify(model, pulse=3, lengths=[7], prepare=seen.extend).equal and seen
 
 
 def test_a_thing_that_is_no_program() -> None:

@@ -181,6 +181,18 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
     assert (told.stdout, told.stderr) == ("2 [True, True, True]\n", "")
 
 
+@pytest.mark.parametrize("arguments", [("run",), ("bench", "--steps", "5"), ("check", "--weights", "bf16")])
+def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
+    """All that they need is asked for before it is compiled."""
+    asked = []
+    monkeypatch.setattr(warming, "side_by_side", lambda *entries: asked.extend)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert {"product", "tick"} <= set(asked)
+    assert ("product_bf16" in asked) == ("bf16" in arguments)
+
+
 def test_a_process_that_ends_by_itself(folder, monkeypatch):
     begin = warming._begin
 
