@@ -71,7 +71,7 @@ def warm(
     """Compile what is not on the disk yet.
 
     only      names; all by default
-    jobs      processes at once; one for each core by default
+    jobs      processes at once; one for each core that this process may use by default
     progress  called with how many are done and how many there are to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
@@ -86,7 +86,7 @@ def warm(
             "set PULSE_CACHE to a folder that can"
         )
     missing = [name for name in wanted if not _kept(name)]
-    count = min(jobs or os.cpu_count() or 1, len(missing))
+    count = min(jobs or _processors(), len(missing))
     compiled: dict[str, float] = {}
     with closing(_compiled(missing, count)) as each:
         for done, (name, seconds) in enumerate(each, 1):
@@ -114,10 +114,14 @@ def side_by_side(*entries: str) -> Prepare:
     def prepare(kernels: Sequence[str]) -> None:
         needed = [*entries, machine.RUN.name, *kernels]
         missing = [name for name in needed if not _kept(name)]
-        jobs = os.cpu_count() or 1
         with progress("compiling kernels, once on this machine") as advance:
-            if sys.executable and jobs > 1 and len(missing) > FEW and cache_location().kind != "temporary":
-                warm(missing, jobs, advance)
+            if (
+                len(missing) > FEW
+                and _processors() > 1
+                and _is_python()
+                and cache_location().kind != "temporary"
+            ):
+                warm(missing, progress=advance)
                 return
             for done, name in enumerate(missing, 1):
                 _compile(name)
@@ -145,9 +149,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[tuple[str, float]]
     with ExitStack() as pipes, ThreadPoolExecutor(jobs) as threads, ExitStack() as processes:
         for _ in range(jobs):
             process = pipes.enter_context(_begin())
-            processes.callback(
-                process.kill
-            )  # at the end it waits for a name, and else its work is not wanted
+            processes.callback(process.kill)  # by then it waits for a name, or its work is not wanted
             free.put(process)
         futures = [threads.submit(compiled, name) for name in others]
         try:
@@ -184,9 +186,19 @@ def serve() -> None:
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
     for asked in sys.stdin:
-        place, name = asked.split()
+        place, _, name = asked.rstrip("\n").partition(" ")
         import_module(place)
         print(_compile(name), file=answers, flush=True)
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _is_python() -> bool:
+    """Whether ``sys.executable`` is an interpreter: where Python is a part of a program, it may be that, or nothing."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
 def _one(name: str) -> Kernel | Entry | Callback:

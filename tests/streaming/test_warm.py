@@ -159,7 +159,7 @@ from streaming import warming
 def mine(row, bases):
     pass
 
-warming.os.cpu_count = lambda: 2
+warming._processors = lambda: 2
 begun, begin = [], warming._begin
 def _begin():
     begun.append(begin())
@@ -206,9 +206,9 @@ def test_a_process_that_ends_by_itself(folder, monkeypatch):
         warming.warm(["tick", "move"], jobs=2)
 
 
-@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
 def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, alone):
-    """In this process where there is one processor; both times what is there needs no bar."""
+    """In this process where others cannot help; what is there needs no bar."""
     seen, begun, begin = [], [], warming._begin
 
     @contextmanager
@@ -217,7 +217,8 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, alone):
 
     monkeypatch.setattr(warming, "progress", shown)
     monkeypatch.setattr(warming, "_begin", lambda: begun.append(begin()) or begun[-1])
-    monkeypatch.setattr(os, "cpu_count", lambda: 1 if alone else 2)
+    monkeypatch.setattr(warming, "_processors", lambda: 1 if alone == "one processor" else 2)
+    monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     for name in ("tick", "move", "fill"):
         monkeypatch.setattr(KERNELS[name], "_compiled", None)
     monkeypatch.setattr(machine.RUN, "_call", None)
