@@ -2,7 +2,7 @@
 
 from pulse.dim.canonical import broadcast, ceil_div, dim_max, dim_min, eq, ge, gt
 from pulse.dim.proof import Proof
-from pulse.dim.scope import SymbolScope
+from pulse.dim.scope import SymbolScope, remembered
 from pulse.dim.tdim import Symbol, TDim
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "eq",
     "ge",
     "gt",
+    "remembered",
 ]

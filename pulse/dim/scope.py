@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pulse.dim.atoms import Div, Eq, Ge
 from pulse.dim.cases import extent_under
@@ -15,7 +16,10 @@ from pulse.dim.tdim import Symbol, TDim
 from pulse.errors import DimError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(eq=False)
@@ -26,6 +30,22 @@ class Cache:
     mirrors: dict[Div, Div | None] = field(default_factory=dict[Div, Div | None])
     intervals: dict[TDim, Interval] = field(default_factory=dict[TDim, Interval])
     verdicts: dict[tuple[str, TDim], Verdict] = field(default_factory=dict[tuple[str, TDim], Verdict])
+    others: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
+
+
+def remembered(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
+    """Found out once for a dim and other arguments, and again when something has been assumed of its symbols."""
+
+    @wraps(function)
+    def found(dim: TDim, *args: P.args, **kwargs: P.kwargs) -> R:
+        if dim.scope is None:
+            return function(dim, *args, **kwargs)
+        others, key = dim.scope.cache.others, (function, dim, args, tuple(kwargs.items()))
+        if key not in others:
+            others[key] = function(dim, *args, **kwargs)
+        return others[key]
+
+    return found
 
 
 class SymbolScope:

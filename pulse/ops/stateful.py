@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol, TDim, remembered
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
 
@@ -12,7 +11,7 @@ FAR = 1 << 62
 """A frame index that no stream reaches: the end of a stream that has not ended."""
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def most_frames(length: TDim) -> int:
     """The most frames that a wire of this length can have, FAR where there is no proven bound."""
     highest = length.bounds()[1]

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import Symbol, TDim, remembered
 from pulse.ops.stateful import FAR, most_frames
 
 NEAR, FURTHEST_POWER = 64, 40
@@ -40,7 +39,7 @@ def _looked_at(length: TDim, pulse: int) -> Iterator[int]:
             yield from (step * pulse for step in range(first, first + NEAR // 2))
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def grows(length: TDim, symbol: Symbol) -> bool:
     """Whether a longer stream never has fewer frames of this length."""
     before, at = 0, -1
@@ -52,7 +51,7 @@ def grows(length: TDim, symbol: Symbol) -> bool:
     return True
 
 
-@lru_cache(maxsize=4096)
+@remembered
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 

@@ -1,0 +1,50 @@
+"""What is found out about a dim is kept as long as it holds, and no longer than the dim's scope."""
+
+import gc
+import weakref
+
+from pulse.dim import Symbol, SymbolScope, TDim, remembered
+from pulse.ops.stateful import FAR, most_frames
+
+
+def test_once_for_equal_dims_and_arguments() -> None:
+    asked: list[tuple[TDim, int]] = []
+
+    @remembered
+    def found(dim: TDim, more: int) -> int:
+        asked.append((dim, more))
+        return more
+
+    @remembered
+    def other(dim: TDim, more: int) -> int:
+        return -more
+
+    scope = SymbolScope()
+    dims = [TDim.of(scope.symbol("T")) + 1 for _ in range(2)]
+    assert [found(dim, more) for dim in dims for more in (3, 4)] == [3, 4, 3, 4]
+    assert asked == [(dims[0], 3), (dims[0], 4)]
+    assert other(dims[0], 3) == -3
+    assert found(SymbolScope().parse("T+1"), 3) == 3 and len(asked) == 3, "another T"
+    assert found(dims[0], more=3) == 3
+    assert found(TDim.of(7), 5) == 5
+
+
+def test_an_assumption_is_heeded() -> None:
+    scope = SymbolScope()
+    length = scope.parse("T+1")
+    assert most_frames(length) == FAR
+    with scope.trial():
+        scope.assume("T<=100")
+        assert most_frames(length) == 101
+    assert most_frames(length) == FAR
+    scope.assume("T<=9")
+    assert most_frames(length) == 10
+
+
+def test_nothing_outlives_its_scope() -> None:
+    scope = SymbolScope()
+    symbol: weakref.ref[Symbol] = weakref.ref(scope.symbol("T"))
+    assert most_frames(scope.parse("T")) == FAR
+    del scope
+    gc.collect()
+    assert symbol() is None
