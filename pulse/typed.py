@@ -1,7 +1,9 @@
 """TypedModel: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +12,7 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, OutletId
+from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.op import Env, Op, symbolic_eval
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
@@ -176,12 +179,16 @@ class TypedModel:
         return env
 
     def run(
-        self, feeds: Mapping[str, Array] | Array, fetches: Sequence[str | OutletId] | None = None
+        self,
+        feeds: Mapping[str, Array] | Array,
+        fetches: Sequence[str | OutletId] | None = None,
+        arithmetic: Arithmetic = NATIVE,
     ) -> dict[str, Array]:
         """The offline result, by numpy: the oracle.
 
         feeds    name -> array; any wire may be fed by its label. One array where there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
+        arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
         Raises InputError where arrays do not fit.
         """
         named = self._named(feeds)
@@ -191,9 +198,9 @@ class TypedModel:
         for name, array in named.items():
             outlet = graph.find(name)
             expected = graph.fact(outlet).dtype
-            if array.dtype != expected:
+            if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
                 raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
-            values[outlet] = array
+            values[outlet] = arithmetic.given(array)
         if fetches is None:
             wanted = dict(zip(graph.output_names, graph.outputs))
         else:
@@ -202,18 +209,29 @@ class TypedModel:
                 for item in fetches
             ]
             wanted = dict(pairs)
-        for node_id in self._unfed(wanted.values(), values):
+        order = self._unfed(wanted.values(), values)
+        readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
+        readers.update(wanted.values())
+        for node_id in order:
             node = graph.nodes[node_id]
             if isinstance(node.op, Source):
                 raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
+            inputs = [values[outlet] for outlet in node.inputs]
+            dtypes = [outlet.fact.dtype for outlet in node.outputs]
             try:
-                results = node.op.eval([values[outlet] for outlet in node.inputs], env)
+                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(node.op.eval, env=env))
             except (ValueError, IndexError) as error:
                 raise InputError(
                     f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
                 ) from error
             for slot, result in enumerate(results):
-                values.setdefault(OutletId(node_id, slot), result)
+                outlet = OutletId(node_id, slot)
+                if readers[outlet]:
+                    values.setdefault(outlet, result)
+            readers.subtract(node.inputs)
+            for outlet in node.inputs:
+                if not readers[outlet]:
+                    values.pop(outlet, None)
         return {name: values[outlet] for name, outlet in wanted.items()}
 
     def _unfed(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:

@@ -6,15 +6,24 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.ops.arithmetic import NATIVE, Arithmetic
 from pulse.ops.stateful import frames_at
 from pulse.program.ending import stream_end
 from pulse.pulsify.model import Port, PulsedModel
+from pulse.typed import TypedModel
 
 
-def author_loop(model: PulsedModel, feeds: Mapping[str, Array]) -> dict[str, Array]:
+def author_loop(
+    model: PulsedModel,
+    feeds: Mapping[str, Array],
+    typed: TypedModel | None = None,
+    arithmetic: Arithmetic = NATIVE,
+) -> dict[str, Array]:
     """A call of the typed model for each chunk: frames of the past in front, states handed on, zeros after the end.
 
     feeds    every input whole
+    typed    what is called; by default what the chunk model keeps
+    arithmetic  as of ``TypedModel.run``
     returns  each output: its frames without those of the delay; one that has no frames as of the last chunk
     """
     assert model.chunks is not None, "not a chunk model"
@@ -37,7 +46,7 @@ def author_loop(model: PulsedModel, feeds: Mapping[str, Array]) -> dict[str, Arr
             )
             for port in ports
         }
-        made.append(model.typed.run({**feeds, **states, **chunk}, wanted))
+        made.append((typed or model.typed).run({**feeds, **states, **chunk}, wanted, arithmetic))
         states = {name: made[-1][nexts[name]] for name in states}
     return {
         port.name: _valid([outputs[port.name] for outputs in made], port, end, model)

@@ -25,6 +25,7 @@ class Concat(Op):
 
     axis: int
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         first = inputs[0]

@@ -23,6 +23,7 @@ class Delay(Stateful):
     delay: int
     overlap: int
     initial: Array
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -58,6 +59,7 @@ class LastFrames(Stateful):
     offset: int
     length: TDim
     fact: TypedFact
+    copies = True
 
     @property
     def awaits(self) -> tuple[int, TDim]:

@@ -33,6 +33,7 @@ class FillEnds(Stateful):
     head: Array | None = None
     tail: Array | None = None
     keep: int = 0
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         shape = list(inputs[0].shape)

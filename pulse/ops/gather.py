@@ -27,6 +27,7 @@ class Gather(Op):
 
     axis: int
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs

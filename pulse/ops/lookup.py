@@ -24,6 +24,7 @@ class GatherElements(Op):
     """
 
     axis: int
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs
@@ -58,6 +59,7 @@ class GatherBatches(Op):
     """
 
     batch: int
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         x, indices = inputs

@@ -8,6 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
+from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.op import Env, Op
 from pulse.ops.relation import Relation, Whole
 from pulse.typed import TypedModel
@@ -71,7 +72,8 @@ class Loop(Op):
             if turn == MOST_TURNS:
                 raise InputError(f"{self.body.title}: the loop has not stopped after {turn} turns")
             feeds = dict(zip(self.names, (np.array(turn), np.array(go_on), *states))) | around
-            results = self.body.run({name: feeds[name] for name in self.body.inputs})
+            wanted = {name: feeds[name] for name in self.body.inputs}
+            results = self.body.run(wanted, arithmetic=arithmetic_in_use().plain)
             values = [results[name] for name in self.body.graph.output_names]
             go_on, states = bool(values[0]), values[1 : 1 + count]
             for values_of, value in zip(made, values[1 + count :]):

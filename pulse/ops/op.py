@@ -18,12 +18,14 @@ class Op:
 
     ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
     ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
-    running where all that it reads is known.
+    running where all that it reads is known; ``copies`` that it computes nothing: the elements of its outputs are those
+    of its inputs, or known before.
     """
 
     symbolic: ClassVar[bool] = False
     positional: ClassVar[bool] = False
     folds: ClassVar[bool] = True
+    copies: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -28,6 +28,7 @@ class Pad(Op):
     pads: Pads
     mode: PadMode = "constant"
     fill: float = 0.0
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

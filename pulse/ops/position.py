@@ -81,6 +81,7 @@ class TableRows(Stateful):
     step_size: int
     offset: int
     frames: int
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         shape = list(inputs[0].shape)

@@ -8,6 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
+from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Cumulative, Relation, Whole
 from pulse.ops.stateful import Carried, Clock, frames_at
@@ -77,7 +78,7 @@ class Scan(Op):
             for name, array, course in zip(self.frames, x, self.scanned):
                 at = count - 1 - number if course.backward else number
                 feeds[name] = np.take(array, at, course.axis)
-            results = self.body.run(feeds)
+            results = self.body.run(feeds, arithmetic=arithmetic_in_use())
             values = [results[name] for name in self.body.graph.output_names]
             current = values[: len(self.states)]
             for frames, value in zip(made, values[len(self.states) :]):

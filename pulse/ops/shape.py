@@ -107,6 +107,7 @@ class Reshape(Op):
 
     shape: tuple[TDim, ...]
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -160,6 +161,7 @@ class Transpose(Op):
 
     perm: tuple[int, ...]
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -190,6 +192,7 @@ class AddAxis(Op):
 
     axis: int
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -220,6 +223,7 @@ class RemoveAxis(Op):
 
     axis: int
     symbolic = True
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs
@@ -255,6 +259,7 @@ class Expand(Op):
 
     shape: tuple[TDim, ...]
     symbolic = True
+    copies = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -303,6 +308,7 @@ class Tile(Op):
 
     repeats: tuple[TDim, ...]
     symbolic = True
+    copies = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:

@@ -29,6 +29,7 @@ class Slice(Op):
     end: TDim
     step: int = 1
     symbolic = True
+    copies = True
     positional = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
@@ -97,6 +98,7 @@ class Decimate(Op):
     axis: int
     first: int
     step: int
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         (x,) = inputs

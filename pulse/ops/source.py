@@ -15,6 +15,7 @@ class Source(Op):
     """An input of the model; its value is fed."""
 
     fact: TypedFact
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [self.fact]
@@ -31,6 +32,7 @@ class Const(Op):
     """A tensor known before running; of TDim where it depends on a length."""
 
     value: Array
+    copies = True
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact.of(self.value)]

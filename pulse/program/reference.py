@@ -1,13 +1,15 @@
 """The numpy backend: a pulsed model run node by node, the reference of the kernels."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.source import Const, Source
+from pulse.ops.arithmetic import NATIVE, Arithmetic
+from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.program import Feed, Program, State
 from pulse.program.weights import stored_operand
@@ -15,10 +17,20 @@ from pulse.pulsify.model import PulsedModel
 
 
 class ReferenceProgram(Program):
-    """Runs each op's own numpy form."""
+    """Runs each op's own numpy form.
 
-    def __init__(self, model: PulsedModel, fetches: Sequence[OutletId] = (), form: str = "f32") -> None:
+    arithmetic  as of ``TypedModel.run``
+    """
+
+    def __init__(
+        self,
+        model: PulsedModel,
+        fetches: Sequence[OutletId] = (),
+        form: str = "f32",
+        arithmetic: Arithmetic = NATIVE,
+    ) -> None:
         super().__init__(model, form)
+        self.arithmetic = arithmetic
         self.fetches = tuple(fetches)
         self.order = model.graph.order([*model.targets, *self.fetches])
         self.rounded = dict(self._rounded())
@@ -53,15 +65,20 @@ class ReferenceState(State):
     def _clear(self) -> None:
         nodes = self._program.model.graph.nodes
         self._memory = {
-            node_id: op.begin()
+            node_id: [self._program.arithmetic.given(array) for array in op.begin()]
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
         }
         for register in self._program.model.registers:
-            self._memory[register.read.node] = [register.initial.copy()]
+            initial = self._program.arithmetic.given(register.initial)
+            self._memory[register.read.node] = [initial.copy()]
 
     def _run(self, feed: Feed) -> dict[str, Array]:
-        graph, rounded = self._program.model.graph, self._program.rounded
+        graph, rounded, arithmetic = (
+            self._program.model.graph,
+            self._program.rounded,
+            self._program.arithmetic,
+        )
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
             node = graph.nodes[node_id]
@@ -69,13 +86,11 @@ class ReferenceState(State):
             if isinstance(node.op, Source) and node_id in self._memory:
                 results = self._memory[node_id]
             elif isinstance(node.op, Source):
-                results = [feed[node.name] if node.name in feed else self.constants[node.name]]
-            elif isinstance(node.op, Stateful):
-                results = node.op.step(inputs, self._memory[node_id], self.clock)
-            elif isinstance(node.op, Const):
-                results = [node.op.value]
+                given = feed[node.name] if node.name in feed else self.constants[node.name]
+                results = [arithmetic.given(given)]
             else:
-                results = node.op.eval(inputs, {})
+                dtypes = [outlet.fact.dtype for outlet in node.outputs]
+                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
         self.fetched = [values[outlet] for outlet in self._program.fetches]
@@ -85,6 +100,12 @@ class ReferenceState(State):
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
+
+    def _evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+        op = self._program.model.graph.nodes[node_id].op
+        if isinstance(op, Stateful):
+            return op.step(inputs, self._memory[node_id], self.clock)
+        return op.eval(inputs, {})
 
     def _ended(self) -> None:
         """Every op looks at the clock itself."""

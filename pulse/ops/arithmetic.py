@@ -1,0 +1,203 @@
+"""How the numpy oracle computes: in the types of the model, in 64 bits, or in 64 bits with rounding errors added.
+
+The three differ in what a node's ``eval`` is given and in what becomes of its results. An op of several steps, one of
+which may cancel the digits of another, says with ``rounded`` what it rounds on the way.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array, DType
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.op import Op
+from pulse.ops.source import Const
+
+Compute: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+"""A node's results from its inputs."""
+
+Rounded: TypeAlias = "bool | NDArray[np.bool_]"
+"""Which elements of a result its own type cannot hold: all, none, or those that are marked."""
+
+F64 = np.dtype(np.float64)
+
+
+class Arithmetic:
+    """In the types of the model."""
+
+    @property
+    def widens(self) -> bool:
+        """Whether floating wires hold f64, whatever their facts say."""
+        return False
+
+    def given(self, value: Array) -> Array:
+        """A value that no node computes: an input, or the state at the start of a stream."""
+        return value
+
+    @property
+    def plain(self) -> "Arithmetic":
+        """The same without errors, for a body that is run as often as its own values say."""
+        return self
+
+    def rounded(self, value: Array) -> Array:
+        """A value inside of an op, where an implementation would round it."""
+        return value
+
+    def evaluate(
+        self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
+    ) -> Sequence[Array]:
+        """The results of one node.
+
+        dtypes   of its results, by their facts
+        compute  the op itself
+        """
+        return compute(inputs)
+
+
+class Wide(Arithmetic):
+    """In f64 throughout, constants and conversions between floating types included: far more exact than any f32."""
+
+    def __init__(self) -> None:
+        self._constants: dict[int, tuple[Op, list[Array]]] = {}
+
+    @property
+    def widens(self) -> bool:
+        return True
+
+    def given(self, value: Array) -> Array:
+        return widened(value)
+
+    def evaluate(
+        self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
+    ) -> Sequence[Array]:
+        if not isinstance(op, Const):
+            return self._results(op, inputs, compute)
+        if id(op) not in self._constants:
+            self._constants[id(op)] = op, self._results(op, inputs, compute)
+        return self._constants[id(op)][1]
+
+    def _results(self, op: Op, inputs: Sequence[Array], compute: Compute) -> list[Array]:
+        if isinstance(op, Cast) and is_floating(op.dtype) and is_floating(inputs[0].dtype):
+            return [inputs[0]]
+        token = _current.set(self)
+        try:
+            with np.errstate(all="ignore"):
+                return [widened(np.asarray(result)) for result in compute(inputs)]
+        finally:
+            _current.reset(token)
+
+
+class Recording(Wide):
+    """The same; ``tape`` notes for each node, in the order of evaluation, which of its results need rounding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tape: list[list[Rounded]] = []
+
+    def evaluate(
+        self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
+    ) -> Sequence[Array]:
+        place = len(self.tape)
+        self.tape.append([])  # what a body notes meanwhile comes behind it
+        results = super().evaluate(op, inputs, dtypes, compute)
+        pairs = zip(results, dtypes)
+        self.tape[place] = [not op.copies and _rounded(result, dtype) for result, dtype in pairs]
+        return results
+
+
+class Perturbed(Wide):
+    """In f64, every rounding of the model's own arithmetic replaced by a random error.
+
+    A result that its type cannot hold is changed by up to ``units`` of its last place. An op that adds up terms
+    rounds inside as well: its inputs are changed in the same way, each element by itself, so that every term is.
+    What needs no rounding stays as it is: counters, masks, copies, sums of whole numbers.
+
+    tape   of a ``Recording`` on the same inputs
+    units  of the last place
+    """
+
+    def __init__(self, tape: Sequence[Sequence[Rounded]], units: float, seed: int) -> None:
+        super().__init__()
+        self._tape: Iterator[Sequence[Rounded]] = iter(tape)
+        self._units = units
+        self._rng = np.random.Generator(np.random.SFC64(seed))
+        self._dtype = F64
+
+    @property
+    def plain(self) -> Arithmetic:
+        return Wide()
+
+    def rounded(self, value: Array) -> Array:
+        return self._noisy(value, self._dtype, _fractions(value))
+
+    def evaluate(
+        self, op: Op, inputs: Sequence[Array], dtypes: Sequence[DType], compute: Compute
+    ) -> Sequence[Array]:
+        rounded = next(self._tape)
+        dtype = next(filter(is_floating, dtypes), None)
+        if dtype is not None and not (op.copies or isinstance(op, Elementwise | Cast)):
+            whole = all(where is False for where in rounded)
+            inputs = [self._noisy(value, dtype, _fractions(value) if whole else True) for value in inputs]
+            self._dtype = dtype
+        results = super().evaluate(op, inputs, dtypes, compute)
+        return [
+            self._noisy(result, dtype, where)
+            for result, dtype, where in zip(results, dtypes, rounded, strict=True)
+        ]
+
+    def _noisy(self, value: Array, dtype: DType, where: Rounded) -> Array:
+        if where is False or not is_floating(value.dtype):
+            return value
+        most = self._units * unit_roundoff(dtype)
+        factor = self._rng.random(value.shape, np.float32).astype(F64)
+        factor *= 2 * most
+        factor += 1 - most
+        return value * (factor if where is True else np.where(where, factor, 1.0))
+
+
+NATIVE = Arithmetic()
+_current: ContextVar[Arithmetic] = ContextVar("arithmetic", default=NATIVE)
+
+
+def arithmetic_in_use() -> Arithmetic:
+    """What the op that is being evaluated is computed with; a body that it runs should be too."""
+    return _current.get()
+
+
+def rounded(value: Array) -> Array:
+    """A value inside of an op, which an implementation of lower precision rounds: as it is, in the oracle."""
+    return _current.get().rounded(value)
+
+
+def is_floating(dtype: DType) -> bool:
+    """Whether values of the type are rounded."""
+    return np.issubdtype(dtype, np.floating)
+
+
+def widened(value: Array) -> Array:
+    """A floating tensor as f64; others as they are."""
+    return value.astype(F64, copy=False) if is_floating(value.dtype) else value
+
+
+def unit_roundoff(dtype: DType) -> float:
+    """The largest relative error of rounding to a floating type: 2**-24 for f32."""
+    return float(np.finfo(dtype).eps) / 2
+
+
+def _fractions(value: Array) -> Rounded:
+    return value != np.rint(value) if is_floating(value.dtype) else False
+
+
+def _rounded(result: Array, dtype: DType) -> Rounded:
+    if not (is_floating(dtype) and is_floating(result.dtype)):
+        return False
+    with np.errstate(all="ignore"):
+        held = np.rint(result) if dtype == F64 else result.astype(dtype)
+        marked = (held != result) & np.isfinite(result)
+    count = np.count_nonzero(marked)
+    if count == 0:
+        return False
+    return True if count == marked.size else marked

@@ -1,0 +1,166 @@
+"""How far a result may be from the offline model: the one rule of tolerance of the project.
+
+Floating-point sums depend on their order, so two correct runs of a model differ. What f32 arithmetic may do to a value
+depends on the model, not on the value: an element near zero that is a sum of large terms carries the error of these.
+So the offline model is run in f64, and a value of a stream may be as far from that as rounding can move it:
+
+1. by ``UNITS`` units in the last place of the largest value of its channel: of the elements that differ in time only;
+2. by ``UNITS`` times the error that the offline model makes when it runs in its own types: at this element, or half of
+   the time in its channel (the median);
+3. by ``SAFETY`` times as much as the element, or the median of its channel, changes in a run in f64 in which every
+   rounding is replaced by a random error of up to ``UNITS`` units in the last place (Monte Carlo arithmetic).
+
+The largest counts; (3) is computed only where (1) and (2) do not suffice, up to ``RUNS`` times. A median, not the
+largest error of the channel, since a decision that rounding may turn (a quantiser at a tie) moves few elements, by
+much, and must excuse only these. Integers and booleans must be equal, but where (2) or (3) change this very element.
+Where the offline model overflows or is NaN in its own types, the stream may do the same.
+
+Source: D. Stott Parker, Monte Carlo Arithmetic (1997); N. Higham, Accuracy and Stability of Numerical Algorithms.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.facts import Array, DType
+from pulse.graph import OutletId
+from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_floating, unit_roundoff
+from pulse.typed import TypedModel
+
+UNITS = 16
+"""Roundings of a value: those of the kernels (sums in another order, functions within a few units) with a margin."""
+RUNS = 8
+SAFETY = 2
+
+Feeds: TypeAlias = Mapping[str, Array]
+Oracle: TypeAlias = Callable[[Feeds, Arithmetic], dict[str, Array]]
+"""Whole inputs to whole outputs; raises InputError for lengths that the model does not take."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a result compares with what it should be.
+
+    difference  the largest distance from the f64 run
+    share       the largest distance as a share of what is allowed: up to 1 where all is well
+    allowed     how far each element may be off
+    wrong       the elements that are further off; None where there are none
+    fits        whether shape and type are right; nothing is compared where they are not
+    """
+
+    difference: float
+    share: float
+    allowed: Array
+    wrong: Array | None = None
+    fits: bool = True
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every element is as it should be."""
+        return self.fits and self.wrong is None
+
+
+class Reference:
+    """What a model gives for some inputs: in its own types, in f64, and as far as rounding may move it.
+
+    oracle   the offline model
+    Raises   InputError: the model does not take these inputs
+    """
+
+    def __init__(self, oracle: Oracle, feeds: Feeds, seed: int = 0) -> None:
+        self._oracle = oracle
+        self._feeds = feeds
+        self._seed = seed
+        self.native = oracle(feeds, NATIVE)
+        """The outputs in the model's own types."""
+        recording = Recording()
+        self.exact = oracle(feeds, recording)
+        """The outputs in f64; integers and booleans as they are."""
+        self._tape = recording.tape
+        self._runs: list[dict[str, Array]] = []
+
+    @classmethod
+    def of(cls, model: TypedModel, feeds: Feeds, seed: int = 0) -> "Reference":
+        """The outputs of an offline model."""
+        return cls(offline(model), feeds, seed)
+
+    def judge(self, name: str, got: Array, axis: int | None = None) -> Judgement:
+        """Compare a result with output ``name``; ``axis`` is that of its frames, None where it has none."""
+        exact, native = self.exact[name], self.native[name]
+        if got.shape != native.shape or got.dtype != native.dtype:
+            return Judgement(float("inf"), float("inf"), np.zeros(native.shape), fits=False)
+        off = np.where(_same(got, native), 0.0, _distance(got, exact))
+        allowed = self._floor(name, axis)
+        for number in range(RUNS):
+            if (off <= allowed).all():
+                break
+            allowed = np.maximum(allowed, self._change(number, name, axis))
+        with np.errstate(all="ignore"):
+            share = np.where(off == 0.0, 0.0, off / allowed)
+        wrong = ~(off <= allowed)
+        difference = float(off.max(initial=0.0))
+        return Judgement(difference, float(share.max(initial=0.0)), allowed, wrong if wrong.any() else None)
+
+    def _floor(self, name: str, axis: int | None) -> Array:
+        """What is allowed by the largest value of the channel and by the offline model's own error."""
+        exact, native = self.exact[name], self.native[name]
+        own = _typical(_distance(native, exact), native.dtype, axis)
+        if not is_floating(native.dtype):
+            return own
+        size = np.abs(_finite(exact))
+        largest = size.max(axis, keepdims=True) if axis is not None and size.size else size
+        smallest = _tiny(native.dtype)
+        return UNITS * np.maximum(np.maximum(unit_roundoff(native.dtype) * largest, smallest), own)
+
+    def _change(self, number: int, name: str, axis: int | None) -> Array:
+        """What is allowed by a run with random errors."""
+        if number == len(self._runs):
+            self._runs.append(
+                self._oracle(self._feeds, Perturbed(self._tape, UNITS, self._seed * RUNS + number))
+            )
+        dtype = self.native[name].dtype
+        factor = SAFETY if is_floating(dtype) else 1
+        return factor * _typical(_distance(self._runs[number][name], self.exact[name]), dtype, axis)
+
+
+def offline(model: TypedModel, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
+    """The oracle of an offline model, of its outputs or of any of its wires."""
+    return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
+
+
+def _tiny(dtype: DType) -> float:
+    """The smallest normal number: kernels take smaller ones for zero."""
+    return float(np.finfo(dtype).tiny)
+
+
+def _same(got: Array, expected: Array) -> Array:
+    """Where both are infinite alike or no number."""
+    if not is_floating(got.dtype):
+        return np.zeros(got.shape, np.bool_)
+    return ~np.isfinite(got) & ((got == expected) | (np.isnan(got) & np.isnan(expected)))
+
+
+def _distance(got: Array, exact: Array) -> Array:
+    """The absolute difference in f64; infinite where only one is a number."""
+    if not is_floating(exact.dtype):
+        apart = got != exact
+        return np.where(apart, np.abs(got.astype(np.float64) - exact.astype(np.float64)), 0.0)
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(got.astype(np.float64) - exact)
+    same = (got == exact) | (np.isnan(got) & np.isnan(exact))
+    return np.where(same, 0.0, np.where(np.isnan(difference), np.inf, difference))
+
+
+def _typical(errors: Array, dtype: DType, axis: int | None) -> Array:
+    """The error of each element, or of half of its channel where that is larger; of an integer its own."""
+    errors = _finite(errors)
+    if not is_floating(dtype) or not errors.size:
+        return errors
+    return np.maximum(errors, np.median(errors, axis, keepdims=True))
+
+
+def _finite(values: Array) -> Array:
+    """Numbers that are none, and infinities, count as zero."""
+    return np.where(np.isfinite(values), values, 0.0)
