@@ -8,7 +8,8 @@ import numpy as np
 from pulse.facts import Array
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.whole import streamed
-from pulse.proof import default_lengths, random_feeds
+from pulse.proof.signals import feeds_of
+from pulse.proof.trials import short_lengths
 from pulse.pulsify.model import PulsedModel
 
 
@@ -38,12 +39,12 @@ def rounding_errors(
 ) -> list[RoundingError]:
     """The error of each output on one stream of random input, for weights stored as ``weights``.
 
-    frames  of the symbol; the longest of those that ``verify`` tries by default
+    frames  of the symbol; the longest of the short streams that ``verify`` tries by default
     prepare  as of ``compile_model``
     Raises  CompileError: the form is unknown, or cannot hold the weights
     """
-    length = max(default_lengths(model)) if frames is None else frames
-    feeds = random_feeds(model, length, np.random.default_rng(seed))
+    length = max(short_lengths(model)) if frames is None else frames
+    feeds = feeds_of(model, length, seed=seed)
     exact, rounded = (
         streamed(compile_model(model, backend, weights=form, prepare=prepare), feeds)
         for form in ("f32", weights)

@@ -11,7 +11,6 @@ from pulse.oracle import oracle_of
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.proof import Report, prove
-from pulse.proof import verify as _verify
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 
@@ -79,32 +78,29 @@ def verify(
     backend: str = "numba",
     max_context: int | None = None,
     prepare: Prepare | None = None,
+    seed: int = 0,
+    long: bool = False,
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
     model    a file of any kind; a model before it is pulsified; or one in pulses that keeps what it should equal: a
              chunk model, compared with its author's loop
-    lengths  frames of the symbol to try; shorter than a pulse, not a multiple, and long ones by default
-    max_context  as of ``stream``; longer lengths are skipped
+    lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
+    max_context  as of ``stream``
     prepare  as of ``stream``
+    seed     of the inputs
+    long     try longer streams, and every signal on them, whatever it takes
     Raises   PulseError where the model cannot be streamed at all
     """
+    original: TypedModel | None
     if isinstance(model, PulsedModel):
-        return prove(model, oracle_of(model), lengths, backend, prepare=prepare)
-    if isinstance(model, Model):
-        model = model.analyse().declutter()
-    if not isinstance(model, TypedModel):
+        original, pulsed = None, model
+    elif isinstance(model, TypedModel):
+        original, pulsed = model, model.pulsify(symbol, pulse, max_context=max_context)
+    elif isinstance(model, Model):
+        original = model.analyse()
+        pulsed = original.declutter().pulsify(symbol, pulse, max_context=max_context)
+    else:
         opened = open_model(model, symbol=symbol, pulse=pulse)
-        if opened.ready:
-            pulsed = opened.pulsed(pulse)
-            return prove(pulsed, oracle_of(pulsed), lengths, backend, prepare=prepare)
-        model = opened.typed
-    return _verify(
-        model,
-        pulse=pulse,
-        symbol=symbol,
-        lengths=lengths,
-        backend=backend,
-        max_context=max_context,
-        prepare=prepare,
-    )
+        original, pulsed = opened.original, opened.pulsed(pulse, max_context=max_context)
+    return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)

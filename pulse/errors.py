@@ -8,7 +8,8 @@ PulseError
 ├── CompileError     a pulsed model that the chosen backend cannot run
 ├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
-└── DivergenceError  a stream that differs from its offline model
+├── DivergenceError  a stream that differs from its offline model
+└── NotProvedError   a proof that says nothing of some output
 """
 
 from collections.abc import Sequence
@@ -45,6 +46,10 @@ class InputError(PulseError):
 
 class DivergenceError(PulseError):
     """A stream that differs from its offline model."""
+
+
+class NotProvedError(PulseError):
+    """A proof that says nothing of some output: of one that is always the same, or never a number."""
 
 
 class PulseWarning(UserWarning):

@@ -29,14 +29,21 @@ _BATCH = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 class Opened:
     """A model of a file.
 
+    original  as it was read: what a stream has to equal
     typed     decluttered; of constant shapes where it is a chunk model
     chunking  how it is called; None where it is offline and to be pulsified
     symbol    the name of the stream's length, where the file or the user has one
     """
 
+    original: TypedModel
     typed: TypedModel
     chunking: Chunking | None
     symbol: str | None
+
+    @classmethod
+    def of(cls, original: TypedModel, chunking: Chunking | None, symbol: str | None) -> "Opened":
+        """With the model decluttered."""
+        return cls(original, original.declutter(), chunking, symbol)
 
     @property
     def ready(self) -> bool:
@@ -75,7 +82,7 @@ def open_model(
     if not _symbols(model):
         typed = model.analyse()
         if given.asked or given.states is not None or candidates(typed).pairs():
-            return Opened(_keeping(typed, given.outputs).declutter(), given, symbol)
+            return Opened.of(_keeping(typed, given.outputs), given, symbol)
         return _offline(typed, given.outputs, symbol)
     sized = _sized(model, given, symbol, pulse)
     if sized is not None:
@@ -83,7 +90,7 @@ def open_model(
         typed = _called(load(source, shapes, constants, ignore_value_info), sized)
         if given.asked or candidates(typed).pairs():
             known = replace(given, told=sized.axes, sizes=sized.sizes)
-            return Opened(_keeping(typed, given.outputs).declutter(), known, sized.symbol)
+            return Opened.of(_keeping(typed, given.outputs), known, sized.symbol)
     return _offline(model.analyse(), given.outputs, symbol)
 
 
@@ -106,7 +113,7 @@ def _exported(model: Model, given: Chunking, symbol: str | None) -> Opened:
             f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return Opened(model.analyse().declutter(), None, symbol or model.metadata.get("pulse_symbol"))
+    return Opened.of(model.analyse(), None, symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
@@ -117,7 +124,7 @@ def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
 
 def _offline(typed: TypedModel, outputs: Sequence[str] | None, symbol: str | None) -> Opened:
     kept = typed if outputs is None else typed.with_outputs(outputs)
-    return Opened(kept.declutter(), None, symbol)
+    return Opened.of(kept, None, symbol)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The command line, ``pulse``: one file for each command. Nothing heavy is imported before a command runs."""
 
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -8,18 +9,33 @@ from typer.core import TyperGroup
 
 from streaming.cli.bench import bench
 from streaming.cli.check import check
-from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings, print_error
+from streaming.cli.console import BAD_USE, CHECK_FAILED, INTERRUPTED, plain_warnings
 from streaming.cli.convert import convert
 from streaming.cli.devices import devices
 from streaming.cli.dump import dump
+from streaming.cli.failure import errors_as_json, fail
 from streaming.cli.report import report
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
 from streaming.cli.warm import warm
 
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+"""What a wrong option raises."""
+
 
 class Commands(TyperGroup):
-    """Turns what a user can cause into one line on stderr and an exit code."""
+    """Turns what a user can cause into one line on stderr, JSON on stdout where that is asked for, and an exit code."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **named: Any) -> Any:
+        if "--json" not in (sys.argv[1:] if args is None else args):
+            return super().main(args, *others, **named)
+        named["standalone_mode"] = False
+        with errors_as_json():
+            try:
+                sys.exit(super().main(args, *others, **named))
+            except USAGE_ERROR as error:
+                fail(error, error.format_message())
+                sys.exit(BAD_USE)
 
     def invoke(self, ctx: Any) -> Any:
         with watch_interrupts() as interrupts, plain_warnings():
@@ -37,7 +53,7 @@ class Commands(TyperGroup):
                 self._interrupted()
             name = getattr(error, "filename", None)
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            print_error(f"{name}: {reason}" if name else reason)
+            fail(error, f"{name}: {reason}" if name else reason)
             raise typer.Exit(BAD_USE) from None
         except Exception as error:
             from pulse.errors import DivergenceError, PulseError
@@ -46,11 +62,11 @@ class Commands(TyperGroup):
                 self._interrupted()
             if not isinstance(error, PulseError):
                 raise
-            print_error(str(error))
+            fail(error, str(error))
             raise typer.Exit(CHECK_FAILED if isinstance(error, DivergenceError) else BAD_USE) from None
 
     def _interrupted(self) -> NoReturn:
-        print_error("interrupted; no half-written file is left")
+        fail(KeyboardInterrupt(), "interrupted; no half-written file is left")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -94,7 +110,7 @@ def pulse(
 
       [cyan]pulse warm[/cyan]                                compiles all kernels now, once on this machine
 
-    Exit codes: 0 well, 1 a check failed, 2 bad use or input.
+    Exit codes: 0 well, 1 a check failed, 2 bad use or input, 3 a check proved nothing. With --json errors are JSON too.
     """
 
 

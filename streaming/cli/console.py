@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 CHECK_FAILED = 1
 BAD_USE = 2
+NOT_PROVED = 3
 INTERRUPTED = 130
 PIPE_COLUMNS = 240
 """Room for a line where no terminal limits it."""
@@ -58,8 +60,27 @@ def plain_warnings() -> Generator[None]:
         yield
 
 
+_documents: ContextVar[int] = ContextVar("documents", default=0)
+
+
+@contextmanager
+def counting_documents() -> Generator[None]:
+    """Let ``documents`` count from here on."""
+    token = _documents.set(0)
+    try:
+        yield
+    finally:
+        _documents.reset(token)
+
+
+def documents() -> int:
+    """How many JSON documents have been printed."""
+    return _documents.get()
+
+
 def print_json(report: dict[str, Any]) -> None:
     """A report as JSON, nothing else on stdout."""
+    _documents.set(_documents.get() + 1)
     sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 

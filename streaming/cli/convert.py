@@ -7,14 +7,16 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.console import print_json, print_pairs, print_table, size
+from streaming.cli.proof import USUAL, ProofOptions, end_with
 
 if TYPE_CHECKING:
     from pulse.pulsify.model import PulsedModel
+    from streaming.cli.exporting import Exported
 
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
 
 
-@options.takes_chunks
+@options.takes(proof=ProofOptions, chunks=options.ChunkOptions)
 def convert(
     model: options.ModelPath = None,
     pulse: options.Pulse = None,
@@ -37,15 +39,17 @@ def convert(
         bool,
         typer.Option(
             "--check/--no-check",
-            help="Run the written file pulse by pulse and compare it with the offline model.",
+            help="Run the written file pulse by pulse and compare it with the offline model, as pulse check does.",
         ),
     ] = True,
     json: options.AsJson = False,
+    proof: ProofOptions = USUAL,
     chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
     """Show the pulsed form of a model: ports, delays, buffers and nodes; or write it as ONNX for any runtime.
 
-    Exit code 1, and no file, if the written one does not give what the offline model gives.
+    Exit code 1, and no file, if the written one does not give what the offline model gives; 3 if nothing was proved of
+    some output.
 
     [bold]Examples[/bold]
 
@@ -57,12 +61,12 @@ def convert(
 
       [cyan]pulse convert model.onnx --pulse 160 -o out.onnx[/cyan]  write it for onnxruntime and others
     """
-    from streaming.cli.exporting import export_or_exit
+    from streaming.cli.exporting import export
     from streaming.cli.model import open_model, port_row
 
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     pulsed = opened.pulsed(pulse)
-    written = export_or_exit(opened, pulsed, output, opset, check)
+    written = None if output is None else export(opened, pulsed, output, opset, proof if check else None)
     buffers = pulsed.buffers()
     total = sum(count for _, _, count in buffers)
     nodes = _nodes(pulsed)
@@ -89,6 +93,7 @@ def convert(
         if written is not None:
             report["written"] = written.as_dict()
         print_json(report)
+        _end(written, output, json)
         return
     pairs = [
         ("model", opened.title),
@@ -103,6 +108,7 @@ def convert(
     ]
     if written is not None:
         print_pairs([*pairs, *written.pairs()])
+        _end(written, output, json)
         return
     print_pairs(pairs)
     print_table("\ninputs", PORT_COLUMNS, [port_row(port) for port in pulsed.inputs])
@@ -110,6 +116,11 @@ def convert(
     rows = [[name, op.name, op.detail(), size(count)] for name, op, count in buffers]
     print_table(f"\nbuffers, {size(total)}", ("name", "op", "detail", "size"), rows, right=(3,))
     print_table(f"\nnodes, {len(nodes)}", ("node", "op", "detail", "fact"), nodes)
+
+
+def _end(written: "Exported | None", output: Path | None, json: bool) -> None:
+    if written is not None and written.report is not None:
+        end_with(written.report, json, f"; {output} is not written")
 
 
 def _nodes(pulsed: "PulsedModel") -> list[list[str]]:

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streaming.cli.console import print_error, size
+from streaming.cli.console import size
+from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, timed
 from streaming.replacing import part_of, publish
 
 if TYPE_CHECKING:
-    from pulse.onnx.write.check import Checked
+    from pulse.proof import Report
     from pulse.pulsify.model import PulsedModel
     from streaming.cli.model import Opened
 
@@ -17,54 +18,47 @@ if TYPE_CHECKING:
 class Exported:
     """A file that was written.
 
+    path     None where it differs from the offline model: then there is no file
     states   inputs that carry state
-    checked  what was proved; None where the user did not want it
+    report   what was proved; None where the user did not want it
     """
 
-    path: Path
+    path: Path | None
     opset: int
     nodes: int
     states: int
     nbytes: int
-    checked: "Checked | None"
+    report: "Report | None"
+    spent: Spent
 
     def pairs(self) -> list[tuple[str, str]]:
-        """In words."""
-        told = (
-            f"{self.path}: opset {self.opset}, {self.nodes} nodes, {self.states} states, {size(self.nbytes)}"
+        """Names and texts."""
+        told = f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {size(self.nbytes)}"
+        told = f"{self.path}: {told}" if self.path else f"nothing: the file of {told} is wrong"
+        proof = (
+            [("proof", "none (--no-check)")] if self.report is None else proof_lines(self.report, self.spent)
         )
-        if self.checked is None:
-            return [("written", told), ("proof", "none (--no-check)")]
-        lengths = ", ".join(map(str, self.checked.lengths))
-        proof = f"{self.checked.runtime} equals offline over streams of {lengths} frames"
-        proof += f", {self.checked.error:.3g} apart at most"
-        return [("written", told), ("proof", proof)]
+        return [("written", told), *proof]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        checked = self.checked
         return {
-            "path": str(self.path),
+            "path": None if self.path is None else str(self.path),
             "opset": self.opset,
             "nodes": self.nodes,
             "states": self.states,
             "bytes": self.nbytes,
-            "check": None
-            if checked is None
-            else {
-                "runtime": checked.runtime,
-                "lengths": list(checked.lengths),
-                "skipped": list(checked.skipped),
-                "error": checked.error,
-            },
+            "proof": None if self.report is None else proof_dict(self.report, self.spent),
         }
 
 
-def export(opened: "Opened", pulsed: "PulsedModel", path: Path, opset: int, checks: bool) -> Exported:
-    """Write the file, check it, and only then give it its name.
+def export(
+    opened: "Opened", pulsed: "PulsedModel", path: Path, opset: int, proof: ProofOptions | None
+) -> Exported:
+    """Write the file, prove it, and only then give it its name; where it differs from the offline model there is none.
 
-    Raises WriteError; InputError: a name that does not end in .onnx, a folder that refuses; DivergenceError where the
-    file does not give what the offline model gives: then there is no file
+    proof    which streams are tried; none at all where it is None
+    Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     from pulse.errors import InputError
     from pulse.onnx.write.check import check
@@ -80,29 +74,19 @@ def export(opened: "Opened", pulsed: "PulsedModel", path: Path, opset: int, chec
             part.write_bytes(proto.SerializeToString())
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-        checked = check(proto, pulsed, opened.typed) if checks else None
+        report = None
+        with timed() as spent:
+            if proof is not None:
+                original = opened.model.original
+                report = check(proto, pulsed, original, proof.length or None, proof.seed, proof.long)
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    publish(part, path)
     states = len(proto.graph.output) - len(pulsed.outputs)
-    return Exported(path, opset, len(proto.graph.node), states, nbytes, checked)
-
-
-def export_or_exit(
-    opened: "Opened", pulsed: "PulsedModel", path: Path | None, opset: int, checks: bool
-) -> Exported | None:
-    """``export`` where a path is given; where the check fails the command ends."""
-    import typer
-
-    from pulse.errors import DivergenceError
-    from streaming.cli.console import CHECK_FAILED
-
-    if path is None:
-        return None
-    try:
-        return export(opened, pulsed, path, opset, checks)
-    except DivergenceError as error:
-        print_error(f"{error}; {path} is not written")
-        raise typer.Exit(CHECK_FAILED) from error
+    good = report is None or report.equal
+    if good:
+        publish(part, path)
+    else:
+        part.unlink()
+    return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, report, spent)

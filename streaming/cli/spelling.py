@@ -20,6 +20,8 @@ OPTIONS = {
     "weights": "--weights",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
+    "lengths": "--length",
+    "long": "--long",
     "block_frames": "--block",
     "headroom_s": "--headroom",
     "policy": "--policy",

@@ -31,6 +31,7 @@ ROOMS = (
     "pulse.facts",
     "pulse.graph",
     "pulse.ops",  # and pulse.typed: the body of a scan or loop is a typed graph
+    "pulse.tolerance",
     "pulse.dump",
     "pulse.patch",
     "pulse.declutter",
@@ -43,6 +44,7 @@ ROOMS = (
     "pulse.pulsify",
     "pulse.program.kernels",
     "pulse.program",
+    "pulse.costs.work",
     "pulse.proof",
     "pulse.accuracy",
     "pulse.chunks",

@@ -31,9 +31,12 @@ def report(*arguments):
 
 
 def refused(*arguments):
-    """The one line that a bad use gives."""
+    """The one line that a bad use gives; with --json it is there as JSON too."""
     result = pulse(*arguments, code=2)
-    assert result.stdout == ""
+    if "--json" in arguments:
+        assert f"error: {json.loads(result.stdout)['error']['message']}\n" == result.stderr
+    else:
+        assert result.stdout == ""
     assert result.stderr.startswith("error: ")
     assert result.stderr.count("\n") == 1
     return result.stderr

@@ -133,11 +133,13 @@ def test_convert_lists_ports_buffers_and_nodes():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_check_proves_the_built_in_model(backend):
-    found = report("check", "--backend", backend, "--length", "5", "--length", "1000")
-    assert found["equal"]
+    found = report("check", "--backend", backend, "--length", "5", "--length", "1000")["proof"]
+    assert found["outcome"] == "equal" and found["divergence"] is None
     assert found["lengths"] == [5, 1000]
     assert found["backends"] == list(dict.fromkeys(["numpy", backend]))
-    assert found["error"] <= found["atol"]
+    assert found["error"] > 0 and 0 < found["share"] <= 1 and found["spent_s"] > 0
+    (output,) = found["outputs"]
+    assert output["proved"] and output["moved"] and output["values"] == output["finite"] == 2010
     assert "equal: every frame" in pulse("check", "--backend", "numpy", "--length", "5").stdout
 
 
@@ -152,8 +154,10 @@ def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch):
     result = pulse("check", "--backend", "numpy", "--length", "500", code=1)
     assert "error: spectrum" in result.stderr
     assert "diverges at frame 0 of a stream of 500" in result.stderr
-    found = json.loads(pulse("check", "--backend", "numpy", "--length", "500", "--json", code=1).stdout)
-    assert not found["equal"]
+    found = json.loads(pulse("check", "--backend", "numpy", "--length", "500", "--json", code=1).stdout)[
+        "proof"
+    ]
+    assert found["outcome"] == "diverged"
     assert found["divergence"]["backend"] == "numpy"
 
 
@@ -234,7 +238,8 @@ def test_max_context():
     found = report(
         "check", path, "--pulse", 4, "--max-context", 20, "--length", 7, "--length", 20, "--length", 21
     )
-    assert found["equal"] and found["lengths"] == [7, 20] and found["skipped"] == [21]
+    proof = found["proof"]
+    assert proof["outcome"] == "equal" and proof["lengths"] == [7, 20] and proof["skipped"] == [21]
     frames = np.random.default_rng(0).standard_normal((1, 21, 4)).astype(np.float32)
     np.save("long.npy", frames)
     assert "at most 20 frames of T" in refused(

@@ -21,7 +21,7 @@ def path(tmp_path):
 @pytest.mark.parametrize(("form", "least_db"), [("bf16", 40), ("int8", 30)])
 def test_check_tells_the_error_and_stays_a_proof_of_f32(path, form, least_db):
     found = report("check", path, "--weights", form)
-    assert found["equal"] and found["weights"] == form
+    assert found["proof"]["outcome"] == "equal" and found["weights"] == form
     error = found["weight_errors"]["y"]
     assert least_db < error["snr_db"] < 80 and 0 < error["largest"] < 0.2
     shown = pulse("check", path, "--weights", form).stdout

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.api import verify
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.model import load
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
-from pulse.proof import verify
 from pulse.typed import TypedModel
 from tests.pulse.cases.build import floats, model, node
 

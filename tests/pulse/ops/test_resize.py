@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulse.api import verify
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import TypedFact
@@ -15,7 +16,6 @@ from pulse.ops.relation import Window
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source
-from pulse.proof import verify
 from pulse.typed import TypedGraph, TypedModel, wire
 
 STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")

@@ -15,7 +15,7 @@ from pulse.program.native import NativeProgram
 from pulse.program.program import Program
 from pulse.program.weights import SMALLEST_BYTES, Layout, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
-from pulse.proof import random_feeds
+from pulse.proof.signals import feeds_of
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.static import run_as_python
 
@@ -132,7 +132,7 @@ STACKS = ("conv", "matmul", "GRU", "GRU_reset", "LSTM", "RNN")
 
 
 def streamed(program: Program, length: int) -> dict[str, Array]:
-    feeds = random_feeds(program.model, length, np.random.default_rng(length))
+    feeds = feeds_of(program.model, length, seed=length)
     return run_whole(program.spawn(), feeds, np.nan)[0]
 
 
@@ -160,7 +160,7 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
         for backend in ("numba", "numpy"):
             program = pulse.stream(proto, pulse=frames, backend=backend, weights=form)
             for length in (17, 40):
-                feeds = random_feeds(program.model, length, np.random.default_rng(length))
+                feeds = feeds_of(program.model, length, seed=length)
                 wanted = offline.run(feeds)
                 got = run_whole(program.spawn(), feeds, np.nan)[0]
                 for output, array in wanted.items():

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from pulse.api import verify
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.delay import Delay, LastFrames
 from pulse.ops.position import Positions, Range, TableRows
 from pulse.ops.slice import Slice
-from pulse.proof import verify
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
 from tests.pulse.models import NONE, Pair, Sketch

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from onnx import ModelProto
 
 import pulse
@@ -13,9 +12,10 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.whole import streamed
-from pulse.proof import close, random_feeds
+from pulse.proof.signals import feeds_of
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
+from tests.agreement import Expected
 
 
 def notes_of(proto: ModelProto) -> Notes:
@@ -51,20 +51,16 @@ def prove(
     proto = to_onnx(model, opset)
     back = reopened(proto)
     programs = [RuntimeProgram(model, proto), *(back.compile(backend) for backend in backends)]
-    rng = np.random.default_rng(7)
     ran = 0
     for length in lengths:
-        values = {**random_feeds(model, length, rng), **(feeds or {})}
+        values = {**feeds_of(model, length, seed=(7, length)), **(feeds or {})}
         try:
-            wanted = typed.run(values)
+            expected = Expected(typed, values)
         except InputError:
             continue
         ran += 1
         for program in programs:
-            got = streamed(program, values)
-            for name, expected in wanted.items():
-                assert got[name].dtype == expected.dtype and got[name].shape == expected.shape, name
-                assert close(got[name], expected), f"{name}, {length} frames, {program.backend}"
+            expected.require(streamed(program, values), f"{length} frames, {program.backend}")
     assert ran
     return proto
 

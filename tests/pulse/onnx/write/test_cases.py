@@ -2,14 +2,13 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 
 import pulse
 from pulse.errors import WriteError
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import runner
-from pulse.proof import close
+from tests.agreement import Expected
 from tests.pulse.cases.families import all_cases
 from tests.pulse.program.static import fixed, static_model
 
@@ -20,8 +19,7 @@ def run(step: int) -> Counter[str]:
     fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
     for name, source, feeds in fixed_cases[::step]:
         typed = pulse.load(source, inputs=fixed(feeds)).analyse()
-        with np.errstate(all="ignore"):
-            wanted = typed.run(feeds)
+        expected = Expected(typed, feeds)
         try:
             proto = to_onnx(static_model(typed), 18)
         except WriteError as error:
@@ -31,9 +29,7 @@ def run(step: int) -> Counter[str]:
         runtime, call = runner(proto)
         inputs = {value.name for value in proto.graph.input}
         got = call({key: value for key, value in feeds.items() if key in inputs})
-        for output, expected in wanted.items():
-            assert got[output].dtype == expected.dtype, (name, runtime)
-            assert got[output].shape == expected.shape and close(got[output], expected), (name, runtime)
+        expected.require(got, (name, runtime))
         found[runtime.split()[0]] += 1
     return found
 

@@ -1,0 +1,106 @@
+"""Where a stream begins to differ: wire by wire, in the order of the graph."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.stateful import frames_at
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.program import Program
+from pulse.program.whole import begun, run_whole, streamed
+from pulse.proof.report import Divergence
+from pulse.proof.trials import Trial
+from pulse.pulsify.model import Placed, PulsedModel
+from pulse.tolerance import Feeds, Reference, offline
+
+TOGETHER = 64
+"""Wires that are traced at once; all frames of these are in memory."""
+
+
+def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
+    """The first wire of a stream that is known to differ from its offline model, else the output itself.
+
+    reference   what the outputs should be
+    """
+    if program.backend in BACKENDS:
+        for found in _wrong_wires(program, feeds, trial):
+            return found
+    model = program.model
+    for found in _wrong_outputs(model, streamed(program, feeds), reference, trial, program.backend):
+        return found
+    raise AssertionError("the outputs differ, yet every wire and output agrees")
+
+
+def _wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
+    """What differs from the rewritten offline model."""
+    model = program.model
+    placed = list(model.wires.items())
+    for start in range(0, len(placed), TOGETHER):
+        yield from _wrong_among(program, dict(placed[start : start + TOGETHER]), feeds, trial)
+
+
+def _wrong_among(
+    program: Program, wires: Mapping[OutletId, Placed], feeds: Feeds, trial: Trial
+) -> Iterator[Divergence]:
+    model = program.model
+    graph = model.typed.graph
+    traced = compile_model(model, program.backend, [where.outlet for where in wires.values()])
+    _, pulses = run_whole(begun(traced, feeds), feeds, np.nan)
+    reference = Reference(offline(model.typed, list(wires)), feeds)
+    for slot, (outlet, where) in enumerate(wires.items()):
+        name, op = graph.label(outlet), graph.node(outlet).op.name
+        axis = None if where.fact.stream is None else where.fact.stream.axis
+        whole = _placed_in(where, [pulse[slot] for pulse in pulses], reference.native[name])
+        yield from _wrong(name, op, whole, reference, axis, trial, program.backend)
+
+
+def _wrong_outputs(
+    model: PulsedModel, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
+) -> Iterator[Divergence]:
+    for name in reference.native:
+        yield from _wrong(name, "output", results[name], reference, model.port(name).axis, trial, backend)
+
+
+def _wrong(
+    name: str, op: str, got: Array, reference: Reference, axis: int | None, trial: Trial, backend: str
+) -> Iterator[Divergence]:
+    """The first element, earliest in time first, that is further off than allowed."""
+    judgement, wanted = reference.judge(name, got, axis), reference.native[name]
+    if not judgement.fits:
+        reason = f"it is {list(got.shape)} {got.dtype}, offline {list(wanted.shape)} {wanted.dtype}"
+        yield Divergence(name, op, trial.length, trial.signal, backend, None, 0.0, 0.0, 0.0, reason)
+    elif judgement.wrong is not None:
+        at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
+        frame = int(at[axis]) if axis is not None else 0
+        offline, streamed = float(reference.exact[name][at]), float(got[at])
+        allowed = float(judgement.allowed[at])
+        yield Divergence(name, op, trial.length, trial.signal, backend, frame, offline, streamed, allowed)
+
+
+def _placed_in(where: Placed, pulses: list[Array], offline: Array) -> Array:
+    """The offline tensor, those of its frames that were sent as the stream has them."""
+    stream = where.fact.stream
+    if stream is None:
+        return pulses[-1]
+    axis, length = stream.axis, offline.shape[stream.axis]
+    if stream.rate == 0:
+        frames = pulses[-1].shape[axis]
+        return frames_at(pulses[-1], axis, frames - length, frames)
+    sent = np.concatenate(pulses, axis)
+    first = stream.lead
+    last = max(first, min(length, sent.shape[axis] - stream.offset))
+    whole = offline.copy()
+    frames_at(whole, axis, first, last)[...] = frames_at(
+        sent, axis, first + stream.offset, last + stream.offset
+    )
+    return whole
+
+
+def _first_along(wrong: Array, axis: int | None) -> int:
+    """The flat index of the first wrong element, earliest in time first."""
+    if axis is None:
+        return int(np.argmax(wrong))
+    moved = np.moveaxis(np.arange(wrong.size).reshape(wrong.shape), axis, 0)
+    return int(moved[np.moveaxis(wrong, axis, 0)][0])

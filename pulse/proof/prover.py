@@ -1,0 +1,148 @@
+"""The proof itself: streams of several lengths and signals, each compared with the offline model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.errors import InputError, PulsifyError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.program.compiler import Prepare, compile_model
+from pulse.program.program import Program
+from pulse.program.whole import streamed
+from pulse.proof.locating import first_divergence
+from pulse.proof.report import Coverage, Divergence, Report, Tried
+from pulse.proof.signals import feeds_of, integer_ranges
+from pulse.proof.trials import EFFORT_S, Trial, effort_s, trials_of
+from pulse.pulsify.model import PulsedModel
+from pulse.tolerance import Feeds, Oracle, Reference
+from pulse.wording import spelled
+
+
+def prove(
+    model: PulsedModel,
+    oracle: Oracle,
+    lengths: Sequence[int] | None = None,
+    backend: str = "numba",
+    seed: int = 0,
+    prepare: Prepare | None = None,
+    long: bool = False,
+) -> Report:
+    """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
+
+    oracle   what whole inputs should give
+    lengths  frames of the symbol to try; chosen from the pulse and from what an output sees by default
+    backend  what is proved, beside the numpy reference
+    seed     of the inputs
+    prepare  as of ``compile_model``
+    long     try longer streams, and every signal on them, whatever it takes
+    Raises   CompileError; PulsifyError where no length can be run
+    """
+    names = tuple(dict.fromkeys(("numpy", backend)))
+    programs = [compile_model(model, name, prepare=prepare) for name in names]
+    return compare(model, oracle, programs, lengths, seed, long)
+
+
+def compare(
+    model: PulsedModel,
+    oracle: Oracle,
+    programs: Sequence[Program],
+    lengths: Sequence[int] | None = None,
+    seed: int = 0,
+    long: bool = False,
+) -> Report:
+    """The same for given programs of the model, the last of which is proved; see ``prove``."""
+    trials = trials_of(model, lengths, long)
+    ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
+    seen = _Seen(model)
+    tried: list[Tried] = []
+    skipped: list[int] = []
+    error = share = 0.0
+    found: Divergence | None = None
+    for number, trial in enumerate(trials.trials):
+        feeds = feeds_of(model, trial.length, trial.signal, (seed, number), ranges)
+        try:
+            reference = Reference(oracle, feeds, seed)
+        except InputError:
+            skipped.append(trial.length)
+            continue
+        chosen = [p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial)]
+        tried.append(Tried(trial.length, trial.signal, tuple(program.backend for program in chosen)))
+        seen.note(trial, reference.native)
+        for program in chosen:
+            judged = _judged(program, feeds, reference)
+            if isinstance(judged, str):
+                found = Divergence(
+                    "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
+                )
+                break
+            error, share = max(error, judged[0]), max(share, judged[1])
+            if share > 1:
+                found = first_divergence(program, feeds, reference, trial)
+                break
+        if found is not None:
+            break
+    if not tried:
+        raise PulsifyError(
+            f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
+            f"{spelled('lengths')}"
+        )
+    backends = tuple(program.backend for program in programs)
+    skips = tuple(dict.fromkeys(skipped))
+    outputs = seen.coverage()
+    return Report(
+        model, backends, tuple(tried), skips, outputs, trials.seen, trials.wanted, seed, error, share, found
+    )
+
+
+def _in_time(program: Program, trial: Trial) -> bool:
+    """Whether a program beside the one that is proved may run a stream: where it does not take too long."""
+    return not trial.long or program.steps(trial.length) * effort_s(program.model, program.pulse) <= EFFORT_S
+
+
+def _judged(program: Program, feeds: Feeds, reference: Reference) -> tuple[float, float] | str:
+    """The largest difference and share of all outputs; or why there is nothing to compare."""
+    try:
+        results = streamed(program, feeds)
+    except InputError as error:
+        return f"the offline model takes these inputs, the stream does not: {error}"
+    error = share = 0.0
+    for name in reference.native:
+        judgement = reference.judge(name, results[name], program.model.port(name).axis)
+        error, share = max(error, judgement.difference), max(share, judgement.share)
+    return error, share
+
+
+class _Seen:
+    """What the streams have shown of the outputs."""
+
+    def __init__(self, model: PulsedModel) -> None:
+        self._model = model
+        reading = outputs_that_read(model)
+        self._covered = {port.name: Coverage(port.name, reads=port.name in reading) for port in model.outputs}
+        self._first: dict[tuple[str, int], Array] = {}
+
+    def note(self, trial: Trial, outputs: dict[str, Array]) -> None:
+        """Add the offline outputs of a stream."""
+        for name, values in outputs.items():
+            port = self._model.port(name)
+            frames = 1 if port.axis is None else values.shape[port.axis]
+            covered = self._covered[name].seen(values, frames)
+            first = self._first.setdefault((name, trial.length), values)
+            moved = covered.moved or not np.array_equal(first, values, equal_nan=values.dtype.kind == "f")
+            self._covered[name] = replace(covered, moved=moved)
+
+    def coverage(self) -> tuple[Coverage, ...]:
+        """One for each output."""
+        return tuple(self._covered.values())
+
+
+def outputs_that_read(model: PulsedModel) -> set[str]:
+    """The outputs that are computed from an input or a state."""
+    graph = model.graph
+    reached = {*graph.inputs, *(register.read for register in model.registers)}
+    for node_id in graph.order(model.targets):
+        if not reached.isdisjoint(graph.nodes[node_id].inputs):
+            reached.update(OutletId(node_id, slot) for slot in range(len(graph.nodes[node_id].outputs)))
+    return {name for name, outlet in zip(graph.output_names, graph.outputs) if outlet in reached}

@@ -1,0 +1,257 @@
+"""What a proof found: one object for the terminal, for JSON and for Python."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pulse.errors import DivergenceError, NotProvedError
+from pulse.facts import Array
+from pulse.ops.arithmetic import is_floating
+from pulse.proof.signals import SIGNALS, Signal
+from pulse.pulsify.model import PulsedModel
+from pulse.wording import spelled
+
+Outcome = Literal["equal", "diverged", "not proved"]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first wire, in the order of the graph, whose stream differs from offline.
+
+    frame    of the wire; None where the stream gave no values to compare, as ``reason`` says
+    offline, streamed, allowed   the value in f64, what the stream has, and how far it may be off
+    """
+
+    wire: str
+    op: str
+    length: int
+    signal: Signal
+    backend: str
+    frame: int | None
+    offline: float
+    streamed: float
+    allowed: float
+    reason: str = ""
+
+    def __str__(self) -> str:
+        where = f"a stream of {self.length} frames of {self.signal} ({self.backend})"
+        if self.frame is None:
+            return f"{self.wire} ({self.op}) diverges in {where}: {self.reason}"
+        return (
+            f"{self.wire} ({self.op}) diverges at frame {self.frame} of {where}: offline {self.offline:.6g}, "
+            f"streamed {self.streamed:.6g}, {self.allowed:.2g} apart at most by rounding"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "wire": self.wire,
+            "op": self.op,
+            "length": self.length,
+            "signal": self.signal,
+            "backend": self.backend,
+            "frame": self.frame,
+            "offline": json_number(self.offline),
+            "streamed": json_number(self.streamed),
+            "allowed": json_number(self.allowed),
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One stream that was compared, and by which backends."""
+
+    length: int
+    signal: Signal
+    backends: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was seen of an output.
+
+    frames   compared, of all streams together; of an output that does not stream, how often it was
+    values   in them, and how many of these are finite numbers
+    least, largest   of the finite ones
+    reads    whether it is computed from an input at all
+    moved    whether other inputs of the same length gave other values
+    """
+
+    name: str
+    frames: int = 0
+    values: int = 0
+    finite: int = 0
+    least: float = float("inf")
+    largest: float = float("-inf")
+    reads: bool = True
+    moved: bool = False
+
+    @property
+    def missing(self) -> str:
+        """Why equality says nothing of this output; empty where it does."""
+        if not self.values:
+            return "it has no frames"
+        if not self.finite:
+            return "no value is a finite number"
+        if self.reads and not self.moved:
+            constant = (
+                f"it is always {self.least:.6g}" if self.least == self.largest else "it is always the same"
+            )
+            return f"{constant}, whatever the input"
+        return ""
+
+    def __str__(self) -> str:
+        if not self.values:
+            return "no frames"
+        if not self.finite:
+            return f"{self.values:,} values of {self.frames:,} frames, none finite"
+        finite = "all finite" if self.finite == self.values else f"{self.finite / self.values:.1%} finite"
+        moved = "moved by the input" if self.moved else "the same for every input"
+        values = f"{self.values:,} values of {self.frames:,} frames, {self.least:.4g} … {self.largest:.4g}"
+        return f"{values}, {finite}, {moved}"
+
+    def seen(self, values: Array, frames: int) -> "Coverage":
+        """With the offline values of one more stream."""
+        wide = values.astype(np.float64)
+        numbers = wide[np.isfinite(wide)] if is_floating(values.dtype) else wide.ravel()
+        return Coverage(
+            self.name,
+            self.frames + frames,
+            self.values + values.size,
+            self.finite + numbers.size,
+            min(self.least, float(numbers.min(initial=np.inf))),
+            max(self.largest, float(numbers.max(initial=-np.inf))),
+            self.reads,
+            self.moved,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "name": self.name,
+            "frames": self.frames,
+            "values": self.values,
+            "finite": self.finite,
+            "least": json_number(self.least) if self.finite else None,
+            "largest": json_number(self.largest) if self.finite else None,
+            "moved": self.moved,
+            "proved": not self.missing,
+            "missing": self.missing,
+        }
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was compared, and how it ended.
+
+    tried    the streams; lengths that the offline model refuses are in ``skipped``
+    seen     frames of the symbol that an output depends on; None where that is all before it
+    wanted   frames that the longest stream should have had
+    error    the largest absolute difference from the f64 run, over all outputs
+    share    the largest difference as a share of what rounding may do; above 1 is a divergence
+    """
+
+    model: PulsedModel
+    backends: tuple[str, ...]
+    tried: tuple[Tried, ...]
+    skipped: tuple[int, ...]
+    outputs: tuple[Coverage, ...]
+    seen: int | None
+    wanted: int
+    seed: int
+    error: float
+    share: float
+    divergence: Divergence | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether every output frame of every stream agreed."""
+        return self.divergence is None
+
+    @property
+    def missing(self) -> list[str]:
+        """The outputs of which equality says nothing, and why."""
+        return [f"{output.name}: {output.missing}" for output in self.outputs if output.missing]
+
+    @property
+    def outcome(self) -> Outcome:
+        """``equal`` only where every output was compared in values that the input moves."""
+        if self.divergence is not None:
+            return "diverged"
+        return "not proved" if self.missing else "equal"
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths that were run, each once."""
+        return tuple(sorted({trial.length for trial in self.tried}))
+
+    def require(self) -> "Report":
+        """The report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
+        if self.outcome == "equal":
+            return self
+        raise (DivergenceError if self.outcome == "diverged" else NotProvedError)(self.verdict)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a sentence or more."""
+        if self.divergence is not None:
+            return str(self.divergence)
+        if self.missing:
+            return f"nothing was proved of {'; '.join(self.missing)}"
+        return "equal: every frame of every stream"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and texts, for a terminal."""
+        lengths = self.lengths
+        span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
+        lines = [("streams", f"{span}: {_listed(self.tried)}; seed {self.seed}")]
+        lines += [("long enough", self._reach(lengths[-1]))]
+        if self.skipped:
+            lines.append(
+                ("skipped", f"{', '.join(map(str, self.skipped))} frames: refused by the offline model too")
+            )
+        lines += [(f"values of {output.name}", str(output)) for output in self.outputs]
+        lines.append(("difference", f"{self.error:.3g} at most, {self.share:.0%} of what rounding may do"))
+        return lines
+
+    def _reach(self, longest: int) -> str:
+        seen = "all frames before it" if self.seen is None else f"{self.seen:,} frames"
+        text = f"an output sees {seen}; the longest stream has {longest:,}"
+        if longest < self.wanted:
+            text += f" of the {self.wanted:,} that are wanted: {spelled('long')} tries them"
+        return text
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "outcome": self.outcome,
+            "verdict": self.verdict,
+            "backends": list(self.backends),
+            "pulse_frames": self.model.pulse,
+            "streams": [
+                {"length": trial.length, "signal": trial.signal, "backends": list(trial.backends)}
+                for trial in self.tried
+            ],
+            "lengths": list(self.lengths),
+            "skipped": list(self.skipped),
+            "seen_frames": self.seen,
+            "wanted_frames": self.wanted,
+            "seed": self.seed,
+            "outputs": [output.as_dict() for output in self.outputs],
+            "error": json_number(self.error),
+            "share": json_number(self.share),
+            "divergence": None if self.divergence is None else self.divergence.as_dict(),
+        }
+
+
+def _listed(tried: Sequence[Tried]) -> str:
+    heard = {trial.signal for trial in tried}
+    return ", ".join(signal for signal in SIGNALS if signal in heard)
+
+
+def json_number(value: float) -> float | str:
+    """A number that JSON has, else its name."""
+    return value if abs(value) < float("inf") else str(value)

@@ -1,0 +1,165 @@
+"""What a model is given: inputs of several kinds, so that what shows only in some of them is found."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.ops.arithmetic import NATIVE, is_floating
+from pulse.pulsify.model import Port, PulsedModel
+from pulse.tolerance import Oracle
+
+Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]
+"""Noise of standard deviation 1; of ``QUIET``; of ``LOUD``; levels that are held and jump; noise between long zeros;
+zeros; all of these one after the other."""
+
+SIGNALS: tuple[Signal, ...] = get_args(Signal)
+PURE: tuple[Signal, ...] = tuple(signal for signal in SIGNALS if signal != "mixed")
+QUIET, LOUD = 1e-3, 30.0
+HELD_FRAMES = 24
+"""How long a level of ``steps`` lasts, on average."""
+GAP_FRAMES = 200
+"""How long a burst or a gap of ``gaps`` lasts, on average, where the stream is long."""
+LARGEST_INTEGER = 1 << 20
+
+Range: TypeAlias = tuple[int, int]
+"""The least and the largest value of an integer input."""
+
+
+def feeds_of(
+    model: PulsedModel,
+    length: int,
+    signal: Signal = "noise",
+    seed: int | Sequence[int] = 0,
+    ranges: Mapping[str, Range] | None = None,
+) -> dict[str, Array]:
+    """Every input of a stream of ``length`` frames of the symbol.
+
+    ranges  of integer inputs, 0 to 1 where none is given
+    """
+    rng = np.random.default_rng(seed)
+    feeds: dict[str, Array] = {}
+    for port in model.inputs:
+        shape = list(port.shape)
+        if port.axis is not None:
+            shape[port.axis] = max(0, port.length.eval({model.symbol: length}))
+        values = _shaped(signal if port.axis is not None else "noise", shape, port.axis or 0, rng)
+        low, high = (ranges or {}).get(port.name, (0, 1))
+        feeds[port.name] = (
+            values.astype(port.dtype) if is_floating(port.dtype) else _integers(values, low, high, port)
+        )
+    return feeds
+
+
+def _shaped(signal: Signal, shape: Sequence[int], axis: int, rng: np.random.Generator) -> Array:
+    """f64 values of a signal whose frames lie along ``axis``."""
+    if not shape:
+        return np.asarray(rng.standard_normal())
+    frames = shape[axis]
+    rest = [size for other, size in enumerate(shape) if other != axis]
+    return np.moveaxis(_MAKERS[signal](frames, rest, rng), 0, axis)
+
+
+def _noise(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    return rng.standard_normal((frames, *rest))
+
+
+def _quiet(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    return QUIET * _noise(frames, rest, rng)
+
+
+def _loud(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    return LOUD * _noise(frames, rest, rng)
+
+
+def _silence(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    return np.zeros((frames, *rest))
+
+
+def _steps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    """All elements jump at the same moments, each to a level of its own."""
+    number = np.cumsum(rng.random(frames) < 1 / HELD_FRAMES)
+    levels = 3 * rng.standard_normal((int(number[-1]) + 1 if frames else 0, *rest))
+    return levels[number]
+
+
+def _gaps(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    """Begins with zeros."""
+    number = np.cumsum(rng.random(frames) < 1 / min(GAP_FRAMES, max(2, frames // 4)))
+    sounding = (number % 2 == 1).reshape(frames, *(1 for _ in rest))
+    return _noise(frames, rest, rng) * sounding
+
+
+def _mixed(frames: int, rest: Sequence[int], rng: np.random.Generator) -> Array:
+    edges = np.linspace(0, frames, len(PURE) + 1).astype(int)
+    order = rng.permutation(len(PURE))
+    parts = [
+        _MAKERS[PURE[kind]](stop - start, rest, rng) for kind, start, stop in zip(order, edges, edges[1:])
+    ]
+    return np.concatenate(parts)
+
+
+_MAKERS: Mapping[Signal, Callable[[int, Sequence[int], np.random.Generator], Array]] = {
+    "noise": _noise,
+    "quiet": _quiet,
+    "loud": _loud,
+    "steps": _steps,
+    "gaps": _gaps,
+    "silence": _silence,
+    "mixed": _mixed,
+}
+
+
+def _integers(values: Array, low: int, high: int, port: Port) -> Array:
+    """Normal values spread evenly over a range; 0, or what is next to it, stays where it is."""
+    rest = min(max(0, low), high)
+    spread = low + np.floor((high - low + 1) * _uniform(values)).astype(np.int64)
+    return np.where(values == 0, rest, np.clip(spread, low, high)).astype(port.dtype)
+
+
+def _uniform(values: Array) -> Array:
+    """0 to 1, each element by the digits of its value that do not tell its size."""
+    return np.modf(np.abs(values) * 4099.0)[0]
+
+
+def integer_ranges(model: PulsedModel, oracle: Oracle, length: int) -> dict[str, Range]:
+    """The range of each integer input: as far as the offline model takes it at ``length`` frames, at most 2^20.
+
+    An index has as many values as its table has rows; an input that is only computed with has all.
+    """
+    return {
+        port.name: _range(model, oracle, length, port)
+        for port in model.inputs
+        if not is_floating(port.dtype) and port.dtype != np.bool_
+    }
+
+
+def _range(model: PulsedModel, oracle: Oracle, length: int, port: Port) -> Range:
+    feeds = feeds_of(model, length)
+
+    def takes(value: int) -> bool:
+        try:
+            oracle({**feeds, port.name: np.full_like(feeds[port.name], value)}, NATIVE)
+        except InputError:
+            return False
+        return True
+
+    info = np.iinfo(port.dtype)
+    if not takes(1):
+        return 0, 1
+    high = _furthest(takes, 1, min(int(info.max), LARGEST_INTEGER))
+    most = min(-int(info.min), LARGEST_INTEGER)
+    low = -_furthest(lambda value: takes(-value), 0, most)
+    return (1 if low == 0 and not takes(0) else low), high
+
+
+def _furthest(takes: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest value that is taken, where all up to it are; ``least`` is."""
+    if takes(most):
+        return most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if takes(middle) else (least, middle)
+    return least

@@ -1,0 +1,41 @@
+"""The project's one rule of tolerance (``pulse.tolerance``), as tests ask for it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pulse.facts import Array, TypedFact
+from pulse.tolerance import Reference, offline
+from pulse.typed import TypedModel
+
+
+class Expected:
+    """What an offline model gives for some inputs, as far as rounding may move it.
+
+    fetches   labels of the wires to compare; the outputs by default
+    Raises    InputError: the model does not take these inputs
+    """
+
+    def __init__(
+        self, model: TypedModel, feeds: Mapping[str, Array], fetches: Sequence[str] | None = None
+    ) -> None:
+        with np.errstate(all="ignore"):
+            self.reference = Reference(offline(model, fetches), feeds)
+        facts = {name: model.graph.fact(model.graph.find(name)) for name in fetches or ()} or model.outputs
+        self._axes = {name: _stream_axis(fact) for name, fact in facts.items()}
+
+    @property
+    def outputs(self) -> dict[str, Array]:
+        """In the model's own types."""
+        return self.reference.native
+
+    def require(self, results: Mapping[str, Array], what: object = "") -> None:
+        """Fail where a result is further off than rounding may move it."""
+        for name in self.outputs:
+            judgement = self.reference.judge(name, results[name], self._axes[name])
+            assert judgement.fits, (what, name, results[name].shape, self.outputs[name].shape)
+            assert judgement.agrees, (what, name, judgement.difference, judgement.share)
+
+
+def _stream_axis(fact: TypedFact) -> int | None:
+    return next((axis for axis, dim in enumerate(fact.shape) if dim.symbols), None)

@@ -1,0 +1,171 @@
+"""Operators whose stream is not what they say: each kind of lie shows in some stream that a proof runs by itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.dim import TDim
+from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Cumulative, Pointwise, Relation
+from pulse.ops.stateful import Clock, OnPulses, frames_at
+from tests.pulse.models import Sketch
+
+Lie = Callable[[Array, Array, int, Clock, TDim], Array]
+"""What a stream gives for a pulse: x, y of the honest op, the number of its first frame, the clock, the length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plain(Op):
+    """Twice the input, offline; its stream tells a lie."""
+
+    lie: Lie
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [2 * inputs[0]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> Op:
+            return PlainStream(self, offset, length)
+
+        return Cumulative((2,), at)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainStream(OnPulses):
+    """The op in a stream."""
+
+    op: Any
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        first = clock.pulse * x.shape[2] - self.offset
+        return [self.op.lie(x, 2 * x, first, clock, self.length)]
+
+
+@dataclass(frozen=True, eq=False)
+class Echo(Op):
+    """Adds what was 3,000 frames before, and says that it looks at one frame."""
+
+    back: int = 3000
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        y = x.copy()
+        frames = x.shape[2]
+        if frames > self.back:
+            frames_at(y, 2, self.back, frames)[...] += frames_at(x, 2, 0, frames - self.back)
+        return [y]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return Pointwise((2,))
+
+
+def drifting(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Right for 2,000 frames."""
+    frames = first + np.arange(x.shape[2])
+    return np.where(frames > 2000, y + np.float32(0.01), y)
+
+
+def sevens(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Wrong in streams whose length is a multiple of seven."""
+    ends = clock.end is not None and clock.end % 7 == 0
+    return y + np.float32(0.01) if ends else y
+
+
+def sevenths(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Wrong in every seventh pulse."""
+    return y + np.float32(0.01) if clock.pulse % 7 == 6 else y
+
+
+def limited(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Wrong where the input is large."""
+    return 2 * np.clip(x, -6, 6)
+
+
+def dead(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Small values are lost."""
+    return np.where(np.abs(x) < 1e-5, 0, y).astype(y.dtype)
+
+
+def stale(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """Silence is not silent."""
+    return np.where(x == 0, np.float32(1e-3), y)
+
+
+LIES = {f.__name__: f for f in (drifting, sevens, sevenths, limited, dead, stale)}
+
+
+def honest(x: Array, y: Array, first: int, clock: Clock, length: TDim) -> Array:
+    """No lie."""
+    return y
+
+
+def model_of(op: Op) -> Any:
+    s = Sketch(x="1,2,T")
+    return s.model(s.add("op", op, s["x"]))
+
+
+def test_an_honest_operator_is_proved() -> None:
+    """So it is the lie that is found."""
+    assert pulse.verify(model_of(Plain(honest)), pulse=4, backend="numpy").require().equal
+
+
+@pytest.mark.parametrize("pulse_frames", [1, 4])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
+    if (lie, pulse_frames) == ("sevens", 1):
+        pulse_frames = 2  # in pulses of one frame all have been sent before the end is known
+    report = pulse.verify(model_of(Plain(LIES[lie])), pulse=pulse_frames, backend="numpy")
+    assert report.outcome == "diverged" and report.divergence is not None
+    assert report.divergence.wire == "op"
+
+
+def test_a_window_that_is_not_told_is_found() -> None:
+    """Although the receptive field says one frame."""
+    report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
+    assert report.seen == 1
+    assert report.divergence is not None and report.divergence.frame == 3000
+
+
+@pytest.mark.parametrize("taps", [700, 3000])
+def test_a_long_filter_is_filled_twice(taps: int) -> None:
+    """A causal filter sees all its taps; the longest stream has twice as many frames, by default."""
+    s = Sketch(x="1,1,T")
+    typed = s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps))
+    report = pulse.verify(typed, pulse=160, backend="numpy").require()
+    assert report.seen == taps
+    assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.wanted
+
+
+def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 3,000: it only meets sound when the memory is full."""
+    from pulse.ops.conv import Conv
+    from pulse.program.reference import ReferenceState
+
+    s = Sketch(x="1,1,T")
+    typed = s.model(s.conv(s.pad(s["x"], (2999, 0)), 3000, name="fir", bias=False))
+    plain = ReferenceState._evaluated
+
+    def without_last(self: ReferenceState, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+        if isinstance(self.program.model.graph.nodes[node_id].op, Conv):
+            x, w = inputs
+            w = w.copy()
+            w[..., 0] = 0
+            inputs = [x, w]
+        return plain(self, node_id, inputs)
+
+    monkeypatch.setattr(ReferenceState, "_evaluated", without_last)
+    found = pulse.verify(typed, pulse=160, backend="numpy").divergence
+    assert found is not None and found.frame is not None and found.frame >= 2999
+    assert replace(found, frame=0).wire == "fir"
