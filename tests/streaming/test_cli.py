@@ -18,6 +18,7 @@ from tests.streaming.command import (
     snr_db,
     tone,
     voice,
+    whole_axis,
     write_sound,
 )
 from tests.streaming.command import folder as folder
@@ -302,3 +303,53 @@ def test_dump_of_the_account():
     assert "--json goes with --stage account" in refused("dump", "--stage", "pulsed", "--json")
     assert "leave out --dot" in refused("dump", "--stage", "account", "--dot")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
+
+
+def test_check_that_proves_nothing_exits_3():
+    """An output that the input never moves: told, in text and as JSON; convert writes the file all the same."""
+    nodes = [
+        helper.make_node("Mul", ["x", "zero"], ["flat"], "flat"),
+        helper.make_node("Neg", ["x"], ["y"], "y"),
+    ]
+    path = save(
+        "flat.onnx", nodes, {"x": [1, "T"]}, {"flat": [1, "T"], "y": [1, "T"]}, {"zero": np.float32(0)}
+    )
+    result = pulse("check", path, "--pulse", 4, code=3)
+    assert "error: nothing was proved of flat: it is always 0, whatever the input" in result.stderr
+    assert "the same for every input" in result.stdout and "moved by the input" in result.stdout
+    assert "equal: every frame" not in result.stdout
+    found = json.loads(pulse("check", path, "--pulse", 4, "--json", code=3).stdout)["proof"]
+    assert [output["proved"] for output in found["outputs"]] == [False, True]
+    told = pulse("convert", path, "--pulse", 4, "-o", "out.onnx", code=3)
+    assert "nothing was proved of flat" in told.stderr and "out.onnx: opset 17" in told.stdout
+    pulse("check", path, "--pulse", 4, "--keep", "y", "--seed", 5, "--long")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        (["check", "nowhere.onnx"], "LoadError", "nowhere.onnx: no such file"),
+        (["check", "--pulse", "ten"], "BadParameter", "--pulse"),
+        (["convert", "--nothing"], "NoSuchOption", "--nothing"),
+        (["chekc"], "UsageError", "Did you mean 'check'?"),
+    ],
+)
+def test_errors_are_json_where_reports_are(arguments, kind, words):
+    """One document on stdout, the line on stderr as ever."""
+    result = pulse(*arguments, "--json", code=2)
+    error = json.loads(result.stdout)["error"]
+    assert error["type"] == kind and words in error["message"] and error["refusals"] == []
+    assert result.stderr == f"error: {error['message']}\n"
+
+
+def test_refusals_are_json_too():
+    """Node, axis, relation, reason and way out of each."""
+    error = json.loads(pulse("convert", whole_axis("whole.onnx"), "--json", code=2).stdout)["error"]
+    (refusal,) = error["refusals"]
+    assert (refusal["node"], refusal["op"], refusal["axis"], refusal["relation"]) == (
+        "y",
+        "Softmax",
+        1,
+        "whole",
+    )
+    assert refusal["reason"] and refusal["help"]

@@ -1,0 +1,91 @@
+"""What a proof says it has seen: an output that shows nothing is not proved by being equal."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import NotProvedError
+from pulse.ops.position import Range
+from pulse.ops.slice import Slice
+from pulse.typed import TypedModel
+from tests.pulse.models import Sketch
+
+F = np.float32
+
+
+def of(kind: str) -> TypedModel:
+    """A model with an output that shows nothing, and how."""
+    s = Sketch(x="1,2,T")
+    x = s["x"]
+    if kind == "nan":
+        y = s.each("log", s.each("sub", s.each("neg", s.each("abs", x)), s.constant(F(1))))
+    elif kind == "infinite":
+        y = s.each("exp", s.each("add", s.each("abs", x), s.constant(F(1000))))
+    elif kind == "constant":
+        y = s.each("relu", s.each("sub", s.each("tanh", x), s.constant(F(2))))
+    elif kind == "unmoved":
+        steps = s.add("steps", Range(0.0, 1.0, s.length(x), np.dtype(F)))
+        y = s.each("add", steps, s.each("mul", x, s.constant(F(0))))
+    else:
+        y = s.add("none", Slice(2, s.dim("T"), s.dim("T"), 1), x)
+    return s.model(s.each("neg", x), y, names=["good", "y"])
+
+
+REASONS = {
+    "nan": "no value is a finite number",
+    "infinite": "no value is a finite number",
+    "constant": "it is always 0, whatever the input",
+    "unmoved": "it is always the same, whatever the input",
+}
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
+@pytest.mark.parametrize("kind", REASONS)
+def test_an_output_that_shows_nothing(kind: str) -> None:
+    """It is equal, and not proved; the other one is told apart."""
+    report = pulse.verify(of(kind), pulse=4)
+    good, y = report.outputs
+    assert report.equal and report.outcome == "not proved"
+    assert not good.missing and good.moved and good.finite == good.values > 1000
+    assert y.missing == REASONS[kind]
+    assert report.verdict == f"nothing was proved of y: {REASONS[kind]}"
+    with pytest.raises(NotProvedError, match="nothing was proved of y"):
+        report.require()
+    found = json.loads(json.dumps(report.as_dict(), allow_nan=False))
+    assert [output["proved"] for output in found["outputs"]] == [True, False]
+    assert found["outcome"] == "not proved"
+
+
+def test_an_output_that_reads_no_input_is_proved_as_it_is() -> None:
+    """Positions are what they are: equal frames prove them."""
+    s = Sketch(x="1,2,T")
+    steps = s.add("steps", Range(0.0, 1.0, s.length(s["x"]), np.dtype(F)))
+    report = pulse.verify(s.model(s.each("neg", s["x"]), steps), pulse=4).require()
+    assert not report.outputs[1].reads and not report.outputs[1].moved
+
+
+def test_what_is_told_of_outputs() -> None:
+    """Frames, values, their range, how many are finite, whether the input moved them."""
+    s = Sketch(x="1,2,T")
+    report = pulse.verify(s.model(s.each("sqrt", s["x"])), pulse=4, lengths=[8, 50], backend="numpy")
+    (y,) = report.outputs
+    assert (y.frames, y.values) == (2 * (8 + 50), 4 * (8 + 50))
+    assert 0.3 < y.finite / y.values < 0.9 and y.least == 0 and y.largest > 1
+    assert "% finite, moved by the input" in str(y)
+    assert report.outcome == "equal"
+
+
+def test_the_report_tells_its_streams() -> None:
+    """For a terminal and for JSON, the same; another seed, other numbers."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.conv(s["x"], 3))
+    report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)
+    lines, found = dict(report.lines()), report.as_dict()
+    assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]
+    assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
+    assert lines["long enough"] == f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"
+    assert [stream["length"] for stream in found["streams"]] == [trial.length for trial in report.tried]
+    assert (found["seen_frames"], found["seed"], other.seed) == (3, 0, 7)
+    assert report.outputs[0].largest != other.outputs[0].largest

@@ -1,0 +1,104 @@
+"""What streams hear: several scales, silence and jumps; integers over the range that the model takes."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.ops.cumsum import CumSum
+from pulse.ops.gather import Gather
+from pulse.oracle import oracle_of
+from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+from tests.pulse.models import Sketch
+
+
+def plain(shape: str = "1,2,T") -> PulsedModel:
+    s = Sketch(x=shape)
+    return pulsify(s.model(s.each("neg", s["x"])), pulse=4)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 2, 5, 4000])
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_shapes(signal, frames) -> None:
+    """Of the input, any length; the same again with the same seed, other values with another."""
+    model = plain()
+    x = feeds_of(model, frames, signal, 3)["x"]
+    assert x.shape == (1, 2, frames) and x.dtype == np.float32 and np.isfinite(x).all()
+    np.testing.assert_array_equal(x, feeds_of(model, frames, signal, 3)["x"])
+    if frames == 4000 and signal != "silence":
+        assert not np.array_equal(x, feeds_of(model, frames, signal, 4)["x"])
+
+
+def test_scales() -> None:
+    """Ordinary, quiet and loud; held levels; long zeros and bursts; all of these in a mixture."""
+    heard = {signal: feeds_of(plain(), 4000, signal)["x"][0] for signal in SIGNALS}
+    assert np.std(heard["noise"]) == pytest.approx(1, rel=0.1)
+    assert np.std(heard["quiet"]) == pytest.approx(1e-3, rel=0.1)
+    assert np.abs(heard["loud"]).max() > 60
+    assert not heard["silence"].any()
+    jumps = np.any(np.diff(heard["steps"], axis=1), axis=0)
+    assert 50 < jumps.sum() < 500
+    zero = ~heard["gaps"].any(0)
+    assert zero[0] and 0.1 < zero.mean() < 0.9
+    runs = np.diff(np.flatnonzero(np.diff(np.concatenate([[0], zero, [0]]).astype(int))))[::2]
+    assert runs.max() > 100
+    mixed = heard["mixed"]
+    assert (~mixed.any(0)).sum() > 500 and np.abs(mixed).max() > 60
+    assert ((mixed != 0) & (np.abs(mixed) < 1e-2)).sum() > 500
+    assert len(PURE) == len(SIGNALS) - 1
+
+
+def looked_up(rows: int) -> TypedModel:
+    s = Sketch(x="1,T,i64")
+    return s.model(s.add("rows", Gather(0), s.constant(np.ones((rows, 4), np.float32)), s["x"]))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 37, 1000])
+def test_an_index_has_as_many_values_as_its_table_has_rows(rows: int) -> None:
+    """Negative ones count from the end; every row is read."""
+    model = pulsify(looked_up(rows), pulse=4)
+    ranges = integer_ranges(model, oracle_of(model), 5)
+    assert ranges == {"x": (-rows, rows - 1)} if rows > 1 else {"x": (0, 1)}
+    if rows > 1:
+        x = feeds_of(model, 9000, ranges=ranges)["x"]
+        assert (x.min(), x.max()) == (-rows, rows - 1)
+        assert len(np.unique(x)) > 0.9 * 2 * min(rows, 900)
+
+
+def test_integers_that_are_computed_with_have_all_values() -> None:
+    """And silence is zero."""
+    s = Sketch(x="1,T,i16")
+    model = pulsify(s.model(s.add("total", CumSum(1, False, False), s["x"])), pulse=4)
+    ranges = integer_ranges(model, oracle_of(model), 5)
+    assert ranges == {"x": (-32768, 32767)}
+    x = feeds_of(model, 5000, ranges=ranges)["x"]
+    assert x.min() < -32000 and x.max() > 32000 and abs(x.mean()) < 1000
+    assert not feeds_of(model, 50, "silence", ranges=ranges)["x"].any()
+    held = feeds_of(model, 500, "steps", ranges=ranges)["x"][0]
+    assert 5 < np.count_nonzero(np.diff(held)) < 60
+
+
+def test_a_row_that_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of 1,000: integers of 0 and 1 never reach it."""
+    plain_eval = Gather.eval
+
+    s = Sketch(x="1,T,i64")
+    table = np.arange(4000, dtype=np.float32).reshape(1000, 4)
+    typed = s.model(s.add("rows", Gather(0), s.constant(table), s["x"]))
+    assert pulse.verify(typed, pulse=4, backend="numpy").require().equal
+    from pulse.program.reference import ReferenceState
+
+    evaluated = ReferenceState._evaluated
+
+    def wrong(self, node_id, inputs):
+        if isinstance(self.program.model.graph.nodes[node_id].op, Gather):
+            changed = inputs[0].copy()
+            changed[999] += 1
+            inputs = [changed, inputs[1]]
+        return evaluated(self, node_id, inputs)
+
+    monkeypatch.setattr(ReferenceState, "_evaluated", wrong)
+    assert pulse.verify(typed, pulse=4, backend="numpy").outcome == "diverged"
+    assert Gather.eval is plain_eval

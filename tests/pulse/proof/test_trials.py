@@ -1,0 +1,115 @@
+"""The streams that a proof runs: short ones of every kind, and long ones that fill all that the model remembers."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.ops.cumsum import CumSum
+from pulse.ops.matmul import MatMul
+from pulse.proof.signals import PURE
+from pulse.proof.trials import EFFORT_S, affordable, effort_s, receptive_frames, short_lengths, trials_of
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.model import PulsedModel
+from tests.pulse.chunks import models as chunk_models
+from tests.pulse.models import Sketch
+
+
+def filtered(taps: int, pulse_frames: int, channels: int = 1) -> PulsedModel:
+    """A causal filter."""
+    s = Sketch(x=f"1,{channels},T")
+    return pulsify(s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps)), pulse=pulse_frames)
+
+
+def test_short_lengths() -> None:
+    """Shorter than a pulse, whole pulses, next to them, no multiple, long; eight in a row."""
+    lengths = short_lengths(filtered(3, 6))
+    assert lengths == sorted(set(lengths)) and lengths[0] == 1
+    assert {1, 3, 5, 6, 7, 12, 21, 49} <= set(lengths)
+    assert {length % 7 for length in range(12, 20)} == set(range(7)) and set(range(12, 20)) <= set(lengths)
+    s = Sketch(x="1,2,T")
+    valid = short_lengths(pulsify(s.model(s.conv(s["x"], 9)), pulse=4))
+    assert valid[0] == 9 and max(valid) >= 9 + 8 * 4
+    assert any(length % 4 for length in valid) and any(length % 4 == 0 for length in valid)
+
+
+@pytest.mark.parametrize(("taps", "frames"), [(3, 1), (3, 160), (5000, 1), (5000, 160), (100, 4096)])
+def test_long_streams_fill_what_an_output_sees_twice(taps: int, frames: int) -> None:
+    """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
+    model = filtered(taps, frames)
+    trials = trials_of(model)
+    assert receptive_frames(model) == trials.seen == taps
+    assert trials.longest >= trials.wanted >= max(2 * taps, 4096, 8 * frames)
+    assert frames == 1 or trials.longest % frames
+    assert {trial.signal for trial in trials.trials if trial.long} == {"noise", "mixed"}
+
+
+def test_states_are_given_time_to_drift() -> None:
+    """A sum over all frames sees everything; the stream is longer then."""
+    s = Sketch(x="1,2,T")
+    model = pulsify(s.model(s.add("total", CumSum(2, False, False), s["x"])), pulse=4)
+    trials = trials_of(model)
+    assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
+
+
+def test_one_length_hears_every_signal() -> None:
+    """So that outputs of the same length can be compared; every long stream too, with ``long``."""
+    trials = trials_of(filtered(3, 4)).trials
+    lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
+    assert list(lengths.values()) == [len(PURE) - 1]
+    more = trials_of(filtered(3, 4), long=True).trials
+    assert {trial.signal for trial in more if trial.long} == {*PURE, "mixed"}
+
+
+def test_lengths_of_the_user() -> None:
+    """Nothing else is tried; noise and a mixture, and every signal with ``long``."""
+    trials = trials_of(filtered(3, 4), [5, 9]).trials
+    assert [(trial.length, trial.signal) for trial in trials] == [
+        (5, "noise"),
+        (5, "mixed"),
+        (9, "noise"),
+        (9, "mixed"),
+    ]
+    assert len(trials_of(filtered(3, 4), [5], long=True).trials) == len(PURE) + 1
+
+
+def heavy() -> PulsedModel:
+    """About a billion multiply-adds for a thousand frames."""
+    s = Sketch(x="1,T,1024")
+    w = s.constant(np.ones((1024, 1024), np.float32))
+    return pulsify(s.model(s.add("y", MatMul(), s["x"], w)), pulse=8)
+
+
+def test_what_takes_long_is_offered() -> None:
+    """Less than is wanted by default; the report says so, and how to get the rest."""
+    model = heavy()
+    assert 0.5 * EFFORT_S < effort_s(model, affordable(model, EFFORT_S)) < 1.01 * EFFORT_S
+    trials = trials_of(model)
+    assert trials.longest < trials.wanted == trials_of(model, long=True).longest
+    assert trials_of(model).trials == trials_of(model).trials
+    report = pulse.verify(filtered(3, 4), lengths=[3], backend="numpy")
+    assert report.wanted == 3 and "tries them" not in dict(report.lines())["long enough"]
+    assert (
+        "of the 10,000 that are wanted: long= tries them"
+        in dict(replace(report, wanted=10_000).lines())["long enough"]
+    )
+
+
+def test_lengths_that_suit_the_model() -> None:
+    """A model that takes multiples only is given these; one with a limit nothing longer."""
+    s = Sketch(x="1,2,T")
+    typed = s.model(s.each("tanh", s["x"]))
+    typed.scope.assume("T/5*5 == T")
+    typed.scope.assume("T <= 1000")
+    report = pulse.verify(typed, pulse=5, backend="numpy").require()
+    assert report.skipped == () and all(length % 5 == 0 for length in report.lengths)
+    assert len(report.lengths) > 5 and max(report.lengths) <= 1000
+
+
+def test_models_of_chunks() -> None:
+    """They have states; the work is counted by the chunk."""
+    model = pulse.stream(chunk_models.cached()).model
+    trials = trials_of(model)
+    assert trials.seen is None and trials.longest > 1000

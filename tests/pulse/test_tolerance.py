@@ -1,0 +1,286 @@
+"""The rule of tolerance: what rounding may do passes, and hardly anything else."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pulse.facts import Array
+from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, Wide, unit_roundoff
+from pulse.ops.cells import Activation, Cell
+from pulse.ops.cumsum import CumSum
+from pulse.ops.elementwise import Cast
+from pulse.ops.gather import Gather
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import LayerNorm
+from pulse.ops.recurrent import Recurrent
+from pulse.ops.reduce import ArgReduce
+from pulse.tolerance import Reference
+from pulse.typed import TypedModel
+from tests.pulse.models import Sketch
+
+F = np.float32
+I64 = np.dtype(np.int64)
+
+
+def noise(*shape: int, seed: int = 0, scale: float = 1.0) -> Array:
+    return (scale * np.random.default_rng(seed).standard_normal(shape)).astype(F)
+
+
+def judged(model: TypedModel, x: Array, change: Callable[[Array], Array], axis: int = 2) -> bool:
+    """Whether a result that is the offline one but for a change agrees."""
+    reference = Reference.of(model, {"x": x})
+    (name,) = reference.native
+    return reference.judge(name, change(reference.native[name].copy()), axis).agrees
+
+
+def product(inner: int = 256) -> TypedModel:
+    """Sums of ``inner`` terms, some of which cancel."""
+    s = Sketch(x=f"1,T,{inner}")
+    w = s.constant(noise(inner, 16, seed=1))
+    return s.model(s.add("y", MatMul(), s["x"], w))
+
+
+def another_order(x: Array, w: Array) -> Array:
+    """The same product, its terms added one by one in f32."""
+    y = np.zeros((*x.shape[:-1], w.shape[1]), F)
+    for k in range(w.shape[0]):
+        y = y + x[..., k, None] * w[k]
+    return y
+
+
+def test_sums_in_another_order_agree() -> None:
+    """Elements near zero too, which are sums of large terms: 1e-4 of the value does not suffice for these."""
+    x = noise(1, 500, 256, scale=9.0)
+    model = product()
+    reference = Reference.of(model, {"x": x})
+    got = another_order(x, noise(256, 16, seed=1))
+    off = np.abs(got - reference.exact["y"])
+    assert (off > 1e-4 * np.abs(reference.exact["y"]) + 1e-5).any()
+    judgement = reference.judge("y", got, 1)
+    assert judgement.agrees and 0.05 < judgement.share <= 1
+    assert judgement.difference == off.max()
+
+
+@pytest.mark.parametrize("frame", [0, 250, 499])
+def test_an_error_of_1e_4_of_the_scale_is_found(frame: int) -> None:
+    """In one element of one frame of one channel."""
+    x = noise(1, 500, 256, scale=9.0)
+
+    def off(y: Array) -> Array:
+        y[0, frame, 3] += 1e-4 * np.abs(y).max()
+        return y
+
+    assert judged(product(), x, lambda y: y, 1)
+    assert not judged(product(), x, off, 1)
+
+
+def test_the_allowance_is_of_the_channel() -> None:
+    """A quiet channel beside a loud one keeps its own scale, and an early frame beside a late one."""
+    s = Sketch(x="1,2,T")
+    scales = s.constant(np.array([[[1e6], [1.0]]], F))
+    model = s.model(s.each("mul", s["x"], scales))
+
+    def off(y: Array) -> Array:
+        y[0, 1, 7] += 1e-4
+        return y
+
+    assert not judged(model, noise(1, 2, 100), off)
+
+
+def test_a_value_that_cancels() -> None:
+    """Exactly zero in f64, and the rounding of its terms in f32."""
+    s = Sketch(x="1,T,5")
+    ones = s.constant(np.ones(5, F))
+    model = s.model(s.add("y", LayerNorm(2, 0.1), s["x"], ones))
+    x = np.repeat(noise(1, 40, 1), 5, 2)
+    reference = Reference.of(model, {"x": x})
+    assert not reference.exact["y"].any()
+    mean = ((x[..., 0] + x[..., 1] + x[..., 2] + x[..., 3] + x[..., 4]) * F(0.2))[..., None]
+    got = ((x - mean) / np.sqrt(F(0.1))).astype(F)
+    assert got.any() and reference.judge("y", got, 1).agrees
+    assert not reference.judge("y", got + F(1e-4), 1).agrees
+
+
+def quantised() -> TypedModel:
+    """Rounded to steps of 1/8, and summed over a window."""
+    s = Sketch(x="1,1,T")
+    eight = s.constant(np.array(8.1, F))
+    steps = s.each("round", s.each("mul", s["x"], eight))
+    return s.model(s.each("div", steps, eight))
+
+
+def test_a_decision_that_rounding_turns_excuses_only_itself() -> None:
+    """At a tie within rounding the next step is allowed; everywhere else it is not."""
+    x = noise(1, 1, 400)
+    x[0, 0, 100] = np.nextafter(F(3.5 / 8.1), F(1))
+    value = float(x[0, 0, 100]) * float(F(8.1))
+    assert abs(value - 3.5) < 1e-6
+
+    def next_step(frame: int) -> Callable[[Array], Array]:
+        def change(y: Array) -> Array:
+            product = float(x[0, 0, frame]) * float(F(8.1))
+            other = np.floor(product) if np.rint(product) > product else np.ceil(product)
+            y[0, 0, frame] = F(other) / F(8.1)
+            return y
+
+        return change
+
+    assert judged(quantised(), x, next_step(100))
+    assert not judged(quantised(), x, next_step(101))
+
+
+def test_integers_must_be_equal() -> None:
+    """But an index whose two values are equal within rounding may be the other one."""
+    s = Sketch(x="1,T,3")
+    model = s.model(
+        s.add("y", ArgReduce("max", 2, True), s.add("p", MatMul(), s["x"], s.constant(noise(3, 2))))
+    )
+    w = noise(3, 2)
+    x = noise(1, 50, 3)
+    direction = (w[:, 1] - w[:, 0]) / np.sum((w[:, 1] - w[:, 0]) ** 2)
+    gap = x[0, 20] @ w[:, 1] - x[0, 20] @ w[:, 0]
+    x[0, 20] -= gap * direction
+    scores = x[0].astype(np.float64) @ w
+    assert abs(scores[20, 0] - scores[20, 1]) < 1e-6
+
+    def other(frame: int) -> Callable[[Array], Array]:
+        def change(y: Array) -> Array:
+            y[0, frame] = 1 - y[0, frame]
+            return y
+
+        return change
+
+    assert judged(model, x, other(20), 1)
+    assert not judged(model, x, other(21), 1)
+
+
+def test_whole_numbers_are_exact() -> None:
+    """Counters and what is computed from them need no rounding, so nothing excuses a wrong one."""
+    s = Sketch(x="1,1,T")
+    count = s.add(
+        "count",
+        CumSum(2, False, False),
+        s.each("add", s.each("mul", s["x"], s.constant(F(0.0))), s.constant(F(1.0))),
+    )
+    row = s.each("floor", s.each("div", count, s.constant(F(7.0))))
+    model = s.model(s.add("row", Cast(I64), row))
+    x = noise(1, 1, 5000)
+    reference = Reference.of(model, {"x": x})
+    expected = (np.arange(1, 5001) // 7)[None, None]
+    np.testing.assert_array_equal(reference.exact["row"], expected)
+
+    def off(y: Array) -> Array:
+        y[0, 0, 4200] -= 1
+        return y
+
+    assert not judged(model, x, off)
+
+
+def test_the_sine_of_a_large_angle() -> None:
+    """It is as uncertain as the angle: units of 1e5, not of 1."""
+    s = Sketch(x="1,1,T")
+    model = s.model(s.each("sin", s.each("mul", s["x"], s.constant(F(1e5)))))
+    x = noise(1, 1, 300)
+    angle = (x.astype(np.float64) * float(F(1e5)))[..., None]
+    unit = unit_roundoff(np.dtype(F)) * np.abs(angle)
+    near = np.sin(angle + unit * [-1, 1])[..., 0].astype(F)
+    assert judged(model, x, lambda y: near)
+    assert not judged(model, x, lambda y: np.sin(angle + 100 * unit)[..., 0].astype(F))
+
+
+def test_the_inside_of_a_gate_is_rounded() -> None:
+    """Of a GRU (1 - z) * n with z near 1 loses digits that no error of its inputs explains."""
+    s = Sketch(x="T,1,1")
+    cell = Cell("gru", (Activation("sigmoid"), Activation("tanh")))
+    w = s.constant(np.array([[0.0], [0.0], [0.5]], F))
+    r = s.constant(np.zeros((3, 1), F))
+    b = s.constant(np.array([7.0, 0, 0, 0, 0, 0], F))
+    model = s.model(s.add("gru", Recurrent(cell, 1, False, None, ()), s["x"], w, r, b))
+    x = np.ones((1, 1, 1), F)
+    z, n = 1 / (1 + np.exp(-F(7.0))), np.tanh(F(0.5))
+    got = (n - F(z) * n).reshape(1, 1, 1).astype(F)  # digits lost, as a kernel may
+    reference = Reference.of(model, {"x": x})
+    (name,) = reference.native
+    exact = float(reference.exact[name].item())
+    assert abs(float(got.item()) - exact) > 16 * unit_roundoff(np.dtype(F)) * exact
+    assert reference.judge(name, got, 0).agrees
+
+
+def test_overflow_and_nan_of_the_model_s_own() -> None:
+    """Infinite in f32 though not in f64: the stream may be so too, but no other value is excused."""
+    s = Sketch(x="1,1,T")
+    model = s.model(s.each("exp", s["x"]))
+    x = np.array([[[1.0, 100.0, np.nan, -200.0]]], F)
+    with np.errstate(all="ignore"):
+        reference = Reference.of(model, {"x": x})
+    (name,) = reference.native
+    good = reference.native[name]
+    assert np.isinf(good[0, 0, 1]) and np.isfinite(reference.exact[name][0, 0, 1])
+    assert reference.judge(name, good, 2).agrees
+    for frame, value in ((1, 5.0), (2, 0.0), (0, np.nan), (0, np.inf), (3, np.nan)):
+        wrong = good.copy()
+        wrong[0, 0, frame] = value
+        assert not reference.judge(name, wrong, 2).agrees, (frame, value)
+    denormal = good.copy()
+    denormal[0, 0, 3] = 0.0
+    assert reference.judge(name, denormal, 2).agrees
+
+
+def test_shapes_and_types_must_fit() -> None:
+    model = product(4)
+    reference = Reference.of(model, {"x": noise(1, 5, 4)})
+    good = reference.native["y"]
+    assert not reference.judge("y", good[:, :4], 1).fits
+    judgement = reference.judge("y", good.astype(np.float64), 1)
+    assert not judgement.agrees and judgement.share == float("inf")
+
+
+def test_arithmetics() -> None:
+    """f64 is exact where f32 is not; perturbed runs repeat with their seed, and differ without."""
+    model, x = product(), noise(1, 20, 256)
+    native, recording = model.run({"x": x})["y"], Recording()
+    wide = model.run({"x": x}, arithmetic=recording)["y"]
+    assert (native.dtype, wide.dtype) == (F, np.float64)
+    np.testing.assert_array_equal(wide, x.astype(np.float64) @ noise(256, 16, seed=1).astype(np.float64))
+    np.testing.assert_array_equal(wide, model.run({"x": x}, arithmetic=Wide())["y"])
+    np.testing.assert_array_equal(native, model.run({"x": x}, arithmetic=NATIVE)["y"])
+    runs = [model.run({"x": x}, arithmetic=Perturbed(recording.tape, 16, seed))["y"] for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0] != runs[2]).all()
+    change = np.abs(runs[0] - wide).max() / np.abs(wide).max()
+    assert 1e-7 < change < 1e-5
+
+
+def test_what_is_copied_is_not_perturbed() -> None:
+    """A table's rows, read by index, are what they are."""
+    s = Sketch(x="1,T,i64")
+    table = s.constant(noise(9, 4))
+    model = s.model(s.add("rows", Gather(0), table, s["x"]))
+    x = np.random.default_rng(0).integers(0, 9, (1, 30))
+    recording = Recording()
+    wide = model.run({"x": x}, arithmetic=recording)["rows"]
+    np.testing.assert_array_equal(
+        model.run({"x": x}, arithmetic=Perturbed(recording.tape, 16, 0))["rows"], wide
+    )
+
+
+def test_a_half_precision_model_has_its_own_scale() -> None:
+    """Units are those of each wire's type."""
+    s = Sketch(x="1,T,8,f16")
+    w = s.constant(noise(8, 3).astype(np.float16))
+    model = s.model(s.add("y", MatMul(), s["x"], w))
+    x = noise(1, 30, 8).astype(np.float16)
+    reference = Reference.of(model, {"x": x})
+    near = np.nextafter(reference.native["y"], np.float16(100))
+    assert reference.judge("y", near, 1).agrees
+    assert not reference.judge("y", (reference.native["y"] * np.float16(1.05)), 1).agrees
+
+
+def test_a_sum_over_a_long_stream() -> None:
+    """Terms in f32, the sum in f64, as kernels have it: what drifts is found, however late."""
+    s = Sketch(x="1,1,T")
+    model = s.model(s.add("total", CumSum(2, False, False), s["x"]))
+    x = noise(1, 1, 20_000) + F(0.5)
+    assert judged(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
+    assert not judged(model, x, lambda y: np.cumsum(x * F(1.00001), 2, dtype=np.float64).astype(F))
