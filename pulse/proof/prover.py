@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import streamed
-from pulse.proof.locating import first_divergence
+from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.report import Coverage, Divergence, Report, Tried
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import EFFORT_S, Trial, effort_s, trials_of
@@ -80,6 +80,9 @@ def compare(
             error, share = max(error, judged[0]), max(share, judged[1])
             if share > 1:
                 found = first_divergence(program, feeds, reference, trial)
+            elif trial.traced:
+                found = next(wrong_wires(program, feeds, trial), None)
+            if found is not None:
                 break
         if found is not None:
             break

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pulse.costs.work import op_work
 from pulse.dim import TDim
 from pulse.facts import TypedFact
+from pulse.ops.attention import BandedAttention
 from pulse.ops.loop import Loop
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent
@@ -32,16 +33,25 @@ CALL_S, MAC_S, ELEMENTWISE_S, ELEMENT_S = 2e-5, 3e-10, 5e-9, 2e-9
 """What numpy takes, about: for a call, a multiply-add, a function of an element, and to move one."""
 CELL_CALLS = 6
 """Of numpy, for a frame of a recurrent layer."""
+MOST_FRAMES = 1 << 24
+"""No stream of a proof is longer."""
+PAIR_STEPS = 40
+"""What it does with each pair of frames in attention."""
 NEAR = 4096
 """How far away a length may be that suits the model."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One stream: frames of the symbol, what it hears, and whether it is one of the long ones."""
+    """One stream: frames of the symbol, and what it hears.
+
+    traced  whether every wire is compared, not only the outputs
+    long    whether it is there to fill what the model remembers
+    """
 
     length: int
     signal: Signal
+    traced: bool = False
     long: bool = False
 
 
@@ -64,25 +74,26 @@ class Trials:
 
 
 def trials_of(model: PulsedModel, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Short streams of noise, one length with every signal, and long ones that fill all memory.
+    """Short streams of noise, one length with every signal, and long ones that fill all that is remembered.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
     """
     seen = receptive_frames(model)
     if lengths is not None:
-        given = tuple(Trial(length, signal) for length in lengths for signal in _signals(long))
-        return Trials(given, seen, max(lengths, default=0))
+        traced = min(lengths, default=0)
+        given = [Trial(n, signal, (n, signal) == (traced, "noise")) for n in lengths for signal in _signals(long)]
+        return Trials(tuple(given), seen, max(lengths, default=0))
     wanted = _wanted(model, seen)
     long_length = min(wanted, affordable(model, LONG_EFFORT_S if long else EFFORT_S))
     few = SIGNAL_PULSES * model.pulse
     several = min(SIGNAL_FRAMES, affordable(model, EFFORT_S / 10))
     usual = _allowed(model, _shortest(model) + max(few, several) + 1)
     listed = [Trial(length, "noise") for length in short_lengths(model)]
-    listed += [Trial(usual, signal) for signal in PURE]
+    listed += [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     full = _allowed(model, long_length)
     if full > usual:
-        listed += [Trial(full, signal, True) for signal in _signals(long)]
+        listed += [Trial(full, signal, long=True) for signal in _signals(long)]
     return Trials(tuple(dict.fromkeys(listed)), seen, _allowed(model, wanted))
 
 
@@ -122,10 +133,11 @@ def affordable(model: PulsedModel, seconds: float) -> int:
     """The most frames of the symbol at which a run of the offline model costs no more than that, about."""
     if model.chunks is not None:
         return int(seconds / effort_s(model, model.pulse)) * model.pulse
-    low, high = LONG_FRAMES, 4 * LONG_FRAMES
-    first, second = effort_s(model, low), effort_s(model, high)
-    each = max((second - first) / (high - low), 1e-12)
-    return max(1, low + int((seconds - first) / each))
+    most = 1
+    while most < MOST_FRAMES and effort_s(model, 2 * most) <= seconds:
+        most *= 2
+    first, second = effort_s(model, most), effort_s(model, 2 * most)
+    return int(most * (1 + max(0.0, min(1.0, (seconds - first) / (second - first)))))
 
 
 def effort_s(model: PulsedModel, frames: int) -> float:
@@ -141,6 +153,8 @@ def effort_s(model: PulsedModel, frames: int) -> float:
         inputs, outputs = graph.input_facts(node), [outlet.fact for outlet in node.outputs]
         work = op_work(node.op, inputs, outputs)
         elements = sum(size(volume(fact.shape)) for fact in outputs)
+        if isinstance(node.op, BandedAttention):  # its oracle looks at all pairs of frames
+            elements += PAIR_STEPS * size(volume(outputs[0].shape[:-1])) * size(inputs[1].shape[-2])
         total += CALL_S * _calls(node.op, inputs, size) + ELEMENT_S * elements
         total += MAC_S * size(work.macs) + ELEMENTWISE_S * size(work.elementwise)
     return total
