@@ -8,6 +8,8 @@ from pulse.facts import Array, TypedFact
 from pulse.tolerance import Reference, offline
 from pulse.typed import TypedModel
 
+NEAR = 1e-5
+
 
 class Expected:
     """What an offline model gives for some inputs, as far as rounding may move it.
@@ -35,6 +37,13 @@ class Expected:
             judgement = self.reference.judge(name, results[name], self._axes[name])
             assert judgement.fits, (what, name, results[name].shape, self.outputs[name].shape)
             assert judgement.agrees, (what, name, judgement.difference, judgement.share)
+
+    def require_near(self, results: Mapping[str, Array], what: object = "") -> None:
+        """The same for another runtime, whose operators may have other formulas: ``NEAR`` of the largest value."""
+        for name, wanted in self.outputs.items():
+            assert results[name].shape == wanted.shape, (what, name, results[name].shape, wanted.shape)
+            off = np.abs(results[name].astype(np.float64) - wanted)
+            assert off.max(initial=0) <= NEAR * np.abs(wanted).max(initial=0), (what, name, off.max())
 
 
 def _stream_axis(fact: TypedFact) -> int | None:
