@@ -44,6 +44,7 @@ class Judgement:
     """How a result compares with what it should be.
 
     difference  the largest distance from the f64 run
+    relative    the same as a share of the largest value of the output
     share       the largest distance as a share of what is allowed: up to 1 where all is well
     allowed     how far each element may be off
     wrong       the elements that are further off; None where there are none
@@ -51,6 +52,7 @@ class Judgement:
     """
 
     difference: float
+    relative: float
     share: float
     allowed: Array
     wrong: Array | None = None
@@ -90,7 +92,8 @@ class Reference:
         """Compare a result with output ``name``; ``axis`` is that of its frames, None where it has none."""
         exact, native = self.exact[name], self.native[name]
         if got.shape != native.shape or got.dtype != native.dtype:
-            return Judgement(float("inf"), float("inf"), np.zeros(native.shape), fits=False)
+            infinite = float("inf")
+            return Judgement(infinite, infinite, infinite, np.zeros(native.shape), fits=False)
         off = np.where(_same(got, native), 0.0, _distance(got, exact))
         allowed = self._floor(name, axis)
         for number in range(RUNS):
@@ -101,7 +104,10 @@ class Reference:
             share = np.where(off == 0.0, 0.0, off / allowed)
         wrong = ~(off <= allowed)
         difference = float(off.max(initial=0.0))
-        return Judgement(difference, float(share.max(initial=0.0)), allowed, wrong if wrong.any() else None)
+        size = float(np.abs(_finite(exact)).max(initial=0.0))
+        relative = difference / size if size else 0.0 if difference == 0.0 else float("inf")
+        largest = float(share.max(initial=0.0))
+        return Judgement(difference, relative, largest, allowed, wrong if wrong.any() else None)
 
     def _floor(self, name: str, axis: int | None) -> Array:
         """What is allowed by the largest value of the channel and by the offline model's own error."""

@@ -12,7 +12,7 @@ from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import streamed
 from pulse.proof.locating import first_divergence, wrong_wires
-from pulse.proof.report import Coverage, Divergence, Report, Tried
+from pulse.proof.report import Coverage, Divergence, Report, Tried, Worst
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import EFFORT_S, Trial, effort_s, trials_of
 from pulse.pulsify.model import PulsedModel
@@ -58,7 +58,7 @@ def compare(
     seen = _Seen(model)
     tried: list[Tried] = []
     skipped: list[int] = []
-    error = share = 0.0
+    worst = Worst()
     found: Divergence | None = None
     for number, trial in enumerate(trials.trials):
         feeds = feeds_of(model, trial.length, trial.signal, (seed, number), ranges)
@@ -77,8 +77,8 @@ def compare(
                     "the stream", "input", trial.length, trial.signal, program.backend, None, 0, 0, 0, judged
                 )
                 break
-            error, share = max(error, judged[0]), max(share, judged[1])
-            if share > 1:
+            worst = worst.joined(judged)
+            if worst.share > 1:
                 found = first_divergence(program, feeds, reference, trial)
             elif trial.traced:
                 found = next(wrong_wires(program, feeds, trial), None)
@@ -95,7 +95,7 @@ def compare(
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
     return Report(
-        model, backends, tuple(tried), skips, outputs, trials.seen, trials.wanted, seed, error, share, found
+        model, backends, tuple(tried), skips, outputs, trials.seen, trials.wanted, seed, worst, found
     )
 
 
@@ -104,17 +104,17 @@ def _in_time(program: Program, trial: Trial) -> bool:
     return not trial.long or program.steps(trial.length) * effort_s(program.model, program.pulse) <= EFFORT_S
 
 
-def _judged(program: Program, feeds: Feeds, reference: Reference) -> tuple[float, float] | str:
-    """The largest difference and share of all outputs; or why there is nothing to compare."""
+def _judged(program: Program, feeds: Feeds, reference: Reference) -> Worst | str:
+    """The largest differences of all outputs; or why there is nothing to compare."""
     try:
         results = streamed(program, feeds)
     except InputError as error:
         return f"the offline model takes these inputs, the stream does not: {error}"
-    error = share = 0.0
+    worst = Worst()
     for name in reference.native:
         judgement = reference.judge(name, results[name], program.model.port(name).axis)
-        error, share = max(error, judgement.difference), max(share, judgement.share)
-    return error, share
+        worst = worst.joined(Worst(judgement.difference, judgement.relative, judgement.share))
+    return worst
 
 
 class _Seen:

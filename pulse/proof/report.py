@@ -144,14 +144,33 @@ class Coverage:
 
 
 @dataclass(frozen=True)
+class Worst:
+    """The largest differences from the f64 run, of all outputs.
+
+    error     absolute
+    relative  to the largest value of the output in that stream
+    share     of what rounding may do; above 1 is a divergence. The third part of the rule of tolerance is computed only
+              as far as it is needed, so that shares up to 1 say little
+    """
+
+    error: float = 0.0
+    relative: float = 0.0
+    share: float = 0.0
+
+    def joined(self, other: "Worst") -> "Worst":
+        """The larger of each."""
+        return Worst(
+            max(self.error, other.error), max(self.relative, other.relative), max(self.share, other.share)
+        )
+
+
+@dataclass(frozen=True)
 class Report:
     """What was compared, and how it ended.
 
     tried    the streams; lengths that the offline model refuses are in ``skipped``
     seen     frames of the symbol that an output depends on; None where that is all before it
     wanted   frames that the longest stream should have had
-    error    the largest absolute difference from the f64 run, over all outputs
-    share    the largest difference as a share of what rounding may do; above 1 is a divergence
     """
 
     model: PulsedModel
@@ -162,9 +181,13 @@ class Report:
     seen: int | None
     wanted: int
     seed: int
-    error: float
-    share: float
+    worst: Worst
     divergence: Divergence | None = None
+
+    @property
+    def error(self) -> float:
+        """The largest absolute difference from the f64 run, over all outputs."""
+        return self.worst.error
 
     @property
     def equal(self) -> bool:
@@ -214,7 +237,8 @@ class Report:
                 ("skipped", f"{', '.join(map(str, self.skipped))} frames: refused by the offline model too")
             )
         lines += [(f"values of {output.name}", str(output)) for output in self.outputs]
-        lines.append(("difference", f"{self.error:.3g} at most, {self.share:.0%} of what rounding may do"))
+        worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
+        lines.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
         return lines
 
     def _reach(self, longest: int) -> str:
@@ -242,7 +266,8 @@ class Report:
             "seed": self.seed,
             "outputs": [output.as_dict() for output in self.outputs],
             "error": json_number(self.error),
-            "share": json_number(self.share),
+            "relative_error": json_number(self.worst.relative),
+            "share": json_number(self.worst.share),
             "divergence": None if self.divergence is None else self.divergence.as_dict(),
         }
 

@@ -82,7 +82,9 @@ def trials_of(model: PulsedModel, lengths: Sequence[int] | None = None, long: bo
     seen = receptive_frames(model)
     if lengths is not None:
         traced = min(lengths, default=0)
-        given = [Trial(n, signal, (n, signal) == (traced, "noise")) for n in lengths for signal in _signals(long)]
+        given = [
+            Trial(n, signal, (n, signal) == (traced, "noise")) for n in lengths for signal in _signals(long)
+        ]
         return Trials(tuple(given), seen, max(lengths, default=0))
     wanted = _wanted(model, seen)
     long_length = min(wanted, affordable(model, LONG_EFFORT_S if long else EFFORT_S))

@@ -348,7 +348,7 @@ def test_refusals_are_json_too():
     (refusal,) = error["refusals"]
     assert (refusal["node"], refusal["op"], refusal["axis"], refusal["relation"]) == (
         "y",
-        "Softmax",
+        "softmax",
         1,
         "whole",
     )

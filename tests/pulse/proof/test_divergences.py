@@ -41,7 +41,7 @@ def test_good_models_agree_on_both_backends() -> None:
     assert report.outcome == "equal" and report.verdict == "equal: every frame of every stream"
     assert report.backends == ("numpy", "numba") and report.skipped == ()
     assert set(report.lengths) > set(short_lengths(report.model))
-    assert 0 <= report.error < 1e-4 and 0 < report.share <= 1
+    assert 0 <= report.error < 1e-4 and 0 < report.worst.share <= 1
     assert verify(small(), 4, backend="numpy").backends == ("numpy",)
 
 
