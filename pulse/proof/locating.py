@@ -1,6 +1,7 @@
 """Where a stream begins to differ: wire by wire, in the order of the graph."""
 
 from collections.abc import Iterator, Mapping
+from math import prod
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from pulse.proof.trials import Trial
 from pulse.pulsify.model import Placed, PulsedModel
 from pulse.tolerance import Feeds, Reference, offline
 
-TOGETHER = 64
-"""Wires that are traced at once; all frames of these are in memory."""
+TOGETHER = 1 << 23
+"""Numbers of as many wires as are traced at once: all frames of these are in memory."""
 
 
 def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial: Trial) -> Divergence:
@@ -34,9 +35,17 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """The wires that differ from those of the offline model, in the order of the graph; of our own backends."""
-    placed = list(program.model.wires.items()) if program.backend in BACKENDS else []
-    for start in range(0, len(placed), TOGETHER):
-        yield from _wrong_among(program, dict(placed[start : start + TOGETHER]), feeds, trial)
+    if program.backend not in BACKENDS:
+        return
+    some: dict[OutletId, Placed] = {}
+    numbers = 0
+    for outlet, where in program.model.wires.items():
+        some[outlet] = where
+        numbers += prod(where.fact.sizes) * program.steps(trial.length)
+        if numbers > TOGETHER:
+            yield from _wrong_among(program, some, feeds, trial)
+            some, numbers = {}, 0
+    yield from _wrong_among(program, some, feeds, trial)
 
 
 def _wrong_among(

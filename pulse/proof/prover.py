@@ -11,10 +11,11 @@ from pulse.graph import OutletId
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
 from pulse.program.whole import streamed
+from pulse.proof.effort import Effort
 from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.report import Coverage, Divergence, Report, Tried, Worst
 from pulse.proof.signals import feeds_of, integer_ranges
-from pulse.proof.trials import EFFORT_S, Trial, effort_s, trials_of
+from pulse.proof.trials import LONG_S, Trial, trials_of
 from pulse.pulsify.model import PulsedModel
 from pulse.tolerance import Feeds, Oracle, Reference
 from pulse.wording import spelled
@@ -53,7 +54,7 @@ def compare(
     long: bool = False,
 ) -> Report:
     """The same for given programs of the model, the last of which is proved; see ``prove``."""
-    trials = trials_of(model, lengths, long)
+    trials, effort = trials_of(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     seen = _Seen(model)
     tried: list[Tried] = []
@@ -67,7 +68,9 @@ def compare(
         except InputError:
             skipped.append(trial.length)
             continue
-        chosen = [p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial)]
+        chosen = [
+            p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
+        ]
         tried.append(Tried(trial.length, trial.signal, tuple(program.backend for program in chosen)))
         seen.note(trial, reference.native)
         for program in chosen:
@@ -94,14 +97,12 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return Report(
-        model, backends, tuple(tried), skips, outputs, trials.seen, trials.wanted, seed, worst, found
-    )
+    return Report(model, backends, tuple(tried), skips, outputs, trials, seed, worst, found)
 
 
-def _in_time(program: Program, trial: Trial) -> bool:
+def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     """Whether a program beside the one that is proved may run a stream: where it does not take too long."""
-    return not trial.long or program.steps(trial.length) * effort_s(program.model, program.pulse) <= EFFORT_S
+    return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 
 def _judged(program: Program, feeds: Feeds, reference: Reference) -> Worst | str:

@@ -10,6 +10,7 @@ from pulse.errors import DivergenceError, NotProvedError
 from pulse.facts import Array
 from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
+from pulse.proof.trials import Trials
 from pulse.pulsify.model import PulsedModel
 from pulse.wording import spelled
 
@@ -169,8 +170,7 @@ class Report:
     """What was compared, and how it ended.
 
     tried    the streams; lengths that the offline model refuses are in ``skipped``
-    seen     frames of the symbol that an output depends on; None where that is all before it
-    wanted   frames that the longest stream should have had
+    trials   what was to be tried
     """
 
     model: PulsedModel
@@ -178,8 +178,7 @@ class Report:
     tried: tuple[Tried, ...]
     skipped: tuple[int, ...]
     outputs: tuple[Coverage, ...]
-    seen: int | None
-    wanted: int
+    trials: Trials
     seed: int
     worst: Worst
     divergence: Divergence | None = None
@@ -242,11 +241,14 @@ class Report:
         return lines
 
     def _reach(self, longest: int) -> str:
-        seen = "all frames before it" if self.seen is None else f"{self.seen:,} frames"
+        seen = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
         text = f"an output sees {seen}; the longest stream has {longest:,}"
-        if longest < self.wanted:
-            text += f" of the {self.wanted:,} that are wanted: {spelled('long')} tries them"
-        return text
+        if longest < self.trials.wanted:
+            text += f" of the {self.trials.wanted:,} that are wanted"
+        if self.trials.left_out:
+            text += f", {self.trials.left_out} others are left out"
+        offer = longest < self.trials.wanted or self.trials.left_out
+        return f"{text}: {spelled('long')} tries them" if offer else text
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -261,8 +263,9 @@ class Report:
             ],
             "lengths": list(self.lengths),
             "skipped": list(self.skipped),
-            "seen_frames": self.seen,
-            "wanted_frames": self.wanted,
+            "seen_frames": self.trials.seen,
+            "wanted_frames": self.trials.wanted,
+            "left_out": self.trials.left_out,
             "seed": self.seed,
             "outputs": [output.as_dict() for output in self.outputs],
             "error": json_number(self.error),

@@ -1,17 +1,9 @@
 """Which streams a proof runs: their lengths and what they hear."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulse.costs.work import op_work
-from pulse.dim import TDim
-from pulse.facts import TypedFact
-from pulse.ops.attention import BandedAttention
-from pulse.ops.loop import Loop
-from pulse.ops.op import Op
-from pulse.ops.recurrent import Recurrent
-from pulse.ops.scan import Scan
-from pulse.ops.shape import volume
+from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import reaching
 from pulse.pulsify.limit import fits, longest
@@ -19,24 +11,17 @@ from pulse.pulsify.model import PulsedModel
 
 CONSECUTIVE = 8
 """So many lengths in a row: what is wrong only at multiples of a small number shows."""
-SIGNAL_FRAMES, SIGNAL_PULSES = 512, 8
-"""What the streams that hear each signal have, fewer frames where that takes long."""
+SIGNAL_FRAMES, SIGNAL_PULSES, FEW_PULSES = 512, 8, 3
+"""What the streams that hear each signal have: so many frames or pulses; fewer where that takes long."""
 LONG_FRAMES, LONG_PULSES = 4096, 8
 """What a long stream has at least."""
 DRIFT_FRAMES, DRIFT_PULSES = 16_384, 64
 """The same where states may drift: where an output depends on all frames before."""
 SEEN = 2
 """A long stream has so many times what an output sees."""
-EFFORT_S, LONG_EFFORT_S = 0.5, 30.0
-"""What one run of the offline model may cost, about, in seconds of one core; with ``long``."""
-CALL_S, MAC_S, ELEMENTWISE_S, ELEMENT_S = 2e-5, 3e-10, 5e-9, 2e-9
-"""What numpy takes, about: for a call, a multiply-add, a function of an element, and to move one."""
-CELL_CALLS = 6
-"""Of numpy, for a frame of a recurrent layer."""
-MOST_FRAMES = 1 << 24
-"""No stream of a proof is longer."""
-PAIR_STEPS = 40
-"""What it does with each pair of frames in attention."""
+SIGNAL_S, LONG_S, TOTAL_S, MOST_S = 0.1, 0.4, 1.6, 30.0
+"""What a run of the offline model may take, about, in seconds of one core: on a signal, on a long stream, on all
+streams together; and on a long stream where the user asks for it. The whole proof takes about ten times as long."""
 NEAR = 4096
 """How far away a length may be that suits the model."""
 
@@ -61,11 +46,13 @@ class Trials:
 
     seen      frames of the symbol that an output depends on, the most of all; None where there is no limit
     wanted    frames that a long stream should have; fewer are tried where that takes too long
+    left_out  streams that would take too long
     """
 
     trials: tuple[Trial, ...]
     seen: int | None
     wanted: int
+    left_out: int
 
     @property
     def longest(self) -> int:
@@ -74,29 +61,40 @@ class Trials:
 
 
 def trials_of(model: PulsedModel, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
-    """Short streams of noise, one length with every signal, and long ones that fill all that is remembered.
+    """Streams that hear each signal, long ones that fill all that is remembered, and short ones of noise.
 
     lengths  to be tried instead
     long     spend more: long streams as long as they should be, and of every signal
     """
     seen = receptive_frames(model)
     if lengths is not None:
-        traced = min(lengths, default=0)
-        given = [
-            Trial(n, signal, (n, signal) == (traced, "noise")) for n in lengths for signal in _signals(long)
-        ]
-        return Trials(tuple(given), seen, max(lengths, default=0))
-    wanted = _wanted(model, seen)
-    long_length = min(wanted, affordable(model, LONG_EFFORT_S if long else EFFORT_S))
-    few = SIGNAL_PULSES * model.pulse
-    several = min(SIGNAL_FRAMES, affordable(model, EFFORT_S / 10))
-    usual = _allowed(model, _shortest(model) + max(few, several) + 1)
-    listed = [Trial(length, "noise") for length in short_lengths(model)]
-    listed += [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
-    full = _allowed(model, long_length)
+        least = min(lengths, default=0)
+        given = [Trial(n, s, n == least and s == "noise") for n in lengths for s in _signals(long)]
+        return Trials(tuple(given), seen, max(lengths, default=0), 0)
+    effort, wanted = Effort(model), _wanted(model, seen)
+    usual = _usual(model, effort)
+    full = _allowed(model, min(wanted, effort.affordable(MOST_S if long else LONG_S)))
+    listed = [Trial(usual, signal, traced=signal == "noise") for signal in PURE]
     if full > usual:
         listed += [Trial(full, signal, long=True) for signal in _signals(long)]
-    return Trials(tuple(dict.fromkeys(listed)), seen, _allowed(model, wanted))
+    listed += [Trial(length, "noise") for length in short_lengths(model)]
+    chosen: list[Trial] = []
+    left = float("inf") if long else TOTAL_S
+    for trial in dict.fromkeys(listed):
+        needed = effort.seconds(trial.length)
+        if needed <= left or trial.traced:
+            chosen.append(trial)
+            left -= needed
+    chosen.sort(key=lambda trial: (trial.length, trial.long))
+    return Trials(tuple(chosen), seen, _allowed(model, wanted), len(set(listed)) - len(chosen))
+
+
+def _usual(model: PulsedModel, effort: Effort) -> int:
+    """The length of the streams that hear each signal: some pulses and many frames, fewer where these take long."""
+    affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
+    most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
+    least = FEW_PULSES * model.pulse + model.pulse // 2
+    return _allowed(model, shortest + (most if most <= affordable else least) + 1)
 
 
 def _signals(long: bool) -> tuple[Signal, ...]:
@@ -129,48 +127,6 @@ def _wanted(model: PulsedModel, seen: int | None) -> int:
     frames = -(-frames // pulse) * pulse + pulse // 2 + 1
     limit = longest(model.symbol, model.typed.scope.assumptions)
     return frames if limit is None else min(frames, limit)
-
-
-def affordable(model: PulsedModel, seconds: float) -> int:
-    """The most frames of the symbol at which a run of the offline model costs no more than that, about."""
-    if model.chunks is not None:
-        return int(seconds / effort_s(model, model.pulse)) * model.pulse
-    most = 1
-    while most < MOST_FRAMES and effort_s(model, 2 * most) <= seconds:
-        most *= 2
-    first, second = effort_s(model, most), effort_s(model, 2 * most)
-    return int(most * (1 + max(0.0, min(1.0, (seconds - first) / (second - first)))))
-
-
-def effort_s(model: PulsedModel, frames: int) -> float:
-    """About how many seconds numpy needs for a run of the offline model; counted, not measured: always the same."""
-    env = {model.symbol: frames}
-
-    def size(dim: TDim) -> int:
-        return max(0, dim.eval(env)) if dim.symbols <= env.keys() else 1
-
-    total, graph = 0.0, model.typed.graph
-    for node_id in graph.order():
-        node = graph.nodes[node_id]
-        inputs, outputs = graph.input_facts(node), [outlet.fact for outlet in node.outputs]
-        work = op_work(node.op, inputs, outputs)
-        elements = sum(size(volume(fact.shape)) for fact in outputs)
-        if isinstance(node.op, BandedAttention):  # its oracle looks at all pairs of frames
-            elements += PAIR_STEPS * size(volume(outputs[0].shape[:-1])) * size(inputs[1].shape[-2])
-        total += CALL_S * _calls(node.op, inputs, size) + ELEMENT_S * elements
-        total += MAC_S * size(work.macs) + ELEMENTWISE_S * size(work.elementwise)
-    return total
-
-
-def _calls(op: Op, inputs: Sequence[TypedFact], size: Callable[[TDim], int]) -> int:
-    """How often numpy is called for an op: once, or in every turn of a loop in Python."""
-    if isinstance(op, Recurrent):
-        return CELL_CALLS * size(inputs[0].shape[0])
-    if isinstance(op, Scan):
-        return len(op.body.graph.nodes) * size(inputs[0].shape[op.scanned[0].axis])
-    if isinstance(op, Loop):
-        return len(op.body.graph.nodes) * size(op.turns or TDim.of(1))
-    return 1
 
 
 def _shortest(model: PulsedModel) -> int:

@@ -134,7 +134,7 @@ def test_a_lie_is_found(lie: str, pulse_frames: int) -> None:
 def test_a_window_that_is_not_told_is_found() -> None:
     """Although the receptive field says one frame."""
     report = pulse.verify(model_of(Echo()), pulse=4, backend="numpy")
-    assert report.seen == 1
+    assert report.trials.seen == 1
     assert report.divergence is not None and report.divergence.frame == 3000
 
 
@@ -144,8 +144,8 @@ def test_a_long_filter_is_filled_twice(taps: int) -> None:
     s = Sketch(x="1,1,T")
     typed = s.model(s.conv(s.pad(s["x"], (taps - 1, 0)), taps))
     report = pulse.verify(typed, pulse=160, backend="numpy").require()
-    assert report.seen == taps
-    assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.wanted
+    assert report.trials.seen == taps
+    assert report.lengths[-1] >= max(2 * taps, 4096) and report.lengths[-1] >= report.trials.wanted
 
 
 def test_a_wrong_last_tap_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

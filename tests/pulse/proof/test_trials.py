@@ -9,8 +9,9 @@ import pytest
 import pulse
 from pulse.ops.cumsum import CumSum
 from pulse.ops.matmul import MatMul
+from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE
-from pulse.proof.trials import EFFORT_S, affordable, effort_s, receptive_frames, short_lengths, trials_of
+from pulse.proof.trials import LONG_S, TOTAL_S, receptive_frames, short_lengths, trials_of
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
 from tests.pulse.chunks import models as chunk_models
@@ -76,25 +77,28 @@ def test_lengths_of_the_user() -> None:
 
 
 def heavy() -> PulsedModel:
-    """About a billion multiply-adds for a thousand frames."""
-    s = Sketch(x="1,T,1024")
-    w = s.constant(np.ones((1024, 1024), np.float32))
-    return pulsify(s.model(s.add("y", MatMul(), s["x"], w)), pulse=8)
+    """About a billion multiply-adds for a hundred frames."""
+    s = Sketch(x="1,T,2048")
+    x, w = s["x"], s.constant(np.ones((2048, 2048), np.float32))
+    for number in range(3):
+        x = s.add(f"y{number}", MatMul(), x, w)
+    return pulsify(s.model(x), pulse=64)
 
 
 def test_what_takes_long_is_offered() -> None:
     """Less than is wanted by default; the report says so, and how to get the rest."""
-    model = heavy()
-    assert 0.5 * EFFORT_S < effort_s(model, affordable(model, EFFORT_S)) < 1.01 * EFFORT_S
-    trials = trials_of(model)
-    assert trials.longest < trials.wanted == trials_of(model, long=True).longest
-    assert trials_of(model).trials == trials_of(model).trials
+    model, effort = heavy(), Effort(heavy())
+    assert 0.9 * LONG_S < effort.seconds(effort.affordable(LONG_S)) < 1.1 * LONG_S
+    trials, more = trials_of(model), trials_of(model, long=True)
+    assert trials == trials_of(model)
+    assert trials.longest < trials.wanted == more.longest
+    assert trials.left_out > 0 == more.left_out
+    assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
     report = pulse.verify(filtered(3, 4), lengths=[3], backend="numpy")
-    assert report.wanted == 3 and "tries them" not in dict(report.lines())["long enough"]
-    assert (
-        "of the 10,000 that are wanted: long= tries them"
-        in dict(replace(report, wanted=10_000).lines())["long enough"]
-    )
+    assert "tries them" not in dict(report.lines())["long enough"]
+    wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
+    told = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
+    assert told in dict(wanting.lines())["long enough"]
 
 
 def test_lengths_that_suit_the_model() -> None:
