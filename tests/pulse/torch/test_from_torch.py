@@ -177,7 +177,7 @@ def test_one_export_after_the_other() -> None:
 def test_a_refusal_names_the_line_of_the_module() -> None:
     examples = (torch.randn(1, 3, 10), torch.randn(1, 3, 10))
     model = pulse.from_torch(Averaged(), examples, {"left": {2: "T"}, "right": {2: "T"}})
-    with pytest.raises(pulse.PulsifyError, match=r"test_torch\.py line \d+"):
+    with pytest.raises(pulse.PulsifyError, match=r"test_from_torch\.py line \d+"):
         model.analyse().declutter().pulsify()
 
 
@@ -194,10 +194,17 @@ def test_what_the_exporter_says() -> None:
 def test_the_older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without onnxscript, with a note, and with what the exporter warns of."""
     found = importlib.util.find_spec
-    monkeypatch.setattr(pulse.torch, "find_spec", lambda name: None if name == "onnxscript" else found(name))
+    monkeypatch.setattr(
+        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else found(name)
+    )
     with pytest.warns(pulse.PulseWarning, match="the older exporter was used; pip install onnxscript"):
         assert_streams(seeded(Convolutions), torch.randn(1, 3, 10), {"x": {2: "T"}}, [torch.randn(1, 3, 37)])
-    with pytest.warns(pulse.PulseWarning) as told:
+    with (
+        pytest.warns(pulse.PulseWarning) as told,
+        pytest.raises(
+            pulse.LoadError, match=r"Scaled: the exported model equals .* so PyTorch's exporter has baked"
+        ),
+    ):
         pulse.from_torch(Scaled(), torch.randn(1, 3, 10), {"x": {2: "T"}})
     assert any("may be baked in" in str(entry.message) for entry in told)
 

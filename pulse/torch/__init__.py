@@ -1,0 +1,83 @@
+"""From PyTorch: a module goes through PyTorch's own exporter, in memory, and is compared with what comes out."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from pulse.errors import InputError, PulseWarning
+from pulse.model import Model, load
+from pulse.tolerance import offline
+from pulse.torch.arguments import Dynamic, read_call
+from pulse.torch.comparison import Comparison
+from pulse.torch.exporter import export, quiet
+from pulse.torch.lengths import read_lengths
+from pulse.torch.module import ModuleOracle, samples, undisturbed
+
+
+def from_torch(
+    module: Any,
+    example: Any,
+    dynamic: Dynamic | None = None,
+    opset: int | None = None,
+    compare: bool = True,
+    lengths: Sequence[Mapping[str, int]] | None = None,
+) -> Model:
+    """The model of a PyTorch module.
+
+    Exporters may write a model that is right for the example's length alone, and say nothing. So module and model run
+    on a shorter and a longer input for each symbol of ``dynamic`` (without any, on the example), and all outputs must
+    agree. These inputs are frames of the example in random order, or noise where all its values are alike. Where the
+    module refuses a length, others are tried. A model that is wrong only at lengths that were not tried is not found.
+
+    module   an ``nn.Module``; it runs in eval mode without gradients, and afterwards its modes, parameters, buffers and
+             attributes (tensors, lists and dicts) and PyTorch's random numbers are as they were
+    example  what its ``forward`` takes: a tensor, a tuple of them, or a dict by the parameters' names
+    dynamic  the axes of any length and their names, by the input's name or place: ``{"x": {2: "T"}}``
+    opset    the version of ONNX to export to; the exporter's own choice by default
+    compare  False: the model as the exporter wrote it, compared with nothing
+    lengths  what to compare at, in frames of each symbol: ``[{"T": 4000}, {"T": 9000}]``; a symbol that is not named
+             has the example's length. Found by trial by default
+    Raises   InputError: torch is missing, ``example``, ``dynamic`` or ``lengths`` do not fit ``forward``, or the module
+             runs at no other length than the example's;
+             LoadError: the exporter fails, or has fixed a dynamic axis to the example's length, or the model differs
+             from the module: the first output, frame and value are named; or the module draws random numbers;
+             FactError: as of ``analyse``
+    Warns    PulseWarning: the module runs at no longer input than the example, of those that were tried
+    """
+    torch = _torch()
+    if not isinstance(module, torch.nn.Module):
+        raise InputError(
+            f"from_torch takes a torch.nn.Module, not {type(module).__name__}; give the module itself"
+        )
+    title = type(module).__name__
+    call = read_call(torch, module, example, dynamic or {})
+    wanted = read_lengths(lengths, call.frames)
+    with undisturbed(torch, module, call) as begin:
+        with quiet():
+            proto, notes = export(torch, module, call, opset, title)
+        _warn(title, notes)
+        model = load(proto, ignore_value_info=True)
+        if compare:
+            with quiet():
+                typed = model.analyse()
+                given = samples(torch, call, list(typed.inputs), title)
+                oracle = ModuleOracle(torch, module, call, begin, list(typed.outputs))
+                notes = Comparison(title, oracle, offline(typed), given, call.listed()).require_equal(wanted)
+            _warn(title, notes)
+    return model
+
+
+def _warn(title: str, notes: Sequence[str]) -> None:
+    for note in notes:
+        warnings.warn(f"{title}: {note}", PulseWarning, stacklevel=3)
+
+
+def _torch() -> Any:
+    if find_spec("torch") is None:
+        raise InputError(
+            "from_torch needs PyTorch; pip install 'pulse-stream[torch]', or export to ONNX where PyTorch is and load "
+            "the file with pulse.load"
+        )
+    return import_module("torch")

@@ -1,0 +1,142 @@
+"""How the module is called: examples and dynamic axes by the names of forward's parameters."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from pulse.errors import InputError
+from pulse.torch.lengths import Lengths
+
+Axes: TypeAlias = Mapping[int, str]
+Dynamic: TypeAlias = Mapping[str | int, Mapping[int, str]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """The example of each parameter of the module's forward, by name, and its dynamic axes."""
+
+    arguments: dict[str, Any]
+    axes: dict[str, Axes]
+    positional: bool
+
+    def leaves(self, torch: Any) -> dict[str, Any]:
+        """The tensors and numbers of the arguments, by the names that the exporter gives them: ``state_0``."""
+        found, _ = torch.utils._pytree.tree_flatten_with_path(self.arguments)
+        return {"_".join(map(_key, path)): leaf for path, leaf in found}
+
+    def filled(self, torch: Any, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments, with these values in place of leaves; other tensors are copies."""
+        leaves = self.leaves(torch)
+        _, structure = torch.utils._pytree.tree_flatten(self.arguments)
+        filled = [
+            values[name] if name in values else leaf.detach().clone() if torch.is_tensor(leaf) else leaf
+            for name, leaf in leaves.items()
+        ]
+        arguments = torch.utils._pytree.tree_unflatten(filled, structure)
+        return (tuple(arguments.values()), {}) if self.positional else ((), arguments)
+
+    @property
+    def frames(self) -> Lengths:
+        """How many frames the example has of each symbol."""
+        return {
+            symbol: int(self.arguments[name].shape[axis])
+            for name, axes in self.axes.items()
+            for axis, symbol in axes.items()
+        }
+
+    def listed(self) -> str:
+        """The dynamic axes, as messages say them."""
+        return "; ".join(
+            f"axis {axis} of {name} ({symbol})"
+            for name, axes in self.axes.items()
+            for axis, symbol in axes.items()
+        )
+
+
+def read_call(torch: Any, module: Any, example: Any, dynamic: Dynamic) -> Call:
+    """Examples and dynamic axes by the names of forward's parameters. Raises InputError."""
+    if any(map(torch.nn.parameter.is_lazy, [*module.parameters(), *module.buffers()])):
+        raise InputError(
+            f"{type(module).__name__} has lazy layers whose parameters are not made yet; run it once on the example, "
+            "and load its weights"
+        )
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    if parameters and parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
+        raise InputError(
+            f"{type(module).__name__}.forward takes *{parameters[0].name}; wrap it in a module whose "
+            "forward names its inputs"
+        )
+    names = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    positional = not isinstance(example, Mapping)
+    if positional:
+        given: Sequence[Any] = (
+            cast("Sequence[Any]", example) if isinstance(example, tuple | list) else (example,)
+        )
+        if len(given) > len(names):
+            raise InputError(f"{len(given)} examples for the inputs {', '.join(names) or 'none'} of forward")
+        arguments = dict(zip(names, given))
+    else:
+        named = dict(cast("Mapping[str, Any]", example))
+        unknown = sorted(set(named) - set(names))
+        if unknown:
+            raise InputError(
+                f"forward has no input {', '.join(unknown)}; it has {', '.join(names) or 'none'}"
+            )
+        arguments = {name: named[name] for name in names if name in named}
+    axes: dict[str, Axes] = {_input_name(key, arguments): value for key, value in dynamic.items()}
+    for name, wanted in axes.items():
+        _require_axes(torch, name, arguments[name], wanted)
+    _require_one_length(arguments, axes)
+    return Call(arguments, axes, positional)
+
+
+def _require_axes(torch: Any, name: str, value: Any, wanted: Axes) -> None:
+    if not isinstance(value, torch.Tensor):
+        raise InputError(
+            f"input {name} has dynamic axes, and its example is no tensor: {type(value).__name__}"
+        )
+    if not isinstance(cast("Any", wanted), Mapping):
+        raise InputError(
+            f'dynamic of {name}: {wanted!r} names no symbols; give axis and name, as in {{"{name}": {{0: "T"}}}}'
+        )
+    for axis, symbol in wanted.items():
+        if not isinstance(cast("Any", symbol), str) or not symbol.isidentifier():
+            raise InputError(f"dynamic of {name}, axis {axis}: {symbol!r} is no name; give one such as 'T'")
+        if not 0 <= axis < value.dim():
+            raise InputError(f"input {name} has {value.dim()} axes, so none is {axis}; count from 0")
+        if value.shape[axis] < 2:
+            raise InputError(
+                f"input {name}, axis {axis}: the example has {value.shape[axis]} frames, and PyTorch takes a "
+                "length of 0 or 1 for a constant; give an example of more frames"
+            )
+
+
+def _require_one_length(arguments: Mapping[str, Any], axes: Mapping[str, Axes]) -> None:
+    first: dict[str, tuple[str, int]] = {}
+    for name, wanted in axes.items():
+        for axis, symbol in wanted.items():
+            frames = int(arguments[name].shape[axis])
+            other, known = first.setdefault(symbol, (name, frames))
+            if frames != known:
+                raise InputError(
+                    f"{symbol} is {known} frames in the example of {other} and {frames} in that of {name}; give "
+                    "examples of one length, or the axes two names"
+                )
+
+
+def _input_name(key: str | int, arguments: Mapping[str, Any]) -> str:
+    names = list(arguments)
+    if isinstance(key, int) and 0 <= key < len(names):
+        return names[key]
+    if key not in arguments:
+        raise InputError(f"dynamic speaks of input {key!r}; the examples are of {', '.join(names) or 'none'}")
+    return str(key)
+
+
+def _key(entry: Any) -> str:
+    """A step of the way to a leaf: a dict's key, a place of a sequence, a field's name."""
+    for attribute in ("key", "idx", "name"):
+        if hasattr(entry, attribute):
+            return str(getattr(entry, attribute))
+    return str(entry)

@@ -1,0 +1,169 @@
+"""An exported model against the module that it was made of; on arrays, so that neither needs PyTorch here."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, NoReturn, TypeAlias
+
+import numpy as np
+
+from pulse.errors import InputError, LoadError, PulseError
+from pulse.facts import Array
+from pulse.tolerance import Oracle, Reference
+from pulse.torch.advice import BAKED_HELP
+from pulse.torch.difference import first_difference
+from pulse.torch.inputs import Sample, drawn, lengths_of
+from pulse.torch.lengths import Lengths, spoken, variations
+
+Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
+"""Whole inputs to whole outputs; raises InputError for lengths that it does not take."""
+
+
+class Tried(NamedTuple):
+    """Whether a shorter and a longer length was compared, and why the module refused the longer one tried first."""
+
+    shorter: bool
+    longer: bool
+    refusal: str
+
+    @property
+    def varied(self) -> bool:
+        """Whether any length but the example's was compared."""
+        return self.shorter or self.longer
+
+
+class Comparison:
+    """Both sides, and the examples of the inputs.
+
+    title    of the module, for messages
+    module   what is right
+    model    the oracle of what is to equal it; any PulseError refuses the inputs
+    samples  the example of each input of ``model``
+    dynamic  the dynamic axes, for messages
+    """
+
+    def __init__(
+        self,
+        title: str,
+        module: Run,
+        model: Oracle,
+        samples: Mapping[str, Sample],
+        dynamic: str,
+        seed: int = 0,
+    ) -> None:
+        self.title = title
+        self.module = module
+        self.model = model
+        self.samples = samples
+        self.dynamic = dynamic
+        self.own = lengths_of(samples)
+        self._rng = np.random.default_rng(seed)
+
+    def require_equal(self, lengths: Sequence[Lengths] | None = None) -> list[str]:
+        """Compare at other lengths than the example's; without dynamic axes, or where none is given, on the example.
+
+        lengths  by default a shorter and a longer one of each symbol, of those that the module takes
+        returns  what was not compared
+        Raises   LoadError: they differ, or the module differs from itself; InputError: the module does not take one of
+                 ``lengths``, or by default no other than the example's
+        """
+        if lengths is None and self.own:
+            return self._vary()
+        for wanted in lengths or [self.own]:
+            refusal = self._refusal(wanted)
+            if refusal is not None:
+                raise InputError(
+                    f"{self.title}: the module does not run on {spoken(wanted) or 'the example'}: {refusal}; give "
+                    f"{'lengths' if wanted else 'an example'} that it takes"
+                )
+        return []
+
+    def _vary(self) -> list[str]:
+        """Each symbol alone, those that cannot change alone in proportion with all others."""
+        tried = {symbol: self._try([symbol]) for symbol in self.own}
+        if len(tried) > 1 and not all(each.varied for each in tried.values()):
+            together = self._try(list(self.own))
+            tried = {symbol: each if each.varied else together for symbol, each in tried.items()}
+        notes: list[str] = []
+        for symbol, each in tried.items():
+            frames = self.own[symbol]
+            if not each.varied:
+                raise InputError(
+                    f"{self.title}: {symbol} is to be of any length, but besides the example's {frames} frames the "
+                    f"module takes none that was tried; at {each.refusal}; give lengths that it takes, as in "
+                    f'lengths=[{{"{symbol}": {2 * frames}}}], or leave {symbol} out of dynamic'
+                )
+            if not each.longer:
+                notes.append(
+                    f"the module takes no length that is longer than the example's ({symbol} = {frames}) of those that "
+                    f"were tried, so none was compared; at {each.refusal}; lengths=[…] says which ones it takes"
+                )
+        return notes
+
+    def _try(self, symbols: Sequence[str]) -> Tried:
+        """Compare at the first shorter and the first longer length that the module takes."""
+        shorter, longer = variations(self.own, symbols)
+        taken = any(self._refusal(lengths) is None for lengths in shorter)
+        refusal = ""
+        for lengths in longer:
+            found = self._refusal(lengths)
+            if found is None:
+                return Tried(taken, True, "")
+            refusal = refusal or f"{spoken(lengths)}: {found}"
+        return Tried(taken, False, refusal)
+
+    def _refusal(self, lengths: Lengths) -> str | None:
+        """Why the module does not take these lengths; None where it does, and the model equals it."""
+        feeds = drawn(self.samples, lengths, self._rng)
+        try:
+            expected = self.module(feeds)
+        except InputError as error:
+            return str(error)
+        got = self._given(feeds)
+        if _difference(expected, got, {}) is not None:
+            self._explain(lengths, expected, got)
+        return None
+
+    def _given(self, feeds: dict[str, Array]) -> "Reference | PulseError":
+        try:
+            with np.errstate(all="ignore"):
+                return Reference(self.model, feeds)
+        except PulseError as error:
+            return error
+
+    def _explain(
+        self, lengths: Lengths, expected: dict[str, Array], got: "Reference | PulseError"
+    ) -> NoReturn:
+        """Whether the length is the cause: what happens on the example."""
+        feeds = drawn(self.samples, self.own, self._rng)
+        try:
+            example, again = self.module(feeds), self.module(feeds)
+        except InputError as error:
+            raise LoadError(
+                f"{self.title}: the exported model differs from the module at {spoken(lengths)}, and on the example "
+                f"the module does not run: {error}; give an example that it takes"
+            ) from error
+        for name, value in example.items():
+            if not np.array_equal(again[name], value, equal_nan=value.dtype.kind in "fc"):
+                raise LoadError(
+                    f"{self.title}: output {name} differs between two runs on the same input, so no model can equal "
+                    "it: the module draws random numbers, or keeps something between runs that is neither buffer nor "
+                    "attribute; make noise an input, states inputs and outputs, and dropout a layer (nn.Dropout)"
+                )
+        found = _difference(example, self._given(feeds), {})
+        if found is not None:
+            raise LoadError(
+                f"{self.title}: the exported model differs from the module on the example itself, so lengths are not "
+                f"the cause: {found}; compare=False gives the model as the exporter wrote it"
+            )
+        raise LoadError(
+            f"{self.title}: the exported model equals the module at the example's length ({spoken(self.own)}), but at "
+            f"{spoken(lengths)} it differs: {_difference(expected, got, example)}; so PyTorch's exporter has baked a "
+            f"length in, though it was given as dynamic: {self.dynamic}; {BAKED_HELP}"
+        )
+
+
+def _difference(
+    expected: dict[str, Array], got: "Reference | PulseError", example: dict[str, Array]
+) -> str | None:
+    if isinstance(got, PulseError):
+        return f"the model refuses what the module takes: {got}"
+    return first_difference(expected, got, example)

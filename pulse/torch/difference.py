@@ -1,0 +1,50 @@
+"""Where a module and a model differ first, in words."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.tolerance import Reference
+
+
+def first_difference(
+    module: Mapping[str, Array], model: Reference, example: Mapping[str, Array]
+) -> str | None:
+    """The first output that differs, and its first frame; None where all agree.
+
+    module   its outputs by name
+    model    what the model gives for the same inputs, and how far rounding may move that
+    example  the module's for the example: frames are along the first axis whose length is another one there
+    """
+    if len(module) != len(model.native):
+        return f"the module gives {len(module)} outputs, the model {len(model.native)}"
+    for name, value in module.items():
+        native = model.native[name]
+        if value.shape != native.shape:
+            return (
+                f"output {name}: the module gives shape {list(value.shape)}, the model {list(native.shape)}"
+            )
+        axis = _frame_axis(value, example.get(name))
+        wrong = model.judge(name, value.astype(native.dtype, copy=False), axis).wrong
+        if wrong is not None:
+            place = _first(wrong, axis)
+            frame = "" if axis is None else f"frame {place[axis]}, "
+            return (
+                f"output {name}, {frame}at {list(place)}: the module gives {float(value[place]):.6g}, "
+                f"the model {float(native[place]):.6g}"
+            )
+    return None
+
+
+def _frame_axis(value: Array, example: Array | None) -> int | None:
+    if example is None or example.ndim != value.ndim:
+        return None
+    return next((axis for axis in range(value.ndim) if value.shape[axis] != example.shape[axis]), None)
+
+
+def _first(wrong: Array, axis: int | None) -> tuple[int, ...]:
+    """The place of the first wrong element, the earliest frame first."""
+    places = np.argwhere(wrong)
+    place = places[0 if axis is None else int(np.argmin(places[:, axis]))]
+    return tuple(int(index) for index in place)

@@ -1,0 +1,54 @@
+"""Inputs of any length, made of an example."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.torch.lengths import Lengths
+
+
+class Sample(NamedTuple):
+    """The example of an input, and its dynamic axes."""
+
+    value: Array
+    axes: Mapping[int, str]
+
+
+def lengths_of(samples: Mapping[str, Sample]) -> Lengths:
+    """How many frames the example has of each symbol."""
+    return {
+        symbol: sample.value.shape[axis]
+        for sample in samples.values()
+        for axis, symbol in sample.axes.items()
+    }
+
+
+def drawn(samples: Mapping[str, Sample], lengths: Lengths, rng: np.random.Generator) -> dict[str, Array]:
+    """Inputs of these lengths: frames of the example in random order, the same ones along every axis of a symbol.
+
+    So values keep the example's range, and what belongs together in a frame stays together. Of the example's own length
+    the frames stay in their order. An example of floats that are all alike says nothing of their values: noise is
+    drawn in its place.
+    """
+    order = {
+        symbol: np.arange(frames) if lengths[symbol] == frames else rng.integers(0, frames, lengths[symbol])
+        for symbol, frames in lengths_of(samples).items()
+    }
+    feeds: dict[str, Array] = {}
+    for name, sample in samples.items():
+        value = _lively(sample.value, rng)
+        for axis, symbol in sample.axes.items():
+            value = np.take(value, order[symbol], axis)
+        feeds[name] = value
+    return feeds
+
+
+def _lively(value: Array, rng: np.random.Generator) -> Array:
+    """Noise where floats are all alike: normal for zeros, else of the same sign and mean."""
+    if value.size < 2 or not np.issubdtype(value.dtype, np.floating) or (value != value.flat[0]).any():
+        return value
+    level = float(value.flat[0])
+    noise = level * rng.uniform(0, 2, value.shape) if level else rng.standard_normal(value.shape)
+    return noise.astype(value.dtype)

@@ -1,0 +1,78 @@
+"""Lengths besides the example's at which a model is tried."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any, TypeAlias, cast
+
+from pulse.errors import InputError
+
+Lengths: TypeAlias = dict[str, int]
+"""Frames of each symbol."""
+
+LEAST = 2
+"""PyTorch's exporter takes lengths of 0 and 1 for constants."""
+NEAR = 4
+"""Lengths in a row that are tried: one of them suits a small stride."""
+
+
+def variations(own: Lengths, symbols: Sequence[str]) -> tuple[list[Lengths], list[Lengths]]:
+    """Shorter and longer lengths than the example's, the best in front.
+
+    own      the example's
+    symbols  those that change, in proportion; the others keep the example's length
+    """
+    parts = gcd(*(own[symbol] for symbol in symbols))
+    units = {symbol: own[symbol] // parts for symbol in symbols}
+    least = max(-(-LEAST // unit) for unit in units.values())
+
+    def scaled(count: int) -> Lengths:
+        return {**own, **{symbol: count * unit for symbol, unit in units.items()}}
+
+    return (
+        [scaled(count) for count in _shorter(parts) if least <= count < parts],
+        [scaled(count) for count in _longer(parts)],
+    )
+
+
+def _shorter(frames: int) -> list[int]:
+    """About a third; half; less by what strides divide."""
+    third = [frames // 3 + more for more in range(1, NEAR + 1)]
+    return list(dict.fromkeys([*third, frames // 2, *(frames - step for step in _steps(frames))]))
+
+
+def _longer(frames: int) -> list[int]:
+    """Beyond twice as long, since lengths may be rounded up to powers of two; twice; more by what strides divide."""
+    twice = [2 * frames + more for more in range(1, NEAR + 1)]
+    return list(dict.fromkeys([*twice, 2 * frames, *(frames + step for step in _steps(frames))]))
+
+
+def _steps(frames: int) -> list[int]:
+    """Falling from ``frames`` to 1: multiples of the powers of two, and of 15 times these, that are usual strides."""
+    powers = [4**power for power in range(frames.bit_length())]
+    found = {step for power in powers for step in (1, 2 * power, 15 * power) if step <= frames}
+    return sorted(found, reverse=True)
+
+
+def read_lengths(given: Any, own: Lengths) -> list[Lengths] | None:
+    """What the caller wants to compare at, each of every symbol; None where nothing is given. Raises InputError."""
+    if given is None:
+        return None
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InputError(f'lengths must be a list such as [{{"T": 4000}}, {{"T": 9000}}], not {given!r}')
+    return [{**own, **dict(_read(entry, own))} for entry in cast("Sequence[Any]", given)]
+
+
+def _read(entry: Any, own: Lengths) -> Iterator[tuple[str, int]]:
+    if not isinstance(entry, Mapping):
+        raise InputError(f'lengths: {entry!r} names no symbol; give one such as {{"T": 4000}}')
+    for symbol, frames in cast("Mapping[Any, Any]", entry).items():
+        if symbol not in own:
+            raise InputError(f"lengths: dynamic has no symbol {symbol!r}; it has {', '.join(own) or 'none'}")
+        if isinstance(frames, bool) or not isinstance(frames, int) or frames < 1:
+            raise InputError(f"lengths: {frames!r} frames of {symbol}; give a whole number from 1 on")
+        yield symbol, frames
+
+
+def spoken(lengths: Lengths) -> str:
+    """``T = 41, S = 3``."""
+    return ", ".join(f"{symbol} = {frames}" for symbol, frames in lengths.items())

@@ -1,0 +1,166 @@
+"""A module as an oracle: it runs on arrays, and nothing of that stays in it."""
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pulse.errors import InputError, LoadError
+from pulse.facts import Array
+from pulse.torch.advice import plain
+from pulse.torch.arguments import Call
+from pulse.torch.inputs import Sample
+
+Restore: TypeAlias = Callable[[], None]
+
+
+@contextlib.contextmanager
+def undisturbed(torch: Any, module: Any, call: Call) -> Generator[Restore]:
+    """The module in eval mode; what is yielded brings it back there, with the state that it has now.
+
+    Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
+    random numbers go on as if none had been drawn.
+    """
+    tensors = [*module.parameters(), *module.buffers(), *filter(torch.is_tensor, call.leaves(torch).values())]
+    restore = _state(torch, module)
+
+    def begin() -> None:
+        restore()
+        module.eval()
+
+    with torch.random.fork_rng(devices=sorted({tensor.device.index for tensor in tensors if tensor.is_cuda})):
+        begin()
+        try:
+            yield begin
+        finally:
+            restore()
+
+
+def _state(torch: Any, module: Any) -> Restore:
+    """What brings back the contents of all tensors, lists and dicts that the module holds now."""
+    undo: list[Restore] = []
+    seen: set[int] = set()
+    left: list[Any] = [module]
+    while left:
+        value = left.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, torch.nn.Module):
+            left.append(vars(value))
+        elif torch.is_tensor(value):
+            undo.append(_TensorState(torch, value).restore)
+        elif isinstance(value, dict):
+            items = cast("dict[Any, Any]", value)
+            undo.append(partial(_refill_dict, items, dict(items)))
+            left += items.values()
+        elif isinstance(value, list):
+            entries = cast("list[Any]", value)
+            undo.append(partial(_refill_list, entries, list(entries)))
+            left += entries
+        elif isinstance(value, tuple):
+            left += cast("tuple[Any, ...]", value)
+
+    def restore() -> None:
+        for each in undo:
+            each()
+
+    return restore
+
+
+def _refill_dict(items: dict[Any, Any], before: dict[Any, Any]) -> None:
+    """A dict that is as it was is left alone: some kinds refuse to be written to."""
+    if not _same([*items, *items.values()], [*before, *before.values()]):
+        items.clear()
+        items.update(before)
+
+
+def _refill_list(entries: list[Any], before: list[Any]) -> None:
+    if not _same(entries, before):
+        entries[:] = before
+
+
+def _same(now: Sequence[Any], before: Sequence[Any]) -> bool:
+    return len(now) == len(before) and all(one is other for one, other in zip(now, before))
+
+
+class _TensorState:
+    """The contents of a tensor; they are written back only if something else was written, as autograd takes note."""
+
+    def __init__(self, torch: Any, tensor: Any) -> None:
+        self._torch = torch
+        self._tensor = tensor
+        self._version = self._written()
+        self._contents = None if self._version is None else tensor.detach().clone()
+
+    def _written(self) -> int | None:
+        """How often the tensor was written to; None for one of inference mode, which cannot be."""
+        return None if self._tensor.is_inference() else self._tensor._version
+
+    def restore(self) -> None:
+        if self._written() != self._version:
+            with self._torch.no_grad():
+                self._tensor.copy_(self._contents)
+            self._version = self._written()
+
+
+class ModuleOracle:
+    """Arrays by the names of the exported model's inputs to arrays by the names of its outputs.
+
+    Each run begins with the state that ``restore`` gives. Complex numbers are pairs on a last axis, as in the exported
+    model.
+    Raises   InputError: the module raises
+    """
+
+    def __init__(self, torch: Any, module: Any, call: Call, restore: Restore, outputs: Sequence[str]) -> None:
+        self._torch = torch
+        self._module = module
+        self._call = call
+        self._leaves = call.leaves(torch)
+        self._restore = restore
+        self._outputs = outputs
+
+    def __call__(self, feeds: dict[str, Array]) -> dict[str, Array]:
+        values = {
+            name: self._tensor(array, self._leaves[name])
+            for name, array in feeds.items()
+            if self._torch.is_tensor(self._leaves[name])
+        }
+        positional, named = self._call.filled(self._torch, values)
+        self._restore()
+        try:
+            with self._torch.no_grad():
+                result = self._module(*positional, **named)
+        except Exception as error:
+            raise InputError(f"{type(error).__name__}: {plain(error)}") from error
+        leaves = self._torch.utils._pytree.tree_leaves(result)
+        arrays = [_array(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
+        names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]
+        return dict(zip(names, arrays))
+
+    def _tensor(self, array: Array, example: Any) -> Any:
+        made = self._torch.from_numpy(array.copy())
+        if example.is_complex():
+            made = self._torch.view_as_complex(made)
+        return made.to(example.device, example.dtype)
+
+
+def samples(torch: Any, call: Call, inputs: Sequence[str], title: str) -> dict[str, Sample]:
+    """The example of each input of the exported model. Raises LoadError."""
+    leaves = call.leaves(torch)
+    unknown = [name for name in inputs if name not in leaves]
+    if unknown:
+        raise LoadError(
+            f"{title}: the exported model has inputs that are not of the example ({', '.join(unknown)}), so the two "
+            "cannot be compared; give each tensor as a parameter of forward, or compare=False"
+        )
+    return {name: Sample(_array(torch, leaves[name]), call.axes.get(name, {})) for name in inputs}
+
+
+def _array(torch: Any, value: Any) -> Array:
+    if not torch.is_tensor(value):
+        return np.asarray(value)
+    plain_value = value.detach().resolve_conj().resolve_neg()
+    return (torch.view_as_real(plain_value) if value.is_complex() else plain_value).cpu().numpy()

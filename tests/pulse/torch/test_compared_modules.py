@@ -1,0 +1,332 @@
+"""What an exporter writes for the example's length alone is found by running the module beside the model."""
+
+import importlib.util
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+nn, F = torch.nn, torch.nn.functional
+needs_onnxscript = pytest.mark.skipif(
+    importlib.util.find_spec("onnxscript") is None, reason="the exporter needs onnxscript"
+)
+T = {"x": {2: "T"}}
+
+
+@pytest.fixture
+def older_exporter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It traces the example, and refuses little."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        pulse.torch.exporter, "find_spec", lambda name: None if name == "onnxscript" else found(name)
+    )
+
+
+class Formed(nn.Module):
+    """A module with a forward that is given."""
+
+    def __init__(self, forward: Callable[..., Any]) -> None:
+        super().__init__()
+        self.formed = forward
+
+    def forward(self, x: Any) -> Any:
+        return self.formed(x)
+
+
+class Stacked(nn.Module):
+    """Two recurrent layers, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.GRU(8, 8, batch_first=True)
+        self.b = nn.GRU(8, 8, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        return self.b(self.a(x)[0])[0]
+
+
+class Demucs(nn.Module):
+    """The denoiser of Défossez, Synnaeve and Adi, Real Time Speech Enhancement in the Waveform Domain (2020).
+
+    Without resampling and normalisation: strided convolutions with gates, an LSTM, transposed convolutions that add
+    what the encoder has kept, on sound that is padded so that the strides fit.
+    """
+
+    def __init__(self, hidden: int = 8, depth: int = 5, kernel: int = 8, stride: int = 4) -> None:
+        super().__init__()
+        self.depth, self.kernel, self.stride = depth, kernel, stride
+        self.encoder, self.decoder = nn.ModuleList(), nn.ModuleList()
+        channels = 1
+        for index in range(depth):
+            self.encoder.append(
+                nn.Sequential(
+                    nn.Conv1d(channels, hidden, kernel, stride),
+                    nn.ReLU(),
+                    nn.Conv1d(hidden, 2 * hidden, 1),
+                    nn.GLU(1),
+                )
+            )
+            decode = [
+                nn.Conv1d(hidden, 2 * hidden, 1),
+                nn.GLU(1),
+                nn.ConvTranspose1d(hidden, channels, kernel, stride),
+            ]
+            self.decoder.insert(0, nn.Sequential(*decode, *([nn.ReLU()] if index else [])))
+            channels, hidden = hidden, 2 * hidden
+        self.lstm = nn.LSTM(channels, channels, 2)
+
+    def valid_length(self, length: int) -> int:
+        """The next length that the strides fit."""
+        for _ in range(self.depth):
+            length = max(math.ceil((length - self.kernel) / self.stride) + 1, 1)
+        for _ in range(self.depth):
+            length = (length - 1) * self.stride + self.kernel
+        return int(length)
+
+    def forward(self, mix: Any) -> Any:
+        length = mix.shape[-1]
+        x = F.pad(mix, (0, self.valid_length(length) - length))
+        skips: list[Any] = []
+        for encode in self.encoder:
+            x = encode(x)
+            skips.append(x)
+        x = self.lstm(x.permute(2, 0, 1))[0].permute(1, 2, 0)
+        for decode in self.decoder:
+            skip = skips.pop()
+            x = decode(x + skip[..., : x.shape[-1]])
+        return x[..., :length]
+
+
+@needs_onnxscript
+def test_recurrent_layers_that_were_unrolled() -> None:
+    """The model is right at 20 frames, and a live run would end at frame 21."""
+    with pytest.raises(
+        pulse.LoadError,
+        match=r"Stacked: .* \(T = 20\), but at T = 7 it differs: the model refuses .*: axis 1 of x \(T\); typical",
+    ):
+        pulse.from_torch(Stacked(), torch.randn(1, 20, 8), {"x": {1: "T"}})
+
+
+@needs_onnxscript
+def test_demucs() -> None:
+    """Its padding is computed for the example: 2e-6 at the end of a shorter input, and no more than 4,436 frames."""
+    torch.manual_seed(0)
+    module, example = Demucs(), torch.randn(1, 1, 4096)
+    with pytest.raises(pulse.LoadError, match=r"Demucs: .* at T = 1366 it differs: output .*, frame 1\d\d\d, "):
+        pulse.from_torch(module, example, {"mix": {2: "T"}})
+    with pytest.raises(
+        pulse.LoadError,
+        match=r"Demucs: .* at T = 8193 it .*: the module gives shape \[1, 1, 8193\], the model \[1, 1, 4436\];",
+    ):
+        pulse.from_torch(module, example, {"mix": {2: "T"}}, lengths=[{"T": 8193}])
+
+
+@needs_onnxscript
+def test_a_branch_that_the_example_took() -> None:
+    """No shape tells it; ``compare=False`` and lengths that are given let it pass."""
+    module = Formed(lambda x: x * 2 if x.shape[-1] > 10 else x * 3)
+    example = torch.randn(1, 3, 20)
+    with pytest.raises(
+        pulse.LoadError, match=r"at T = 7 .*, frame 0, at \[0, 0, 0\]: the module gives .*; so PyTorch"
+    ):
+        pulse.from_torch(module, example, T)
+    for let in (
+        pulse.from_torch(module, example, T, compare=False),
+        pulse.from_torch(module, example, T, lengths=[]),
+    ):
+        assert str(let.inputs["x"]) == "1,3,T,f32"
+    pulse.from_torch(module, example, T, lengths=[{"T": 11}, {"T": 33}])
+    with pytest.raises(pulse.LoadError, match="at T = 5 it differs"):
+        pulse.from_torch(module, example, T, lengths=[{"T": 11}, {"T": 5}])
+
+
+@needs_onnxscript
+def test_two_symbols() -> None:
+    """Each is varied; a batch of any size, and sound with features that are a quarter as long."""
+
+    class Conditioned(nn.Module):
+        def forward(self, sound: Any, features: Any) -> Any:
+            return sound.reshape(sound.shape[0], -1, 4).mean(-1) + features
+
+    axes = {"sound": {0: "B", 1: "T"}, "features": {0: "B", 1: "S"}}
+    model = pulse.from_torch(Conditioned(), (torch.randn(2, 20), torch.randn(2, 5)), axes)
+    assert str(model.inputs["features"]) == "B,S,f32"
+
+
+@needs_onnxscript
+def test_integers_stay_within_the_example() -> None:
+    """Tokens beyond the table would be refused by the module, at every length."""
+
+    class Tokens(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(7, 4)
+
+        def forward(self, token: Any, mask: Any, level: Any) -> Any:
+            if torch.compiler.is_exporting():
+                return self.table(token) * mask[..., None] * level.log()[..., None]
+            assert token.max() < 7 and (mask == (token % 2 == 0)).all() and (level > 0).all()
+            return self.table(token) * mask[..., None] * level.log()[..., None]
+
+    token = torch.randint(0, 7, (1, 20))
+    example = {"level": torch.rand(1, 20) + 0.1, "token": token, "mask": token % 2 == 0}
+    model = pulse.from_torch(Tokens(), example, {name: {1: "T"} for name in example})
+    assert [str(fact) for fact in model.inputs.values()] == ["1,T,i64", "1,T,bool", "1,T,f32"]
+
+
+@needs_onnxscript
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_other_types(dtype: Any) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv1d(3, 16, 5), nn.BatchNorm1d(16), nn.Conv1d(16, 1, 1)).to(dtype)
+    model = pulse.from_torch(module, torch.randn(1, 3, 20, dtype=dtype), {0: {2: "T"}})
+    assert str(next(iter(model.inputs.values()))) == f"1,3,T,f{dtype.itemsize * 8}"
+
+
+@needs_onnxscript
+def test_outputs_of_all_kinds() -> None:
+    """A dict, a tuple, None, complex numbers, a state that has no time."""
+
+    def forward(x: Any) -> Any:
+        return {"wave": x * 2, "more": (x.sum(-1), None, [torch.fft.rfft(x, dim=1)])}
+
+    typed = pulse.from_torch(Formed(forward), torch.randn(1, 4, 20), T).analyse()
+    assert [str(fact) for fact in typed.outputs.values()] == ["1,4,T,f32", "1,4,f32", "1,3,T,2,f32"]
+
+
+@needs_onnxscript
+def test_without_dynamic_axes() -> None:
+    """On the example alone; an exporter's mistake is found there too."""
+    model = pulse.from_torch(nn.Linear(3, 4), torch.zeros(1, 3))
+    assert str(model.inputs["input"]) == "1,3,f32"
+
+
+@pytest.mark.usefixtures("older_exporter")
+@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
+def test_what_the_tracer_has_fixed() -> None:
+    """The state after its run, instead of the one before; and the module has its own state again."""
+
+    class Counting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("runs", torch.zeros(3, 1))
+
+        def forward(self, x: Any) -> Any:
+            self.runs.add_(1)
+            return x.mul_(self.runs)
+
+    module, example = Counting(), torch.randn(1, 3, 20)
+    before = example.clone()
+    with pytest.raises(
+        pulse.LoadError,
+        match=r"Counting: the exported model differs from the module on the example itself, .*: output",
+    ):
+        pulse.from_torch(module, example, T)
+    assert torch.equal(module.runs, torch.zeros(3, 1)) and torch.equal(example, before)
+
+
+@needs_onnxscript
+def test_a_module_with_state() -> None:
+    """It is compared in the state that it has, and keeps it."""
+
+    class Running(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("level", torch.full((3, 1), 2.0))
+
+        def forward(self, x: Any) -> Any:
+            y = x * self.level
+            self.level.mul_(0.5)
+            return y
+
+    module = Running()
+    typed = pulse.from_torch(module, torch.randn(1, 3, 20), T).analyse()
+    assert torch.equal(module.level, torch.full((3, 1), 2.0))
+    x = np.ones((1, 3, 30), np.float32)
+    np.testing.assert_array_equal(next(iter(typed.run(x).values())), 2 * x)
+
+
+@needs_onnxscript
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: torch.rand_like(x),
+        lambda x: torch.from_numpy(np.random.default_rng().standard_normal((3, 1)).astype(np.float32)),
+    ],
+)
+def test_random_numbers(draw: Any) -> None:
+    """They are told as what they are, and nobody else's change."""
+    state = torch.get_rng_state()
+    with pytest.raises(
+        pulse.LoadError, match=r"Formed: output .* differs between two runs on the same input"
+    ):
+        pulse.from_torch(Formed(lambda x: x + draw(x)), torch.randn(1, 3, 20, generator=torch.Generator()), T)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+@needs_onnxscript
+def test_the_module_takes_no_longer_input() -> None:
+    """A warning, as streams are longer."""
+
+    class Placed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", torch.randn(1, 3, 20))
+
+        def forward(self, x: Any) -> Any:
+            return x + self.table[..., : x.shape[-1]]
+
+    with pytest.warns(
+        pulse.PulseWarning, match=r"Placed: .* longer than the example's \(T = 20\) .* at T = 41: Runtime"
+    ):
+        pulse.from_torch(Placed(), torch.randn(1, 3, 20), T)
+
+
+@pytest.mark.usefixtures("older_exporter")
+@pytest.mark.filterwarnings("ignore::pulse.PulseWarning")
+def test_the_module_takes_no_other_length() -> None:
+    def forward(x: Any) -> Any:
+        if x.shape[-1] not in (20, 33):
+            raise ValueError("20 or 33 frames")
+        return x * 2
+
+    with pytest.raises(
+        pulse.InputError, match=r"Formed: T is to .* at T = 41: ValueError: 20 or 33 frames; give lengths"
+    ):
+        pulse.from_torch(Formed(forward), torch.randn(1, 3, 20), T)
+    pulse.from_torch(Formed(forward), torch.randn(1, 3, 20), T, lengths=[{"T": 33}])
+
+
+@pytest.mark.parametrize(
+    ("module", "example", "lengths", "words"),
+    [
+        (
+            nn.LazyConv1d(4, 3),
+            torch.zeros(1, 3, 10),
+            None,
+            "LazyConv1d has lazy layers whose parameters are not made",
+        ),
+        (
+            nn.Conv1d(3, 4, 3),
+            torch.zeros(1, 3, 10),
+            [{"S": 3}],
+            "lengths: dynamic has no symbol 'S'; it has T",
+        ),
+        (
+            nn.Bilinear(3, 3, 1),
+            (torch.zeros(2, 9, 3), torch.zeros(2, 8, 3)),
+            None,
+            "T is 9 frames in the example of input1",
+        ),
+    ],
+)
+def test_what_does_not_fit(module: Any, example: Any, lengths: Any, words: str) -> None:
+    axis = 1 if isinstance(example, tuple) else 2
+    with pytest.raises(pulse.InputError, match=words):
+        dynamic = {place: {axis: "T"} for place in range(len(example) if isinstance(example, tuple) else 1)}
+        pulse.from_torch(module, example, dynamic, lengths=lengths)

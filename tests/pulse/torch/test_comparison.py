@@ -1,0 +1,223 @@
+"""A comparison of two functions of arrays, of which the one stands for a module and the other for what was exported."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, LoadError
+from pulse.facts import Array
+from pulse.ops.arithmetic import Arithmetic
+from pulse.torch.comparison import Comparison
+from pulse.torch.inputs import Sample
+from tests.pulse.models import Sketch
+
+Outputs = dict[str, Array]
+
+
+def example(frames: int = 20, **more: int) -> dict[str, Sample]:
+    """Inputs ``x`` [1, 3, T], and one [1, S] for each other length."""
+    rng = np.random.default_rng(0)
+    samples = {"x": Sample(rng.standard_normal((1, 3, frames)).astype(np.float32), {2: "T"})}
+    for symbol, length in more.items():
+        samples[symbol.lower()] = Sample(rng.standard_normal((1, length)).astype(np.float32), {1: symbol})
+    return samples
+
+
+class Seen:
+    """A function of arrays that remembers the lengths that it was asked for, and refuses some."""
+
+    def __init__(
+        self, function: Callable[..., Any], takes: Callable[[dict[str, int]], bool] = lambda lengths: True
+    ) -> None:
+        self.function = function
+        self.takes = takes
+        self.ran: list[dict[str, int]] = []
+        self.refused: list[dict[str, int]] = []
+
+    def __call__(self, feeds: Mapping[str, Array]) -> Outputs:
+        lengths = {name: value.shape[-1] for name, value in feeds.items()}
+        if not self.takes(lengths):
+            self.refused.append(lengths)
+            raise InputError(f"RuntimeError: no such length as {list(lengths.values())}")
+        self.ran.append(lengths)
+        result = self.function(**feeds)
+        return result if isinstance(result, dict) else {"y": result}
+
+
+def compared(
+    module: Callable[..., Any], model: Callable[..., Any], samples: dict[str, Sample], lengths: Any = None
+) -> list[str]:
+    def oracle(feeds: Mapping[str, Array], arithmetic: Arithmetic) -> Outputs:
+        return model(feeds)
+
+    return Comparison("Net", module, oracle, samples, "axis 2 of x (T)").require_equal(lengths)
+
+
+def double(x: Array) -> Array:
+    return 2 * x
+
+
+def test_equal_functions_run_at_two_lengths() -> None:
+    """A shorter and a longer input."""
+    module, model = Seen(double), Seen(lambda x: x + x)
+    assert compared(module, model, example()) == []
+    assert [lengths["x"] for lengths in module.ran] == [lengths["x"] for lengths in model.ran] == [7, 41]
+
+
+def test_without_dynamic_axes() -> None:
+    """On the example alone."""
+    samples = {"x": Sample(np.ones((1, 3), np.float32), {})}
+    module = Seen(double)
+    assert compared(module, double_of, samples) == [] and len(module.ran) == 1
+    with pytest.raises(
+        LoadError,
+        match=r"Net: .* differs from the module on the example itself, .*: output y, at \[0, 0\]: ",
+    ):
+        compared(Seen(double), lambda feeds: {"y": 3 * feeds["x"]}, samples)
+
+
+@pytest.mark.parametrize(
+    ("exported", "words"),
+    [
+        (
+            lambda x: 2 * x[..., :25],
+            r"T = 41 .*output y: the module gives shape \[1, 3, 41\], the model \[1, 3, 25\]",
+        ),
+        (lambda x: 2 * np.pad(x, [(0, 0), (0, 0), (0, 20 - x.shape[2])]), r"T = 7 .* the model \[1, 3, 20\]"),
+        (
+            lambda x: x * (2 + (np.arange(x.shape[2]) >= 20)),
+            r"T = 41 .*output y, frame 20, at \[0, 0, 20\]: ",
+        ),
+        (
+            lambda x: x * x.shape[2] / 10,
+            r"T = 7 .*output y, frame 0, at \[0, 0, 0\]: the module gives .*, the model ",
+        ),
+    ],
+)
+def test_a_baked_length_is_found(exported: Callable[[Array], Array], words: str) -> None:
+    """The output, the shape or the frame, the lengths, the dynamic axes, and what to change."""
+    with pytest.raises(
+        LoadError, match=rf"Net: .* at the example's length \(T = 20\), but at {words}"
+    ) as caught:
+        compared(Seen(double), lambda feeds: {"y": exported(**feeds)}, example())
+    for part in ("axis 2 of x (T)", "typical causes are int(x.shape[-1])"):
+        assert part in str(caught.value)
+
+
+def test_a_model_that_refuses_what_the_module_takes() -> None:
+    """A real one: a constant of the example's length makes the symbol that length."""
+    s = Sketch(x="1,3,T")
+    table = s.constant(np.ones((1, 3, 20), np.float32))
+    typed = s.model(s.each("mul", s["x"], table), names=["y"])
+    with pytest.raises(
+        LoadError, match=r"at T = 7 it differs: the model refuses .*\(T==20\), which T=7 does not sat"
+    ):
+        compared(Seen(lambda x: x), typed.run, example())
+
+
+def test_a_model_that_never_runs() -> None:
+    """An operator that is not covered, for instance: no length is the cause."""
+    with pytest.raises(
+        LoadError, match=r"on the example itself, .*: the model refuses .* no such length as \[20\]"
+    ):
+        compared(Seen(double), Seen(double, lambda lengths: False), example())
+
+
+def test_a_module_that_does_not_run_on_its_example() -> None:
+    module = Seen(double, lambda lengths: lengths["x"] != 20)
+    with pytest.raises(
+        LoadError, match=r"differs from the module at T = 7, and on the example .* such length as \[20\]"
+    ):
+        compared(module, Seen(lambda x: 3 * x), example())
+
+
+def test_lengths_that_the_module_refuses() -> None:
+    """Others near are tried."""
+    module = Seen(double, lambda lengths: lengths["x"] % 5 == 0 and lengths["x"] >= 10)
+    assert compared(module, double_of, example()) == []
+    assert [lengths["x"] for lengths in module.ran] == [10, 40]
+    assert len(module.refused) > 2
+
+
+def double_of(feeds: Mapping[str, Array]) -> Outputs:
+    return {"y": 2 * feeds["x"]}
+
+
+def test_the_example_is_the_shortest() -> None:
+    """Nothing to tell: streams are longer."""
+    assert compared(Seen(double, lambda lengths: lengths["x"] >= 20), double_of, example()) == []
+
+
+def test_the_example_is_the_longest() -> None:
+    """It is told, with the module's reason."""
+    notes = compared(Seen(double, lambda lengths: lengths["x"] <= 20), double_of, example())
+    assert len(notes) == 1
+    assert (
+        "longer than the example's (T = 20)" in notes[0]
+        and "at T = 41: RuntimeError: no such length" in notes[0]
+    )
+
+
+def test_no_other_length() -> None:
+    module = Seen(double, lambda lengths: lengths["x"] in (20, 33))
+    with pytest.raises(
+        InputError, match=r"Net: T is to .* the example's 20 frames .* at T = 41: RuntimeError: .*lengths="
+    ):
+        compared(module, double_of, example())
+    assert len(module.refused) < 40
+    assert compared(module, double_of, example(), [{"T": 33}]) == []
+
+
+def test_given_lengths() -> None:
+    """In their order, and no others; one that the module refuses is told."""
+    module = Seen(double, lambda lengths: lengths["x"] != 9)
+    assert compared(module, double_of, example(), [{"T": 33}, {"T": 8}]) == []
+    assert [lengths["x"] for lengths in module.ran] == [33, 8]
+    with pytest.raises(
+        InputError, match=r"Net: the module does not run on T = 9: RuntimeError: .*; give lengths"
+    ):
+        compared(module, double_of, example(), [{"T": 9}])
+
+
+def test_each_symbol_is_varied() -> None:
+    """Alone; what is baked in of either is found."""
+    module = Seen(lambda x, s: {"y": 2 * x, "z": 3 * s})
+    assert compared(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s}), example(S=8)) == []
+    ran = [(lengths["x"], lengths["s"]) for lengths in module.ran]
+    assert ran == [(7, 8), (41, 8), (20, 3), (20, 17)]
+    with pytest.raises(LoadError, match=r"\(T = 20, S = 8\), but at T = 20, S = 17 it differs: output z"):
+        compared(module, Seen(lambda x, s: {"y": 2 * x, "z": 3 * s[:, :8]}), example(S=8))
+
+
+def test_symbols_that_depend_on_each_other() -> None:
+    """They change in proportion where neither can change alone; a third one still changes alone."""
+    module = Seen(
+        lambda x, s, r: {"y": x[..., ::4] + s[:, None], "r": r},
+        lambda lengths: lengths["x"] == 4 * lengths["s"],
+    )
+    model = Seen(lambda x, s, r: {"y": x[..., ::4] + s[:, None], "r": r})
+    assert compared(module, model, example(S=5, R=10)) == []
+    ran = [tuple(lengths.values()) for lengths in module.ran]
+    assert [lengths for lengths in ran if lengths[0] == 20] == [(20, 5, 4), (20, 5, 21)]
+    assert len({x for x, s, r in ran}) == 3 and all(x == 4 * s for x, s, r in ran)
+
+
+def test_a_module_that_never_gives_the_same() -> None:
+    rng = np.random.default_rng(1)
+    with pytest.raises(LoadError, match=r"Net: output y differs between two runs on the same input.* random"):
+        compared(Seen(lambda x: x + rng.standard_normal(x.shape)), double_of, example())
+
+
+def test_outputs_as_many_as_frames() -> None:
+    """A list over time has another number of outputs at each length."""
+
+    def frames(x: Array) -> Outputs:
+        return {f"f{frame}": x[..., frame] for frame in range(x.shape[-1])}
+
+    def exported(feeds: Mapping[str, Array]) -> Outputs:
+        return {f"f{frame}": feeds["x"][..., min(frame, feeds["x"].shape[-1] - 1)] for frame in range(20)}
+
+    with pytest.raises(LoadError, match="at T = 7 it differs: the module gives 7 outputs, the model 20"):
+        compared(Seen(frames), exported, example())

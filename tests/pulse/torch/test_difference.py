@@ -1,0 +1,60 @@
+"""What is a difference, and which is the first."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.ops.matmul import MatMul
+from pulse.tolerance import Reference
+from pulse.torch.difference import first_difference
+from tests.pulse.models import Sketch
+
+
+def given(outputs: Mapping[str, Array]) -> Reference:
+    """A model that gives this."""
+    return Reference(lambda feeds, arithmetic: dict(outputs), {})
+
+
+def test_another_order_of_summation_is_no_difference() -> None:
+    """Sums of large terms that nearly cancel out among them; a wrong element among these is one."""
+    s = Sketch(x="1,T,500")
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((500, 3)).astype(np.float32)
+    typed = s.model(s.add("y", MatMul(), s["x"], s.constant(w)), names=["y"])
+    x = (30 * rng.standard_normal((1, 64, 500))).astype(np.float32)
+    x[0, 7, :250] = -x[0, 7, 250:]
+    sums = (x[..., None] * w).cumsum(2, np.float32)[:, :, -1]
+    model = Reference.of(typed, {"x": x})
+    assert (sums != model.native["y"]).any()
+    assert first_difference({"y": sums}, model, {"y": sums[:, :9]}) is None
+    sums[0, 7, 1] += 0.1
+    found = first_difference({"y": sums}, model, {"y": sums[:, :9]})
+    assert found is not None and found.startswith("output y, frame 7, at [0, 7, 1]: the module gives ")
+
+
+def test_the_first_output_and_frame() -> None:
+    """Along the axis that was shorter or longer in the example; an output without one has no frames."""
+    x, state = np.zeros((2, 3, 9), np.float32), np.zeros((2, 4), np.float32)
+    example = {"y": x[..., :5], "state": state}
+    module = {"y": x, "state": state}
+    assert first_difference(module, given({"y": x.copy(), "state": state.copy()}), example) is None
+    wrong = x.copy()
+    wrong[0, 2, 8] = 3
+    wrong[1, 1, 6] = -0.5
+    found = first_difference(module, given({"y": wrong, "state": state + 1}), example)
+    assert found == "output y, frame 6, at [1, 1, 6]: the module gives 0, the model -0.5"
+    found = first_difference(module, given({"y": x, "state": state + 1}), example)
+    assert found == "output state, at [0, 0]: the module gives 0, the model 1"
+    found = first_difference({"flag": np.array([True])}, given({"flag": np.array([False])}), {})
+    assert found == "output flag, at [0]: the module gives 1, the model 0"
+
+
+def test_shapes_and_numbers_of_outputs() -> None:
+    x = np.zeros((1, 9), np.float32)
+    found = first_difference({"y": x, "z": x}, given({"y": x, "z": x[:, :5]}), {})
+    assert found == "output z: the module gives shape [1, 9], the model [1, 5]"
+    assert (
+        first_difference({"y": x, "output 1": x}, given({"y": x}), {})
+        == "the module gives 2 outputs, the model 1"
+    )

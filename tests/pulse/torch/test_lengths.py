@@ -1,0 +1,76 @@
+"""Which lengths are tried besides the example's."""
+
+from typing import Any
+
+import pytest
+
+from pulse.errors import InputError
+from pulse.torch.lengths import read_lengths, variations
+
+
+@pytest.mark.parametrize("frames", [2, 3, 5, 20, 100, 4096, 16000, 160000])
+def test_few_lengths_on_both_sides(frames: int) -> None:
+    """Shorter ones from 2 on, longer ones up to little more than twice, none of them twice, few in all."""
+    shorter, longer = ([lengths["T"] for lengths in side] for side in variations({"T": frames}, ["T"]))
+    assert bool(shorter) == (frames > 2) and longer
+    assert all(2 <= tried < frames for tried in shorter)
+    assert all(frames < tried <= 2 * frames + 4 for tried in longer)
+    for tried in (shorter, longer):
+        assert len(tried) == len(set(tried)) <= 40
+    assert longer[0] > 2 * frames
+
+
+@pytest.mark.parametrize(
+    ("frames", "stride", "rest"),
+    [
+        (20, 4, 0),
+        (20, 3, 2),
+        (4096, 256, 0),
+        (16000, 160, 0),
+        (16000, 320, 0),
+        (16240, 160, 80),
+        (600, 1, 512),
+        (7, 7, 0),
+    ],
+)
+def test_strides_are_met(frames: int, stride: int, rest: int) -> None:
+    """A module that takes ``rest`` frames and whole strides is met by a longer length and by a shorter one."""
+    assert (frames - rest) % stride == 0
+    shorter, longer = (
+        [lengths["T"] for lengths in side if lengths["T"] >= rest and (lengths["T"] - rest) % stride == 0]
+        for side in variations({"T": frames}, ["T"])
+    )
+    assert longer and bool(shorter) == (frames - stride >= max(rest, 2))
+
+
+def test_one_symbol_alone_and_all_in_proportion() -> None:
+    own = {"T": 20, "S": 5, "B": 2}
+    for side in variations(own, ["T"]):
+        assert side and all(lengths["S"] == 5 and lengths["B"] == 2 != lengths["T"] for lengths in side)
+    for side in variations(own, ["T", "S"]):
+        assert side and all(lengths["T"] == 4 * lengths["S"] >= 8 and lengths["B"] == 2 for lengths in side)
+    shorter, longer = variations(own, list(own))
+    assert shorter == [] and longer[0] == {"T": 60, "S": 15, "B": 6}
+
+
+def test_lengths_that_are_given() -> None:
+    own = {"T": 20, "S": 5}
+    assert read_lengths(None, own) is None
+    assert read_lengths([{"T": 7}, {"T": 9, "S": 1}, {}], own) == [{"T": 7, "S": 5}, {"T": 9, "S": 1}, own]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"T": 7}, r"lengths must be a list such as \[\{\"T\": 4000\}, .*, not \{'T': 7\}"),
+        ("T", "lengths must be a list"),
+        ([7], r"lengths: 7 names no symbol; give one such as"),
+        ([{"U": 7}], "lengths: dynamic has no symbol 'U'; it has T"),
+        ([{"T": 0}], "lengths: 0 frames of T; give a whole number from 1 on"),
+        ([{"T": True}], "lengths: True frames of T"),
+        ([{"T": 2.0}], r"lengths: 2\.0 frames of T"),
+    ],
+)
+def test_lengths_that_do_not_fit(given: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_lengths(given, {"T": 20})

@@ -1,0 +1,210 @@
+"""A module as an oracle: what goes in and out as arrays, and that nothing of it stays."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError, LoadError
+from pulse.torch.arguments import read_call
+from pulse.torch.module import ModuleOracle, samples, undisturbed
+
+torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
+nn = torch.nn
+
+
+class Formed(nn.Module):
+    """A module with a forward that is given."""
+
+    def __init__(self, forward: Any) -> None:
+        super().__init__()
+        self.formed = forward
+
+    def forward(self, x: Any, y: Any = None) -> Any:
+        return self.formed(x, y)
+
+
+class Stateful(nn.Module):
+    """State in every place where it can be: each run changes all of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("written", torch.zeros(3))
+        self.register_buffer("replaced", torch.zeros(3))
+        self.register_buffer("missing", None)
+        self.weight = nn.Parameter(torch.ones(3))
+        self.attribute = torch.zeros(3)
+        self.cache = {"h": torch.zeros(3), "deep": [torch.zeros(3), (torch.zeros(3),)]}
+        self.steps: list[int] = []
+        self.count = 0
+        self.inner = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout(0.5)).train()
+
+    def forward(self, x: Any) -> Any:
+        state = self.written + self.replaced + self.attribute + self.weight + self.cache["h"]
+        state = state + self.cache["deep"][0] + self.cache["deep"][1][0] + self.count + len(self.steps)
+        state = state + (0 if self.missing is None else self.missing)
+        with torch.no_grad():
+            for tensor in (self.written, self.weight, self.cache["deep"][0], self.cache["deep"][1][0]):
+                tensor.add_(1)
+        self.replaced = self.replaced + 1
+        self.missing = torch.ones(3)
+        self.attribute = self.attribute + 1
+        self.cache["h"] = self.cache["h"] + 1
+        self.cache["new"] = self.cache["deep"]
+        self.steps.append(1)
+        self.count += 1
+        x.mul_(2)
+        return self.inner(x) + state[:, None] + torch.rand(1)
+
+
+def oracle(module: Any, example: Any, outputs: Any = ("y",), dynamic: Any = None) -> Any:
+    """The module's oracle without an export, and the samples of all its inputs."""
+    call = read_call(torch, module, example, dynamic or {})
+    names = [name for name, leaf in call.leaves(torch).items() if torch.is_tensor(leaf)]
+    with undisturbed(torch, module, call) as begin:
+        return ModuleOracle(torch, module, call, begin, outputs), samples(torch, call, names, "Net")
+
+
+def test_each_run_begins_anew_and_nothing_stays() -> None:
+    """Modes, parameters, buffers and attributes, by identity and contents; autograd has seen no write."""
+    module = Stateful().eval()
+    module.inner[0].train()
+    x = torch.randn(4, 3, 5)
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    held = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
+    kept, modes = x.clone(), [inner.training for inner in module.modules()]
+    random = torch.get_rng_state()
+    call = read_call(torch, module, x, {})
+    with undisturbed(torch, module, call) as begin:
+        run = ModuleOracle(torch, module, call, begin, ["y"])
+        first, second = (run({"x": x.numpy()})["y"] for _ in range(2))
+        assert module.count == 1 and module.steps == [1] and module.missing is not None
+        assert not any(inner.training for inner in module.modules())
+    # all but the one random number is the same
+    np.testing.assert_allclose(first - second, np.full(first.shape, (first - second).flat[0]), atol=1e-6)
+    assert first.flat[0] != second.flat[0]
+    now = [module.written, module.weight, module.attribute, module.cache, module.cache["deep"], module.steps]
+    assert all(one is other for one, other in zip(held, now))
+    assert sorted(before) == sorted(module.state_dict())
+    for name, value in module.state_dict().items():
+        assert torch.equal(value, before[name]), name
+    assert module.missing is None and module.count == 0 and module.steps == []
+    assert list(module.cache) == ["h", "deep"]
+    for tensor in (module.attribute, module.cache["h"], module.cache["deep"][0], module.cache["deep"][1][0]):
+        assert torch.equal(tensor, torch.zeros(3))
+    assert [inner.training for inner in module.modules()] == modes and True in modes
+    assert torch.equal(x, kept) and torch.equal(random, torch.get_rng_state())
+
+
+def test_a_dict_that_refuses_to_be_written() -> None:
+    """As libraries keep settings in; it is left alone."""
+
+    class Frozen(dict[str, Any]):
+        def clear(self) -> None:
+            raise TypeError("frozen")
+
+    module = Formed(lambda x, y: x)
+    module.settings = Frozen(rate=16000)
+    run, _ = oracle(module, torch.ones(3))
+    run({"x": np.ones(3, np.float32)})
+    assert module.settings == {"rate": 16000}
+
+
+def test_what_is_not_written_is_not_touched() -> None:
+    """Autograd counts writes: a backward after a comparison still works."""
+    module = nn.Conv1d(3, 4, 2)
+    x = torch.randn(1, 3, 5)
+    loss, written = module(x).pow(2).sum(), module.weight._version
+    run, _ = oracle(module, x)
+    run({"input": x.numpy()})
+    loss.backward()
+    assert module.weight._version == written
+
+
+def test_state_comes_back_after_an_error() -> None:
+    module = Stateful()
+    call = read_call(torch, module, torch.randn(4, 3, 5), {})
+    with (
+        pytest.raises(InputError, match=r"RuntimeError: running_mean .* 2 elements not 3"),
+        undisturbed(torch, module, call) as begin,
+    ):
+        ModuleOracle(torch, module, call, begin, ["y"])({"x": np.zeros((4, 2, 5), np.float32)})
+    assert module.count == 0 and torch.equal(module.written, torch.zeros(3)) and module.training
+
+
+def test_no_gradients() -> None:
+    seen: list[bool] = []
+
+    def forward(x: Any, y: Any) -> Any:
+        seen.append(torch.is_grad_enabled())
+        return x * 2
+
+    run, _ = oracle(Formed(forward), torch.randn(1, 5, requires_grad=True))
+    run({"x": np.ones((1, 5), np.float32)})
+    assert seen == [False] and torch.is_grad_enabled()
+
+
+def test_a_tensor_of_inference_mode() -> None:
+    """It counts no writes, and cannot be written."""
+    module = Formed(lambda x, y: x + module.table)
+    with torch.inference_mode():
+        module.table = torch.ones(3)
+    run, _ = oracle(module, torch.randn(3))
+    np.testing.assert_array_equal(run({"x": np.zeros(3, np.float32)})["y"], np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        (lambda x: x, {"a": (2, 5)}),
+        (lambda x: (x, None, {"deep": [x[:1]], "flag": True}), {"a": (2, 5), "b": (1, 5)}),
+        (lambda x: {"late": x, "early": x[:, :1]}, {"a": (2, 5), "b": (2, 1)}),
+        (lambda x: x.to(torch.complex64), {"a": (2, 5, 2)}),
+        (lambda x: x.sum() > 0, {"a": ()}),
+        (lambda x: list(x[0]), {"a": (), "b": (), "output 2": (), "output 3": (), "output 4": ()}),
+        (lambda x: None, {}),
+    ],
+)
+def test_outputs(returned: Any, expected: dict[str, tuple[int, ...]]) -> None:
+    """Tensors in the order in which they stand, by the model's names; complex ones as pairs."""
+    run, _ = oracle(Formed(lambda x, y: returned(x)), torch.randn(2, 5), ["a", "b"])
+    got = run({"x": np.ones((2, 5), np.float32)})
+    assert {name: value.shape for name, value in got.items()} == expected
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [torch.float16, torch.float32, torch.float64, torch.complex64, torch.int64, torch.uint8, torch.bool],
+)
+def test_types(dtype: Any) -> None:
+    """What goes in has the example's type again."""
+    seen: list[Any] = []
+
+    def forward(x: Any, y: Any) -> Any:
+        seen.append(x)
+        return x
+
+    example = torch.randn(2, 5).abs().to(dtype)
+    run, given = oracle(Formed(forward), example, dynamic={"x": {1: "T"}})
+    value = given["x"].value
+    assert value.shape == ((2, 5, 2) if dtype.is_complex else (2, 5)) and given["x"].axes == {1: "T"}
+    np.testing.assert_array_equal(run({"x": value})["y"], value)
+    assert seen[0].dtype == dtype and torch.equal(seen[0], example)
+
+
+def test_nested_inputs_and_numbers() -> None:
+    """By the exporter's names; numbers stay as they are, and what the model does not read is the example's."""
+    example = (torch.zeros(1, 5), {"state": [torch.ones(2), (torch.full((2,), 2.0), 3)], "gain": 0.5})
+    module = Formed(lambda x, y: x.sum() + y["state"][0] + y["state"][1][0] * y["state"][1][1] * y["gain"])
+    run, given = oracle(module, example)
+    assert list(given) == ["x", "y_state_0", "y_state_1_0"]
+    got = run({"x": np.ones((1, 7), np.float32), "y_state_1_0": np.full(2, 4.0, np.float32)})["y"]
+    np.testing.assert_array_equal(got, np.full(2, 7 + 1 + 4 * 3 * 0.5))
+
+
+def test_inputs_that_are_not_of_the_example() -> None:
+    call = read_call(torch, Formed(None), torch.zeros(3), {})
+    with pytest.raises(
+        LoadError, match=r"Net: the exported model has inputs that are not of the example \(z\)"
+    ):
+        samples(torch, call, ["x", "z"], "Net")
