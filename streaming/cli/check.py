@@ -51,7 +51,7 @@ def check(
 
     form = checked_form(weights)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    pulsed, prepare = opened.pulsed(pulse), compiling(backend)
+    pulsed, prepare = opened.pulsed(pulse), compiling()
     if not opened.model.ready:
         report = verify(
             opened.typed,
