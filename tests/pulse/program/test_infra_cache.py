@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import stat
 import subprocess
 import sys
@@ -205,6 +206,32 @@ def test_a_link_of_the_users_own(tmp_path):
     with kernels_in(tmp_path / "kernels"):
         damage.run(damage.doubles)
     assert len(list((tmp_path / "elsewhere").rglob("*.kernel"))) == 1
+
+
+@root
+def test_what_root_built_another_user_runs():
+    """An image: built with PULSE_CACHE_SHARED=1, run without it, by a user who cannot write there."""
+    place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
+    place.chmod(0o755)
+    run = (
+        "import os; from pulse.program.kernels.cache import cache_location; from tests.pulse.program import damage\n"
+        "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
+        "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
+    )
+    told = []
+    try:
+        for shared, first in (("1", ""), ("0", f"os.setuid({OTHER})")):
+            environment = {**os.environ, "PULSE_CACHE": str(place / "kernels"), "PULSE_CACHE_SHARED": shared}
+            command = [sys.executable, "-c", run.format(first or "os.umask(0o022)")]
+            folder = Path(__file__).parents[3]
+            told.append(
+                subprocess.run(
+                    command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+                )
+            )
+    finally:
+        shutil.rmtree(place)
+    assert [(one.stdout, one.stderr) for one in told] == [("False\n", ""), ("True\n", "")]
 
 
 class Planted:
