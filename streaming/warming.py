@@ -92,8 +92,8 @@ def warm(
         raise CompileError(_unkept(missing[0], reason))
     with closing(_compiled(missing, count)) as each:
         for done, one in enumerate(each, 1):
-            if one.unkept:
-                raise CompileError(_unkept(one.name, one.unkept))
+            if one.unkept or not _kept(one.name):
+                raise CompileError(_unkept(one.name, one.unkept or "it is not there afterwards"))
             compiled[one.name] = one.seconds
             if progress is not None:
                 progress(done, len(missing))
@@ -206,7 +206,7 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
 def serve() -> None:
     """The life of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
-    warnings.simplefilter("ignore", PulseWarning)  # the same
+    warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
     for asked in sys.stdin:

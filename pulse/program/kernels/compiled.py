@@ -50,7 +50,7 @@ class CompiledFunction:
 
     @property
     def address(self) -> int:
-        """Where the C function is; this process only."""
+        """Where it is in this process: the C function, or the one of ``form`` for Python."""
         if self._address is None:
             self.prepare()
         return cast(int, self._address)
