@@ -53,7 +53,7 @@ class NotProvedError(PulseError):
 
 
 class PulseWarning(UserWarning):
-    """Something in a file that is wrong and does no harm."""
+    """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
 
 
 @dataclass(frozen=True)

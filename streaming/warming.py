@@ -1,26 +1,29 @@
 """Kernels compiled ahead of their first use, by several processes at once."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 
-from pulse.errors import CompileError
+from pulse.errors import CompileError, PulseWarning
 from pulse.plugins import load_plugins
 from pulse.program import machine
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
-from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.entries import ENTRIES, Callback, Entry
-from pulse.program.kernels.registry import KERNELS, Kernel
+from pulse.program.kernels.cache import cache_location, cannot_keep, tell_where_nothing_is_kept
+from pulse.program.kernels.compiled import CompiledFunction
+from pulse.program.kernels.entries import ENTRIES
+from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
 from streaming.native import callback as callback
 from streaming.native import gate as gate
@@ -80,24 +83,20 @@ def warm(
     if unknown := [name for name in wanted if name not in known]:
         raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
     location = cache_location()
-    if location.refused is not None:
-        raise CompileError(
-            f"{location.refused}: cannot be written, so no kernel would be there next time; "
-            "set PULSE_CACHE to a folder that can"
-        )
+    if location.refused:
+        raise CompileError(f"{location.refused}: no kernel would be there next time")
     missing = [name for name in wanted if not _kept(name)]
     count = min(jobs or _processors(), len(missing))
     compiled: dict[str, float] = {}
+    if missing and (reason := _cannot_keep()):
+        raise CompileError(_unkept(missing[0], reason))
     with closing(_compiled(missing, count)) as each:
-        for done, (name, seconds) in enumerate(each, 1):
-            compiled[name] = seconds
+        for done, one in enumerate(each, 1):
+            if one.unkept or not _kept(one.name):
+                raise CompileError(_unkept(one.name, one.unkept or "it is not there afterwards"))
+            compiled[one.name] = one.seconds
             if progress is not None:
                 progress(done, len(missing))
-    if lost := [name for name in compiled if not _kept(name)]:
-        raise CompileError(
-            f"{location.path} does not keep {', '.join(lost)}: see the warnings above, free the disk or set "
-            "PULSE_CACHE to another folder"
-        )
     slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
     return Warmed(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
 
@@ -106,43 +105,61 @@ def side_by_side(*entries: str) -> Prepare:
     """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
 
     A bar on stderr shows it, where someone can see one. Processes begin only where they save time, and never where
-    their work could not be kept.
+    their work cannot be kept; where the disk is full in the middle, this process compiles the rest.
 
     entries  what is needed besides: ``LIVE``, ``EXECUTOR``, ``MICROPHONE``
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        needed = [*entries, machine.RUN.name, *kernels]
+        tell_where_nothing_is_kept()
+        needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
         missing = [name for name in needed if not _kept(name)]
-        with progress("compiling kernels, once on this machine") as advance:
-            if (
-                len(missing) > FEW
-                and _processors() > 1
-                and _is_python()
-                and cache_location().kind != "temporary"
-            ):
-                warm(missing, progress=advance)
-                return
-            for done, name in enumerate(missing, 1):
-                _compile(name)
+        if not missing:
+            return
+        with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
+            for done, _ in enumerate(each, 1):
                 advance(done, len(missing))
 
     return prepare
 
 
-def _compiled(missing: Sequence[str], jobs: int) -> Generator[tuple[str, float]]:
-    """Each name when it is compiled, with its seconds."""
+def _each(missing: Sequence[str]) -> Generator[str]:
+    """Each name when it is compiled and on the disk, or in this process at least."""
+    ahead = dict.fromkeys(missing)
+    if len(missing) > FEW and _processors() > 1 and _is_python() and not _cannot_keep():
+        with closing(_compiled(missing, min(_processors(), len(missing)))) as each:
+            for one in each:
+                if one.unkept:
+                    break
+                del ahead[one.name]
+                yield one.name
+    for name in ahead:
+        _compile(name)
+        yield name
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """What a process says of a name: the seconds that it took, and why it is not on the disk, if it is not."""
+
+    name: str
+    seconds: float
+    unkept: str | None
+
+
+def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
+    """Each name when it is compiled."""
     here = [name for name in missing if _place(name) == "__main__"]  # no other process has it
-    yield from ((name, _compile(name)) for name in here)
+    yield from map(_compile, here)
     others = [name for name in missing if name not in here]
     if not others:
         return
     free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
 
-    def compiled(name: str) -> tuple[str, float]:
+    def compiled(name: str) -> _Compiled:
         process = free.get()
         try:
-            return name, _ask(process, name)
+            return _ask(process, name)
         finally:
             free.put(process)
 
@@ -161,14 +178,17 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[tuple[str, float]]
 
 
 def _begin() -> "subprocess.Popen[bytes]":
-    """A process in ``serve``, with the paths that this one has."""
+    """A process in ``serve``, with the paths and the folder for kernels that this one has."""
     code = f"import sys; sys.path[:] = {sys.path!r}; from streaming.warming import serve; serve()"
     command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code]
-    return subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    environment = {**os.environ, "PULSE_CACHE": str(cache_location().path)}
+    return subprocess.Popen(
+        command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
 
 
-def _ask(process: "subprocess.Popen[bytes]", name: str) -> float:
-    """The seconds that a process needs to compile what has that name. Raises CompileError."""
+def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
+    """Let a process compile what has that name. Raises CompileError."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(BrokenPipeError):
         process.stdin.write(f"{_place(name)} {name}\n".encode())
@@ -177,18 +197,26 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> float:
         raise CompileError(
             f"the process that compiled {name} ended by itself, which happens where memory is short; use fewer jobs"
         )
-    return float(answer)
+    told = json.loads(answer)
+    if "error" in told:
+        raise CompileError(told["error"])
+    return _Compiled(**told)
 
 
 def serve() -> None:
-    """The life of a process that compiles: a module and a name of it on stdin, the seconds that it took on stdout."""
+    """The life of a process that compiles: module and name on stdin, a ``_Compiled`` or an error as JSON on stdout."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt ends it at once; the one that asks says so
+    warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
     for asked in sys.stdin:
         place, _, name = asked.rstrip("\n").partition(" ")
-        import_module(place)
-        print(_compile(name), file=answers, flush=True)
+        try:
+            import_module(place)
+            told = asdict(_compile(name))
+        except CompileError as error:
+            told = {"error": str(error)}
+        print(json.dumps(told), file=answers, flush=True)
 
 
 def _processors() -> int:
@@ -201,7 +229,18 @@ def _is_python() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def _one(name: str) -> Kernel | Entry | Callback:
+def _cannot_keep() -> str | None:
+    """Why what is compiled would not be on the disk, or None."""
+    folder = cache_location().folder
+    return cannot_keep(folder) if folder else "no folder"
+
+
+def _unkept(name: str, reason: str) -> str:
+    folder = cache_location().folder
+    return f"{folder}: {reason}, so {name} is not kept; free the disk or set PULSE_CACHE to another folder"
+
+
+def _one(name: str) -> CompiledFunction:
     return KERNELS[name] if name in KERNELS else ENTRIES[name]
 
 
@@ -214,8 +253,8 @@ def _kept(name: str) -> bool:
     return _one(name).kept
 
 
-def _compile(name: str) -> float:
-    """Compile it here, or load it; the seconds that it took."""
-    started = time.perf_counter()
-    _one(name).prepare()
-    return time.perf_counter() - started
+def _compile(name: str) -> _Compiled:
+    """Compile it here, or load it."""
+    one, started = _one(name), time.perf_counter()
+    one.prepare()
+    return _Compiled(name, time.perf_counter() - started, one.unkept)

@@ -35,7 +35,7 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
 
 def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Divergence]:
     """The wires that differ from those of the offline model, in the order of the graph; of our own backends."""
-    if program.backend not in BACKENDS:
+    if program.backend not in BACKENDS or not program.model.wires:
         return
     some: dict[OutletId, Placed] = {}
     numbers = 0

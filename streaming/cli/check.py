@@ -46,7 +46,7 @@ def check(
 
     form = checked_form(weights)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    pulsed, prepare = opened.pulsed(pulse), compiling(backend)
+    pulsed, prepare = opened.pulsed(pulse), compiling()
     oracle = oracle_of(pulsed, opened.model.original)
     with timed() as spent:
         report = prove(pulsed, oracle, proof.length or None, backend, proof.seed, prepare, proof.long)

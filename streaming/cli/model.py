@@ -19,7 +19,6 @@ from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import chunking, constants, pairs
 from streaming.cli.options import ChunkOptions
-from streaming.cli.warm import tell_where_nothing_is_kept
 
 DEFAULT_RATE_HZ = 16_000
 PULSE_S = 0.01
@@ -183,13 +182,11 @@ def hears_sound(model: OpenedModel) -> bool:
 
 def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: bool = False) -> Program:
     """A program, and what else a live run needs, compiled with a bar at the first time. Raises CompileError."""
-    return model.compile(backend, weights, compiling(backend, live))
+    return model.compile(backend, weights, compiling(live))
 
 
-def compiling(backend: str, live: bool = False) -> Prepare:
-    """How commands compile; where nothing is kept, that is said."""
-    if backend == "numba":
-        tell_where_nothing_is_kept()
+def compiling(live: bool = False) -> Prepare:
+    """How commands compile."""
     from streaming.warming import LIVE, side_by_side
 
     return side_by_side(*LIVE if live else ())

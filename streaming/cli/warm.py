@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs, stderr
+from streaming.cli.console import duration, print_json, print_pairs
 from streaming.progress import progress
 
 DEAREST = 5
@@ -26,7 +26,8 @@ def warm(
     """Compile every kernel for this processor and keep it; what is there already is left alone.
 
     Kernels are compiled at their first use otherwise. Run it after an installation or an update, or while an image is
-    built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names.
+    built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. Nobody else may be able to
+    write there, unless PULSE_CACHE_SHARED is 1.
     """
     started = time.perf_counter()
     from streaming.warming import warm as compile_ahead
@@ -51,15 +52,3 @@ def warm(
     if len(found.compiled) > DEAREST:
         text += " …"
     print_pairs([*pairs, ("compiled", text), ("time", duration(seconds))])
-
-
-def tell_where_nothing_is_kept() -> None:
-    """One line on stderr where compiled kernels are lost when the process ends."""
-    from pulse.program.kernels.cache import cache_location
-
-    location = cache_location()
-    if location.refused is not None:
-        stderr().print(
-            f"note: {location.refused} cannot be written; kernels are compiled into {location.path} and "
-            "again by the next command. Set PULSE_CACHE to a folder that can be written"
-        )

@@ -18,8 +18,9 @@ TIME = {
     "sched",
 }
 ALLOWED = {
-    "pulse/program/kernels/entries.py": {"threading"},  # a lock: two threads may ask for one entry at once
-    "pulse/program/kernels/registry.py": {"threading"},  # the same for kernels
+    "pulse/program/kernels/compiled.py": {
+        "threading"
+    },  # a lock: two threads may ask for one function at once
     "pulse/program/machine.py": {"time"},  # how long a tick of the cycle counter is
 }
 ROOMS = (

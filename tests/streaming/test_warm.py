@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -11,25 +12,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pulse.errors import CompileError
+from pulse.errors import CompileError, PulseWarning
 from pulse.program import machine
-from pulse.program.kernels import cache
+from pulse.program.kernels.cache import cache_location
 from pulse.program.kernels.registry import KERNELS
 from streaming import warming
 from streaming.cli import app
+from tests.pulse.program.folders import folder as folder
+from tests.pulse.program.folders import kernels_in
+from tests.streaming.disks import small_disk as small_disk
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
 """What is compiled in a moment."""
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """An empty folder for compiled kernels; the one of before is found again afterwards."""
-    monkeypatch.setenv("PULSE_CACHE", str(tmp_path / "kernels"))
-    cache.cache_location.cache_clear()
-    yield tmp_path / "kernels"
-    monkeypatch.undo()
-    cache.cache_location.cache_clear()
 
 
 def only(*names):
@@ -76,7 +70,7 @@ def test_another_process_finds_what_was_compiled(folder):
     code = (
         "from pulse.program.kernels import families\n"
         "from pulse.program.kernels.registry import KERNELS\n"
-        "kernel = KERNELS['tick']; kernel.compiled; print(kernel.cached)"
+        "kernel = KERNELS['tick']; kernel.prepare(); print(kernel.cached)"
     )
     told = [
         subprocess.run(
@@ -125,29 +119,116 @@ def blocked(tmp_path):
 def test_nowhere_to_keep_is_an_error_of_warm(tmp_path):
     result = command("warm", "--only", "tick", **blocked(tmp_path))
     assert result.returncode == 2 and result.stdout == ""
-    assert result.stderr.startswith(f"error: {tmp_path / 'file' / 'kernels'}: cannot be written")
-    assert "set PULSE_CACHE" in result.stderr
+    assert result.stderr == (
+        f"error: {tmp_path / 'file' / 'kernels'}: Not a directory; set PULSE_CACHE to a folder that can be written: "
+        "no kernel would be there next time\n"
+    )
 
 
-def test_other_commands_say_once_where_nothing_is_kept(tmp_path, monkeypatch, capsys):
-    """And go on in a temporary folder."""
-    from streaming.cli.warm import tell_where_nothing_is_kept
+def test_a_folder_of_others_is_an_error_of_warm(folder):
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(
+        CompileError, match="can be written to by other users, so no compiled code is read from it"
+    ):
+        warming.warm(["tick"])
 
-    for name, value in blocked(tmp_path).items():
-        monkeypatch.setenv(name, value)
-    cache.cache_location.cache_clear()
-    try:
-        tell_where_nothing_is_kept()
-        location = cache.cache_location()
-        assert location.kind == "temporary" and location.path.is_dir()
-        note = capsys.readouterr().err
-        assert note.startswith(f"note: {tmp_path / 'file' / 'kernels'} cannot be written")
-        assert str(location.path) in note and note.count("\n") == 1
-    finally:
-        monkeypatch.undo()
-        cache.cache_location.cache_clear()
-    tell_where_nothing_is_kept()
-    assert capsys.readouterr().err == ""
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Two processors, functions that nobody has compiled in this process, and the processes that begin."""
+    processes, begin = [], warming._begin
+    monkeypatch.setattr(warming, "_begin", lambda: processes.append(begin()) or processes[-1])
+    monkeypatch.setattr(warming, "_processors", lambda: 2)
+    for one in (machine.RUN, *(KERNELS[name] for name in ("tick", "move", "fill"))):
+        monkeypatch.setattr(one, "_address", None)
+    return processes
+
+
+def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_path, begun):
+    """And one line says so."""
+    with kernels_in(blocked(tmp_path)["PULSE_CACHE"]):
+        with pytest.warns(
+            PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
+        ) as told:
+            warming.side_by_side()(["tick", "move", "fill"])
+        location = cache_location()
+        assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
+        assert len(list(location.folder.iterdir())) == 4
+        KERNELS["fill"].prepare()
+        assert KERNELS["fill"].cached
+
+
+@pytest.mark.parametrize("foreseen", [True, False])
+def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, begun, foreseen):
+    """No process begins, or they end with the first function that they cannot keep."""
+    if not foreseen:
+        monkeypatch.setattr(warming, "_cannot_keep", lambda: None)
+    with kernels_in(small_disk / "kernels"):
+        folder = cache_location().folder
+        fill(small_disk)
+        with pytest.warns(
+            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+        ) as told:
+            warming.side_by_side()(["tick", "move", "fill"])
+        assert len(told) == 1 and len(begun) == (0 if foreseen else 2)
+        assert all(KERNELS[name]._address for name in ("tick", "move", "fill"))
+        assert not list(folder.iterdir())
+        with pytest.raises(
+            CompileError, match=r"No space left on device, so (tick|move) is not kept; free the disk"
+        ):
+            warming.warm(["tick", "move"])
+
+
+def fill(disk):
+    """Leave no room."""
+    free = os.statvfs(disk)
+    (disk / "rest").write_bytes(bytes(free.f_bavail * free.f_frsize))
+
+
+def test_commands_on_a_full_disk(small_disk, tmp_path, monkeypatch):
+    """``run`` tells in one line what it could not keep; ``warm`` fails."""
+    monkeypatch.chdir(tmp_path)
+    assert command("run").returncode == 0
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    kept = small_disk / "kernels" / cache_location().folder.name
+    kept.mkdir(parents=True, mode=0o700)
+    for path in cache_location().folder.glob("[!t]*.kernel"):
+        shutil.copy(path, kept)
+    kept.parent.chmod(0o700)
+    fill(small_disk)
+    (tmp_path / "denoised.wav").unlink()
+    result = command("run", PULSE_CACHE=str(kept.parent))
+    words = (
+        "No space left on device, so compiled kernels are not kept and compiled again by the next process; "
+    )
+    advice = "free the disk or set PULSE_CACHE to another folder"
+    assert (result.returncode, result.stderr) == (0, f"warning: {kept}: {words}{advice}\n")
+    assert (tmp_path / "denoised.wav").exists()
+    result = command("warm", "--only", "tick", PULSE_CACHE=str(kept.parent))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {kept}: No space left on device, so tick is not kept; {advice}\n"
+
+
+def test_what_another_process_cannot_compile(folder, tmp_path):
+    """It says why, in one line."""
+    (tmp_path / "chatty.py").write_text(
+        "from pulse.program.kernels.registry import kernel\n"
+        "@kernel\n"
+        "def chatty(row, bases):\n"
+        "    print(row[0])\n"
+    )
+    code = (
+        "import chatty\nfrom pulse.errors import CompileError\nfrom streaming.warming import warm\n"
+        "try: warm(['chatty'])\n"
+        "except CompileError as error: print(error)"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"}
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert told.stdout.startswith("chatty: may raise an exception, or needs Python or memory (")
+    assert (told.stdout.count("\n"), told.stderr) == (1, "")
 
 
 SCRIPT = """
@@ -207,21 +288,18 @@ def test_a_process_that_ends_by_itself(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("alone", ["one processor", "no interpreter", ""])
-def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, alone):
+def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
     """In this process where others cannot help; what is there needs no bar."""
-    seen, begun, begin = [], [], warming._begin
+    seen = []
 
     @contextmanager
     def shown(title):
         yield lambda done, total: seen.append((done, total))
 
     monkeypatch.setattr(warming, "progress", shown)
-    monkeypatch.setattr(warming, "_begin", lambda: begun.append(begin()) or begun[-1])
-    monkeypatch.setattr(warming, "_processors", lambda: 1 if alone == "one processor" else 2)
+    if alone == "one processor":
+        monkeypatch.setattr(warming, "_processors", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
-    for name in ("tick", "move", "fill"):
-        monkeypatch.setattr(KERNELS[name], "_compiled", None)
-    monkeypatch.setattr(machine.RUN, "_call", None)
     warming.side_by_side()(["tick", "move", "fill"])
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert len(begun) == (0 if alone else 2)

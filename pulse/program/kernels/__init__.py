@@ -26,7 +26,9 @@ A kernel is a plain Python function that numba compiles, once per machine::
 - A scalar loop over pointers vectorises too, with run-time checks that the operands do not overlap.
 - A helper is a function marked ``@device``: inlined when compiled, itself in plain Python.
   ``@named_kernel(name)`` makes families in a loop, each closing over its own numbers or device functions.
-- No allocation, no arrays, no exceptions, no prints. ``math`` functions are calls of libm: slow in a loop.
+- No allocation, no arrays, no exceptions, no prints: what may raise is refused when it is compiled, and that is also a
+  range whose step is a variable, and an int to the power of an int.
+- ``math`` functions are calls of libm: slow in a loop.
 - Sums may be reordered and products contracted (FASTMATH); NaN and infinities keep their meaning, and
   a division is a division: divide once and multiply where that is all that is needed.
 

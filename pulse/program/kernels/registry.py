@@ -1,18 +1,15 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 """Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numba.core import types
-from numba.core.ccallback import CFunc
 from numba.extending import register_jitable
 
 from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from pulse.program.kernels.cache import FunctionCache
+from pulse.program.kernels.compiled import CompiledFunction
 from pulse.program.kernels.pointer import Bases, Row
 from pulse.program.kernels.pointer_lowering import WORDS
 
@@ -23,58 +20,18 @@ FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) a
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
 SIGNATURE = types.void(WORDS, WORDS)
 
-_compiling = threading.RLock()
 
-
-class Kernel:
-    """One generic kernel: ``function`` is plain Python, ``address`` the compiled C function."""
+class Kernel(CompiledFunction):
+    """One generic kernel: ``function`` is plain Python, ``address`` that of ``void(int64* row, int64* bases)``."""
 
     def __init__(self, name: str, function: KernelFunction, number: int) -> None:
-        self.name = name
-        self.function = function
+        super().__init__(name, function, SIGNATURE, OPTIONS)
         self.number = number
         self.lanes: Kernel | None = None
         """The kernel that does the same for several streams at once, where there is one."""
-        self._compiled: Any = None
-        self._cache = FunctionCache(name, cast(FunctionType, function))
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
-
-    @property
-    def compiled(self) -> Any:
-        """The numba C callback; compiled, or loaded from disk, at the first use."""
-        if self._compiled is None:
-            with _compiling:
-                if self._compiled is None:
-                    self._compiled = self._compile()
-        return self._compiled
-
-    def _compile(self) -> Any:
-        args: Any = (SIGNATURE.args, SIGNATURE.return_type)
-        callback: Any = CFunc(self.function, args, locals={}, options={"nopython": True, **OPTIONS})
-        callback._cache = self._cache
-        callback.compile()
-        return callback
-
-    def prepare(self) -> None:
-        """Compile it, or load it."""
-        _ = self.compiled
-
-    @property
-    def address(self) -> int:
-        """Where ``void(int64* row, int64* bases)`` is; this process only."""
-        return self.compiled.address
-
-    @property
-    def cached(self) -> bool:
-        """Whether the compiled form came from the disk."""
-        return self._cache.hit
-
-    @property
-    def kept(self) -> bool:
-        """Whether the compiled form is on the disk."""
-        return self._cache.kept()
 
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
@@ -139,5 +96,5 @@ def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
     """Compile, or load, the named kernels (all if None)."""
     wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
     for one in wanted:
-        _ = one.compiled
+        one.prepare()
     return wanted

@@ -59,7 +59,8 @@ def test_streams_exactly(
 ) -> None:
     ratio = Fraction(p, q)
     model = resized(ratio, Sampling(coordinates, rounding, cubic, antialias))
-    report = verify(model, pulse=ratio.denominator * times)
+    frames = ratio.denominator * times
+    report = verify(model, frames, lengths=[*range(1, 9), 3 * frames + 1, 8 * frames + 1])
     assert report.equal, report.divergence
     assert len(report.lengths) >= 3
 

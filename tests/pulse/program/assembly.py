@@ -1,8 +1,9 @@
 """Kernels as machine code: compiled for this processor or another one, their loops, and the registers in them.
 
-The LLVM code is what the kernel's cache keeps beside the object code: no kernel is compiled for these tests.
+The LLVM code is kept beside the kernel's file: it is compiled for these tests once on a machine.
 """
 
+import os
 import re
 from collections.abc import Set
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.registry import cpu_target
 
+from pulse.program.kernels.compiled import CompiledFunction
+from pulse.program.kernels.native_code import optimised
+from pulse.program.kernels.processor import processor, target_machine
 from pulse.program.kernels.registry import KERNELS
 
 LABEL = re.compile(r"^([.\w$]+):")
@@ -42,7 +45,7 @@ class Machine:
     def assembly(self, module: Any) -> str:
         """The code of an LLVM module for this processor."""
         if not self.triple:
-            return cpu_target.target_context.codegen()._tm.emit_assembly(module)
+            return target_machine().emit_assembly(module)
         target = llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, opt=3)
         module.triple, module.data_layout = self.triple, str(target.target_data)
         return target.emit_assembly(module)
@@ -64,41 +67,40 @@ ARM = Machine("neon", "aarch64-unknown-linux-gnu", "cortex-a72", *NEON)
 @cache
 def host() -> Machine:
     """This processor, with the widest registers that it has."""
-    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    if not triple.startswith(("x86_64", "i686")):
+    here = processor()
+    if not here.triple.startswith(("x86_64", "i686")):
         return Machine("host", "", "", *NEON)
-    known = features.split(",")
+    known = here.features.split(",")
     register = "zmm" if "+avx512f" in known else "ymm" if "+avx" in known else "xmm"
     return x86("host", "", register, "")
 
 
-@cache
-def llvm_code(name: str) -> bytes:
-    """The optimised LLVM code of a kernel, as bitcode."""
-    return KERNELS[name].compiled._library._get_module_for_linking().as_bitcode()
+def llvm_code(one: CompiledFunction) -> Any:
+    """The optimised LLVM code of a function, a module of its own; without what lets Python call it."""
+    path = one.path()
+    assert path is not None
+    kept = path.with_suffix(".bc")
+    if not kept.exists():
+        made = optimised(one.name, one.name, one.function, one.signature, one._options)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(made.as_bitcode())
+        os.replace(unfinished, kept)
+    return llvm.parse_bitcode(kept.read_bytes())
 
 
 def module(name: str) -> Any:
-    """The same as a module of its own."""
-    return llvm.parse_bitcode(llvm_code(name))
-
-
-def functions(code: Any) -> dict[str, Any]:
-    """The functions that are defined, without the wrappers for C and Python around them."""
-    return {
-        function.name: function
-        for function in code.functions
-        if not function.is_declaration and not function.name.startswith(("cfunc.", "cpython.", "_ZN7cpython"))
-    }
+    """The same of a kernel."""
+    return llvm_code(KERNELS[name])
 
 
 def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> None:
-    """Own functions, instructions and those that are known are called, nothing else; the status is always 0.
+    """Own functions, instructions and those that are known are called, nothing else.
 
     All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.
     ``pointers``: functions whose address is data may be called too.
     """
-    own, declared = functions(code), {function.name for function in code.functions}
+    own = {function.name: function for function in code.functions if not function.is_declaration}
+    declared = {function.name for function in code.functions}
     assert own
     for function in own.values():
         for place, block in enumerate(function.blocks):
@@ -112,10 +114,6 @@ def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> No
                     assert good, f"{function.name} calls {callee.name}"
                 if instruction.opcode == "alloca":
                     assert place == 0, f"{function.name} takes stack on its way: {instruction}"
-                if instruction.opcode == "ret":
-                    assert str(instruction).split() in (["ret", "i32", "0"], ["ret", "void"]), str(
-                        instruction
-                    )
 
 
 @cache

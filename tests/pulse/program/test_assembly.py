@@ -1,5 +1,6 @@
 """Compiled kernels, looked at from inside: they call nothing, fail never, and their loops use whole registers."""
 
+import math
 import re
 from typing import Any
 
@@ -8,10 +9,11 @@ import numba
 import numpy as np
 import pytest
 from numba.core import types
-from numba.core.ccallback import CFunc
 
+from pulse.errors import CompileError
 from pulse.program import machine
 from pulse.program.kernels import families as families
+from pulse.program.kernels.native_code import optimised
 from pulse.program.kernels.registry import KERNELS
 from tests.pulse.program.aside import is_of_pulse
 from tests.pulse.program.assembly import (
@@ -21,6 +23,7 @@ from tests.pulse.program.assembly import (
     Machine,
     check_calls,
     host,
+    llvm_code,
     loops,
     module,
     vector_loops,
@@ -60,25 +63,35 @@ def test_kernels_call_nothing_and_never_fail(name: str) -> None:
 
 
 def test_the_machine_calls_kernels_only() -> None:
-    sig = machine.RUN.signature
-    compiled: Any = CFunc(
-        machine.RUN.function, (sig.args, sig.return_type), locals={}, options={"nopython": True}
-    )
-    compiled.compile()
-    check_calls(compiled._library._get_module_for_linking(), pointers=True)
+    check_calls(llvm_code(machine.RUN), pointers=True)
+
+
+def plain(body: Any, sig: Any) -> Any:
+    return optimised("plain", "plain", body, sig, {})
+
+
+def steps(n: Any) -> Any:
+    total = 0.0
+    for i in range(0, 10, n):
+        total += i
+    return total
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
-    [(lambda n: np.zeros(n).sum(), "calls"), (lambda n: 1.0 / n, "calls|ret")],
-    ids=["allocates", "fails"],
+    "body",
+    [lambda n: np.zeros(n).sum(), lambda n: 1.0 / n, lambda n: print(n) or 0.0, steps],
+    ids=["array", "division", "print", "step"],
 )
-def test_the_check_finds(body: Any, why: str) -> None:
-    """A function that makes an array, and one that raises an error."""
-    compiled: Any = CFunc(body, ((types.int64,), types.float64), locals={}, options={"nopython": True})
-    compiled.compile()
-    with pytest.raises(AssertionError, match=why):
-        check_calls(compiled._library._get_module_for_linking())
+def test_what_needs_python_is_refused(body: Any) -> None:
+    """Kernels that make an array, that may raise an error, that print."""
+    with pytest.raises(CompileError, match="plain: may raise an exception, or needs Python or memory"):
+        plain(body, types.float64(types.int64))
+
+
+def test_the_check_finds() -> None:
+    """A function of the C library."""
+    with pytest.raises(AssertionError, match="calls tanh"):
+        check_calls(plain(lambda x: math.tanh(x), types.float64(types.float64)), known=set())
 
 
 @pytest.mark.parametrize("name", shown(OURS))

@@ -20,6 +20,7 @@ from pulse.program.kernels.pointer import (
     real_bits,
     u8,
 )
+from pulse.program.kernels.processor import processor, target_machine
 from pulse.program.kernels.registry import (
     FASTMATH,
     KERNELS,
@@ -31,6 +32,7 @@ from pulse.program.kernels.registry import (
 )
 from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.program.table import TableBuilder, kernels_of, link, row_count
+from tests.pulse.program.assembly import llvm_code
 
 
 @device
@@ -238,14 +240,8 @@ def test_registry_and_table():
 
 
 def test_lanes_are_one_register_on_avx512():
-    from numba.core.registry import cpu_target
-
-    features = cpu_target.target_context.codegen().magic_tuple()[2]
-    if "+avx512f" not in features.split(","):
+    if "+avx512f" not in processor().features.split(","):
         pytest.skip("needs AVX-512")
-    if infra_axpy.compiled and infra_axpy.cached:
-        infra_axpy._cache.path(cpu_target.target_context).unlink(missing_ok=True)
-        infra_axpy._compiled = None
-    assembly = infra_axpy.compiled._library.get_asm_str()
+    assembly = target_machine().emit_assembly(llvm_code(infra_axpy))
     assert "zmm" in assembly
     assert any("vfmadd" in line and "zmm" in line for line in assembly.splitlines())

@@ -117,7 +117,9 @@ def test_demucs() -> None:
     """Its padding is computed for the example: 2e-6 at the end of a shorter input, and no more than 4,436 frames."""
     torch.manual_seed(0)
     module, example = Demucs(), torch.randn(1, 1, 4096)
-    with pytest.raises(pulse.LoadError, match=r"Demucs: .* at T = 1366 it differs: output .*, frame 1\d\d\d, "):
+    with pytest.raises(
+        pulse.LoadError, match=r"Demucs: .* at T = 1366 it differs: output .*, frame 1\d\d\d, "
+    ):
         pulse.from_torch(module, example, {"mix": {2: "T"}})
     with pytest.raises(
         pulse.LoadError,

@@ -4,14 +4,13 @@ import threading
 import time
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.program.kernels.address import external, words_at
-from pulse.program.kernels.entries import ENTRIES, Callback, Entry
+from pulse.program.kernels.entries import ENTRIES, Callback
 from pulse.program.kernels.pointer_lowering import INT64
 from streaming.native import callback as callback
 from streaming.native import gate as gate
@@ -20,7 +19,7 @@ from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.events import Event
 from streaming.native.line import work
-from tests.pulse.program.assembly import check_calls
+from tests.pulse.program.assembly import check_calls, llvm_code
 
 PATH = sorted(
     name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native.")
@@ -31,20 +30,10 @@ STACK_BYTES = 1 << 16
 WAKES = 5000
 
 
-def code_of(one: Entry | Callback) -> Any:
-    """The optimised LLVM code."""
-    if isinstance(one, Callback):
-        return one._compiled._library._get_module_for_linking()
-    dispatcher: Any = numba.njit(nogil=True)(one.function)
-    dispatcher._cache = one._cache
-    dispatcher.compile(one.signature)
-    return dispatcher.overloads[one.signature.args].library._get_module_for_linking()
-
-
 @pytest.mark.parametrize("name", PATH)
 def test_nothing_is_called_that_may_wait_or_fail(name: str) -> None:
     """No interpreter, no allocator, no lock, no exception."""
-    check_calls(code_of(ENTRIES[name]), pointers=True, known=SYSTEM)
+    check_calls(llvm_code(ENTRIES[name]), pointers=True, known=SYSTEM)
 
 
 def test_the_check_finds_stack_in_a_loop() -> None:
@@ -64,7 +53,7 @@ def test_the_check_finds_stack_in_a_loop() -> None:
         return total
 
     with pytest.raises(AssertionError, match="takes stack on its way"):
-        check_calls(code_of(Callback("test.loop", loop, types.int64(types.int64))), known=SYSTEM)
+        check_calls(llvm_code(Callback("test.loop", loop, types.int64(types.int64))), known=SYSTEM)
 
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from fractions import Fraction
-from typing import Any
 
 import numba
 import numpy as np
@@ -10,15 +9,13 @@ import pytest
 import samplerate
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core.ccallback import CFunc
 
 from pulse.errors import InputError
 from pulse.program.kernels.address import floats_at, words_at
 from pulse.program.kernels.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
-from tests.pulse.program.assembly import host, loops
-from tests.pulse.program.test_assembly import check_calls
+from tests.pulse.program.assembly import check_calls, host, llvm_code, loops
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 EXACT_DB = {"low": 70, "medium": 90, "high": 120}
@@ -291,12 +288,7 @@ def test_only_one_row_of_floats(block):
 
 def test_the_code_calls_nothing_and_computes_in_whole_registers():
     """Memory is moved by an instruction of LLVM; nothing is allocated, nothing raises."""
-    sig = resample.convert.signature
-    compiled: Any = CFunc(
-        resample.convert.function, (sig.args, sig.return_type), locals={}, options={"nopython": True}
-    )
-    compiled.compile()
-    code = compiled._library._get_module_for_linking()
+    code = llvm_code(resample.convert)
     check_calls(code)
     sums = [body for body in loops(host().assembly(code)) if sum("fm" in line for line in body) >= 2]
     assert any(re.search(host().arithmetic, line) for body in sums for line in body)

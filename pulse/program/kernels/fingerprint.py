@@ -1,0 +1,100 @@
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+"""What a compiled function depends on, as a hash."""
+
+import functools
+import hashlib
+import re
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+
+def _update(digest: Any, *parts: object) -> None:
+    for part in parts:
+        data = part if isinstance(part, bytes) else str(part).encode()
+        digest.update(f"{len(data)}:".encode() + data)
+
+
+@functools.cache
+def _links(name: str) -> frozenset[str]:
+    """The modules of pulse, and of the module's own package, that its globals come from."""
+    packages = ("pulse.", f"{name.partition('.')[0]}.")
+    values = vars(sys.modules[name]).values()
+    homes = {value.__name__ if isinstance(value, types.ModuleType) else _home(value) for value in values}
+    return frozenset(home for home in homes if home.startswith(packages) and home in sys.modules)
+
+
+def _home(value: object) -> str:
+    return str(getattr(value, "__module__", ""))
+
+
+@functools.cache
+def sources_hash(name: str) -> str:
+    """A hash of the source files of a module and of all modules of pulse and its own package that it uses."""
+    modules: set[str] = set()
+    ahead = {name} & sys.modules.keys()
+    while ahead:
+        modules |= ahead
+        ahead = {link for module in ahead for link in _links(module)} - modules
+    digest = hashlib.sha256()
+    for module in sorted(modules):
+        path = Path(getattr(sys.modules[module], "__file__", None) or "")
+        _update(digest, module, path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, types.CodeType):
+            yield from _codes(part)
+
+
+def _absorb_function(digest: Any, function: types.FunctionType, seen: set[int]) -> None:
+    _update(digest, function.__module__, function.__qualname__)
+    if id(function) in seen:
+        return
+    seen.add(id(function))
+    for cell in function.__closure__ or ():
+        _absorb(digest, cell.cell_contents, seen)
+    for code in _codes(function.__code__):
+        constants = [part for part in code.co_consts if not isinstance(part, types.CodeType)]
+        _update(digest, code.co_code, repr(constants), code.co_names, code.co_varnames, code.co_freevars)
+        for name in code.co_names:
+            if name in function.__globals__:
+                _update(digest, name)
+                _absorb(digest, function.__globals__[name], seen)
+
+
+def _absorb(digest: Any, value: Any, seen: set[int]) -> None:
+    """Add a value that a function refers to: functions by what they do, other things by how they print."""
+    value = getattr(value, "py_func", value)
+    if isinstance(value, types.FunctionType):
+        _absorb_function(digest, value, seen)
+    elif isinstance(value, types.ModuleType):
+        _update(digest, value.__name__)
+    elif isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", value)
+        _update(digest, array.dtype, array.shape, array.tobytes())
+    elif isinstance(value, tuple | list):
+        for part in cast("Sequence[Any]", value):
+            _absorb(digest, part, seen)
+    elif isinstance(value, dict):
+        for part in cast("dict[Any, Any]", value).items():
+            _absorb(digest, part, seen)
+    else:
+        _update(digest, type(value).__qualname__, re.sub(" at 0x[0-9a-fA-F]+", "", repr(value)))
+
+
+def fingerprint(function: types.FunctionType, *further: object) -> str:
+    """A hash of a function, of what it closes over and refers to, of the sources that it uses, and of what is further
+    given, as it prints.
+    """
+    digest = hashlib.sha256()
+    _update(digest, sources_hash(function.__module__), *further)
+    _absorb(digest, function, set())
+    return digest.hexdigest()
