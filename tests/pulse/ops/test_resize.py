@@ -60,7 +60,7 @@ def test_streams_exactly(
     ratio = Fraction(p, q)
     model = resized(ratio, Sampling(coordinates, rounding, cubic, antialias))
     frames = ratio.denominator * times
-    report = verify(model, frames, lengths=[*range(1, 9), 3 * frames + 1, 8 * frames + 1])
+    report = verify(model, frames, lengths=[*range(1, 9), *(frames * pulses for pulses in (3, 5, 8))])
     assert report.equal, report.divergence
     assert len(report.lengths) >= 3
 
