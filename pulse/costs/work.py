@@ -24,6 +24,7 @@ from pulse.ops.determinant import Det
 from pulse.ops.dft import Dft
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.ends import FillEnds
+from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.generic import Generic
 from pulse.ops.length import StreamEnd
@@ -210,6 +211,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
             Delay,
             Expand,
             FillEnds,
+            Frames,
             Gather,
             GatherBatches,
             GatherElements,

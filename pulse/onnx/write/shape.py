@@ -1,8 +1,11 @@
 """Changes of shape and order."""
 
+import numpy as np
+
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
+from pulse.ops.frames import Frames
 from pulse.ops.pad import Pad
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
@@ -61,6 +64,13 @@ def write_slice(w: NodeWriter, op: Slice) -> str:
 def write_decimate(w: NodeWriter, op: Decimate) -> str:
     """A slice with a step."""
     return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
+
+
+@writes(Frames)
+def write_frames(w: NodeWriter, op: Frames) -> str:
+    """Looked up: row j holds the places of frame j."""
+    places = np.add.outer(np.arange(w.made()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)
 
 
 @writes(Pad)

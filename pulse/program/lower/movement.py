@@ -9,6 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
@@ -59,6 +60,15 @@ def lower_decimate(cx: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
     """A view."""
     x = cx.value(node.inputs[0])
     return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
+
+
+@lowers(Frames)
+def lower_frames(cx: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
+    """A view in which frames share memory."""
+    x = cx.value(node.inputs[0])
+    step = x.strides[op.axis]
+    strides = [*x.strides[: op.axis], op.hop * step, *x.strides[op.axis :]]
+    return [x.view(cx.fact(OutletId(node.id)).sizes, strides)]
 
 
 @lowers(Expand)
