@@ -44,6 +44,8 @@ class Waves:
     length: int
     points: Parts
     bins: Parts
+    first: int = 0
+    """The number k of the first bin."""
 
     def split(self) -> tuple[int, int, float]:
         """N1 and N2 with the least work, and that work in vectors of 16."""
@@ -66,7 +68,8 @@ class Waves:
         points, bins = self.points, self.bins
         rows = points.count * (1 if points.im is None else 2)
         re, im = (slice(0, bins.count), slice(bins.count, None))
-        turns = np.outer(np.arange(points.count), np.arange(bins.count)) % self.length / self.length
+        numbers = self.first + np.arange(bins.count)
+        turns = np.outer(np.arange(points.count), numbers) % self.length / self.length
         cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
         matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
         matrix[points.re, re] = np.outer(points.factors[0], bins.factors[0]) * cos
@@ -93,12 +96,16 @@ def waves(matrix: Array) -> Waves | None:
             if points[1] is None and bins[1] is None:
                 continue
             for length in _lengths(len(points[0]), len(bins[0])):
-                few = (bins[0][:PROBED], None if bins[1] is None else bins[1][:PROBED])
-                if _within(_fitted(wide, length, points, few), wide, bound):
-                    found = _fitted(wide, length, points, bins)
-                    if _within(found, wide, bound):
-                        worth = found.split()[2] * GAIN <= rows * -(-columns // LANES)
-                        return found if worth else None
+                begin = _begin(wide, length, bins[0])
+                if begin is None:
+                    continue
+                few = _fitted(wide, length, points, bins, begin, slice(begin, begin + PROBED))
+                if not _within(few, wide, bound):
+                    continue
+                found = _fitted(wide, length, points, bins, begin)
+                if _within(found, wide, bound):
+                    worth = found.split()[2] * GAIN <= rows * -(-columns // LANES)
+                    return found if worth else None
     return None
 
 
@@ -127,30 +134,47 @@ def _lengths(points: int, bins: int) -> list[int]:
     return sorted(length for length in found if length >= max(points, bins))
 
 
+def _begin(matrix: Array, length: int, columns: Array) -> int | None:
+    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first one, or where
+    a window takes that away the middle one.
+    """
+    middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []
+    return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
+
+
 def _fitted(
-    matrix: Array, length: int, points: tuple[Array, Array | None], bins: tuple[Array, Array | None]
+    matrix: Array,
+    length: int,
+    points: tuple[Array, Array | None],
+    bins: tuple[Array, Array | None],
+    begin: int,
+    part: slice = slice(None),
 ) -> Waves | None:
-    """The factors of rows and columns that fit; None where a look at the first bins shows that none do."""
-    into = matrix[points[0], bins[0][0]]
+    """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do."""
+    every = np.arange(len(points[0]))
+    numbers = np.arange(len(bins[0]))[part]
+    re, im = bins[0][part], None if bins[1] is None else bins[1][part]
+    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (every * begin % length / length))
     strength = float(into @ into)
     if strength == 0:
         return None
-    turns = np.outer(np.arange(len(points[0])), np.arange(len(bins[0]))) % length / length
+    turns = np.outer(every, numbers) % length / length
     seen = into[:, None] * np.cos(2 * np.pi * turns)
     power = (seen**2).sum(axis=0)
     if not power.all():
         return None
-    out = (matrix[np.ix_(points[0], bins[0])] * seen).sum(axis=0) / power
+    out = (matrix[np.ix_(points[0], re)] * seen).sum(axis=0) / power
     sign_in = sign_out = 1.0
-    if bins[1] is not None:
-        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], bins[1])])
+    if im is not None:
+        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
     if points[1] is not None:
-        seen = -into[:, None] * np.sin(2 * np.pi * turns)
-        sign_in = _sign(seen, matrix[np.ix_(points[1], bins[0])])
+        seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
     return Waves(
         length,
         Parts(points[0], points[1], np.stack([into, sign_in * into])),
-        Parts(bins[0], bins[1], np.stack([out, sign_out * out])),
+        Parts(re, im, np.stack([out, sign_out * out])),
+        int(numbers[0]),
     )
 
 

@@ -366,8 +366,8 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
-        transposes, transposed_ones, axis_and_back, reshapes, overlapping, expand, repeat, resize, shuffle, top, normalise,
-        ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
+        transposes, transposed_ones, axis_and_back, reshapes, overlapping, expand, repeat, resize, shuffle, top,
+        normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
         attention,
     )
 }  # fmt: skip

@@ -44,6 +44,23 @@ def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     assert found is not None and found.bins.im is None and found.points.count == 257
 
 
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+@pytest.mark.parametrize("zeros", [1, 56])
+def test_windows_behind_an_inverse_are_recognised(order: str, zeros: int) -> None:
+    """Also those that begin with zeros, as every periodic window of cosines does."""
+    window = np.zeros(512)
+    window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]
+    weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
+    parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
+    matrix = arranged(parts, order, "turns")
+    found = waves(matrix)
+    assert found is not None and found.length == 512 and found.bins.im is None
+    np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
+    bent = matrix.copy()
+    bent[9, 300] += 1e-4
+    assert waves(bent) is None
+
+
 def test_other_matrices_are_not() -> None:
     transform = arranged(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     bent = transform.copy()
