@@ -9,6 +9,10 @@ state   = program.spawn()                       # State         one for each str
 y       = state.step(x)
 """
 
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from pulse.api import load, stream, verify
 from pulse.costs.counting import account
 from pulse.errors import (
@@ -28,6 +32,9 @@ from pulse.onnx.registry import operator
 from pulse.torch import from_torch
 from pulse.version import __version__
 
+if TYPE_CHECKING:
+    from pulse import front
+
 __all__ = [
     "CompileError",
     "DimError",
@@ -43,8 +50,16 @@ __all__ = [
     "__version__",
     "account",
     "from_torch",
+    "front",
     "load",
     "operator",
     "stream",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``pulse.front``, imported when it is asked for."""
+    if name == "front":
+        return import_module("pulse.front")
+    raise AttributeError(f"module 'pulse' has no attribute {name!r}")

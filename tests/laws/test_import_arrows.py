@@ -54,6 +54,7 @@ ROOMS = (
     "pulse.costs",
     "pulse.extend",
     "pulse.torch",
+    "pulse.front",
     "pulse.api",
     "pulse",
     "streaming.errors",
