@@ -3,12 +3,23 @@
 from collections.abc import Callable
 
 from pulse.front.framing import frames, overlap_add
+from pulse.front.spectra import from_polar, magnitude, mask, phase, power
+from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
 
 __all__ = [
     "FUNCTIONS",
     "frames",
+    "from_polar",
+    "irfft",
+    "istft",
+    "magnitude",
+    "mask",
     "overlap_add",
+    "phase",
+    "power",
+    "rfft",
+    "stft",
 ]
 
 FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
@@ -16,6 +27,15 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
     for function in (
         frames,
         overlap_add,
+        stft,
+        istft,
+        rfft,
+        irfft,
+        magnitude,
+        phase,
+        power,
+        from_polar,
+        mask,
     )
 }
 """Every function of this package, by name."""

@@ -9,6 +9,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, Shape, TypedFact, shape_text
 from pulse.graph import Graph, OutletId
+from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
@@ -179,6 +180,10 @@ class Draft:
         """An axis and the next one as one."""
         shape = self.shape(x)
         return self.reshaped(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+
+    def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
+        """Tensors joined along an axis."""
+        return self.add(name, Concat(axis), *parts)
 
     def overlapped(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
         """Frames [B, frames, size] added where they overlap: [B, (frames - 1)*hop + size].
