@@ -36,7 +36,7 @@ from tests.laws.layers import attention, recurrent, recurrent_over_channels, run
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
-PADDINGS = ("constant", "edge", "reflect")
+PADDINGS = ("constant", "edge", "reflect", "symmetric")
 SLOWER = (Fraction(1, 2), Fraction(1, 3), Fraction(2, 3))
 FASTER = (Fraction(2), Fraction(3), Fraction(3, 2))
 COORDINATES: tuple[Coordinates, ...] = (

@@ -9,9 +9,11 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.ends import shown_frame
 from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
+from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.program.lower.elementwise import broadcast
@@ -127,7 +129,7 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
         return [target]
     ready = inner
     for axis, (before, after) in enumerate(amounts):
-        ready = _grown(cx, target, ready, axis, before, after, op.mode == "edge")
+        ready = _grown(cx, target, ready, axis, before, after, op.mode)
     return [target]
 
 
@@ -137,18 +139,15 @@ def _all_of(value: Value) -> Value:
     raise CompileError("a padded tensor must lie densely in memory")
 
 
-def _grown(cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, edge: bool) -> Value:
+def _grown(
+    cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, mode: PadMode
+) -> Value:
     """Fill one axis of the ready part outwards from frames that it already has."""
     size, step = ready.shape[axis], whole.strides[axis]
     if before or after:
-        for distance in range(1, before + 1):
-            cx.copy(
-                ready.part(axis, 0 if edge else distance, (0 if edge else distance) + 1),
-                _shifted(ready, axis, -distance, step),
-            )
-        for distance in range(1, after + 1):
-            source = size - 1 if edge else size - 1 - distance
-            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, size - 1 + distance, step))
+        for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
+            source = shown_frame(frame, size, mode)
+            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, frame, step))
     shape = list(ready.shape)
     shape[axis] = before + size + after
     return ready.view(shape, ready.strides, -before * step)
