@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from pulse.front.framing import frames, overlap_add
+from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
@@ -13,6 +14,8 @@ __all__ = [
     "from_polar",
     "irfft",
     "istft",
+    "kaldi_fbank",
+    "kaldi_mfcc",
     "magnitude",
     "mask",
     "overlap_add",
@@ -36,6 +39,8 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         power,
         from_polar,
         mask,
+        kaldi_fbank,
+        kaldi_mfcc,
     )
 }
 """Every function of this package, by name."""
