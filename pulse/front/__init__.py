@@ -4,25 +4,34 @@ from collections.abc import Callable
 
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
+from pulse.front.logarithms import db, log, whisper_log
+from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
 
 __all__ = [
     "FUNCTIONS",
+    "db",
+    "dct",
     "frames",
     "from_polar",
     "irfft",
     "istft",
     "kaldi_fbank",
     "kaldi_mfcc",
+    "log",
     "magnitude",
     "mask",
+    "mel",
+    "mel_spectrogram",
+    "mfcc",
     "overlap_add",
     "phase",
     "power",
     "rfft",
     "stft",
+    "whisper_log",
 ]
 
 FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
@@ -39,6 +48,13 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         power,
         from_polar,
         mask,
+        mel,
+        mel_spectrogram,
+        log,
+        db,
+        whisper_log,
+        dct,
+        mfcc,
         kaldi_fbank,
         kaldi_mfcc,
     )

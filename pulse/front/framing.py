@@ -12,6 +12,7 @@ PAD_MODES: dict[str, PadMode] = {
     "reflect": "reflect",
     "edge": "edge",
     "replicate": "edge",
+    "symmetric": "symmetric",
 }
 """The names that numpy and PyTorch have for what stands beyond the ends."""
 

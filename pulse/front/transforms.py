@@ -16,6 +16,7 @@ from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centred, window_values
 from pulse.graph import OutletId
 from pulse.ops.dft import dft_matrix, half_to_real
+from pulse.ops.relation import PadMode
 from pulse.ops.shape import Expand
 from pulse.typed import TypedModel
 
@@ -141,22 +142,44 @@ def stft(
     Raises     InputError
     """
     where = "stft"
-    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
     layout, parts = check_layout(where, layout, parts)
     mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
-    flag(where, "center", center)
+    draft, y = transformed(
+        where, n_fft, hop, win_length, window, periodic, beta, center, mode, normalized, onesided, shape
+    )
+    return _spectrum(draft, y, layout, parts)
+
+
+def transformed(
+    where: str,
+    n_fft: int,
+    hop: int | None,
+    win_length: int | None,
+    window: WindowLike,
+    periodic: bool,
+    beta: float,
+    center: bool,
+    mode: PadMode,
+    normalized: Normalized,
+    onesided: bool,
+    shape: str,
+) -> tuple[Draft, OutletId]:
+    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as of ``stft``.
+
+    Zeros at the ends of the window are not read, so that nothing waits for them.
+    """
+    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
+    room = n_fft // 2 if flag(where, "center", center) else 0
     scale = 1 / _normalizer(where, normalized, values)
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
-    room = n_fft // 2 if center else 0
     seen = np.flatnonzero(values)
     first = min(int(seen[0]), room or n_fft)
     after = min(n_fft - 1 - int(seen[-1]), room or n_fft)
     size = n_fft - first - after
     x = draft.padded(draft["x"], 1, room - first, room - after, mode)
     matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
-    y = draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
-    return _spectrum(draft, y, layout, parts)
+    return draft, draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
 
 
 def istft(

@@ -11,6 +11,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import kaldi_fbank, kaldi_mfcc
 from tests.pulse.front.agree import near, offline, sound, streams
+from tests.pulse.front.references import kaldi_native_fbank
 from tests.shared import shared
 
 EPSILON = float(np.finfo(np.float32).eps)
@@ -165,7 +166,7 @@ def test_mfcc(how: dict[str, Any]) -> None:
 
 def native(x: Array, how: dict[str, Any], mfcc: bool) -> Array:
     """Of kaldi-native-fbank."""
-    knf = pytest.importorskip("kaldi_native_fbank", reason="kaldi-native-fbank is not installed")
+    knf = kaldi_native_fbank()
     options = knf.MfccOptions() if mfcc else knf.FbankOptions()
     names = {"sample_rate": "samp_freq", "frame_length": "frame_length_ms", "frame_shift": "frame_shift_ms"}
     names |= {"window": "window_type", "preemphasis": "preemph_coeff", "num_mel_bins": "num_bins"}

@@ -12,6 +12,7 @@ from pulse.facts import Array
 from pulse.front import irfft, istft, rfft, stft
 from pulse.front.layouts import COMPLEX
 from pulse.front.windows import centred, window_values
+from tests.pulse.front import references
 from tests.pulse.front.agree import near, offline, sound, streams
 
 SHAPES: list[dict[str, Any]] = [
@@ -110,7 +111,7 @@ def test_istft(how: dict[str, Any], length: int) -> None:
 
 @pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
 def test_torch_says_the_same(how: dict[str, Any]) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = references.torch()
     x = sound(3001)
     size = how.get("win_length", how["n_fft"])
     window = torch.tensor(window_values("w", how.get("window", "hann"), size, how.get("periodic", True)))

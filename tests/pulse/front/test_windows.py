@@ -8,6 +8,7 @@ import pytest
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.windows import NAMES, centred, window_values
+from tests.pulse.front import references
 
 
 def by_hand(name: str, size: int, periodic: bool, beta: float) -> Array:
@@ -44,7 +45,7 @@ def test_values(name: str, periodic: bool, size: int) -> None:
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
 @pytest.mark.parametrize("periodic", [True, False])
 def test_torch_has_the_same(name: str, periodic: bool) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    torch = references.torch()
     window = getattr(torch, f"{name}_window")(320, periodic=periodic, dtype=torch.float64)
     np.testing.assert_allclose(window_values("w", name, 320, periodic), window.numpy(), atol=1e-9)
 
