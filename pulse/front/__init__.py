@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 
+from pulse.front.context import deltas, splice, stack
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
 from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
+from pulse.front.normalising import cmvn, sliding_cmvn
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
 
 __all__ = [
     "FUNCTIONS",
+    "cmvn",
     "db",
     "dct",
+    "deltas",
     "frames",
     "from_polar",
     "irfft",
@@ -30,6 +34,9 @@ __all__ = [
     "phase",
     "power",
     "rfft",
+    "sliding_cmvn",
+    "splice",
+    "stack",
     "stft",
     "whisper_log",
 ]
@@ -55,6 +62,11 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         whisper_log,
         dct,
         mfcc,
+        deltas,
+        cmvn,
+        sliding_cmvn,
+        stack,
+        splice,
         kaldi_fbank,
         kaldi_mfcc,
     )

@@ -25,7 +25,7 @@ def near(got: Array, wanted: Array, share: float = EXACT) -> None:
     """Equal shapes, and values as near as ``EXACT`` says."""
     assert got.shape == wanted.shape, (got.shape, wanted.shape)
     off = np.abs(got - wanted).max(initial=0)
-    assert off <= share * max(1e-30, np.abs(wanted).max(initial=0)), off
+    assert off <= share * np.abs(wanted).max(initial=0) + 1e-8, off
 
 
 def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
