@@ -119,7 +119,8 @@ def attempt(
     front = next(iter(fronts.values()))
     suiting = [frames for frames in range(1, 3 * found.frames + 9) if front.frames(frames) == found.frames]
     ran = False
-    for frames in dict.fromkeys([*suiting[:1], 2, found.frames + int(rng.integers(3, 9))]):
+    other = int(rng.integers(1, 4)) if rng.random() < 0.5 else found.frames + int(rng.integers(3, 12))
+    for frames in dict.fromkeys([*suiting[:1], other]):
         values = {key: array for key, array in feeds.items() if key not in fronts}
         for key, axis in found.axes.items():
             index = rng.integers(0, feeds[key].shape[axis], frames)

@@ -86,20 +86,20 @@ def honest(ended: Counter[str]) -> bool:
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_kinds_of_operators_behind_some_fronts() -> None:
-    """Every kind behind some, every relation behind each."""
+    """Every kind behind one or more, every relation that looks at other frames behind each."""
     ended: Counter[str] = Counter()
     pairs: Counter[tuple[str, str]] = Counter()
     kinds = 0
     for number, found in enumerate(every_kind()):
         rng = np.random.default_rng(number)
-        for front in rng.choice(np.array(FRONTS, object), 4, replace=False):
+        count = 8 if found.relations & {"Window", "Cumulative", "Banded", "Ends"} else 1
+        for front in rng.choice(np.array(FRONTS, object), count, replace=False):
             runners = backends if rng.random() < 0.25 else reference
             move(found, in_front(found, front, rng.random() < 0.5), runners, rng, ended, pairs)
         kinds += 1
-    print(kinds, ended, pairs)
     assert honest(ended), ended
-    assert kinds >= 300
-    assert ended["equal"] >= 900 and ended["no length"] <= 20, ended
+    assert kinds >= 400
+    assert ended["equal"] >= 700 and ended["no length"] <= 10, ended
     for relation in ("Pointwise", "Window", "Cumulative", "Banded"):
         assert all(pairs[relation, front.name] for front in FRONTS), (relation, pairs)
 
@@ -125,9 +125,8 @@ def test_fronts_behind_fronts() -> None:
             if first.suits(case[2][name]) and second.suits(case[2][name]):
                 moved[name] = first.then(second)
         move(found, moved, exported if seed % 2 else backends, rng, ended, pairs)
-    print(ended, pairs)
     assert honest(ended), ended
-    assert ended["equal"] >= 120, ended
+    assert ended["equal"] >= 200, ended
 
 
 @pytest.mark.slow
