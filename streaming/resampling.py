@@ -5,6 +5,7 @@ import numpy as np
 import samplerate
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.native.filters import require_rates
 
@@ -12,7 +13,7 @@ QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
 
 
-class Resampler:
+class Resampler(Uncopied):
     """Turns blocks at one rate into blocks at another.
 
     rate_in_hz, rate_out_hz  samples a second
@@ -23,6 +24,8 @@ class Resampler:
     Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits,
     not samples that it adds. Any split into blocks gives the same samples.
     """
+
+    instead = "what it remembers is inside of libsamplerate; make another one and give it the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"

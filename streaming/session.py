@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pulse.errors import InputError
 from pulse.facts import Array
@@ -9,6 +10,8 @@ from pulse.program.program import Program, State, require_program
 from streaming.delivery import Delivery
 from streaming.intake import Intake
 from streaming.snapshot import pack, unpack
+
+_OWN = frozenset({"program", "_state", "_intake", "_delivery"})
 
 
 @dataclass(frozen=True)
@@ -35,16 +38,36 @@ class Session:
     check_finite  refuse NaN in what is pushed; infinities pass
     Raises        InputError: constants that do not fit
 
-    Not safe for use by two threads at once. After an error in ``push`` or ``flush`` nothing has changed.
+    Not safe for use by two threads at once. A copy, or what a pickle gives, is a session of its own that goes on from
+    here, of the same program. After an error in ``push`` or ``flush`` nothing has changed.
     """
 
     def __init__(
         self, program: Program, constants: Mapping[str, Array] | None = None, check_finite: bool = True
     ) -> None:
-        self.program = require_program(program)
-        self._state: State = self.program.spawn(constants)
+        self._begin(require_program(program), constants, check_finite)
+
+    def _begin(self, program: Program, constants: Mapping[str, Array] | None, check_finite: bool) -> None:
+        self.program = program
+        self._state: State = program.spawn(constants)
         self._intake = Intake(program, check_finite)
         self._delivery = Delivery(program)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The program, the stream as a snapshot, and what a subclass has added."""
+        added = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        return {
+            "program": self.program,
+            "constants": self._state.constants,
+            "check_finite": self._intake.check_finite,
+            "snapshot": self.snapshot(),
+            "added": added,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._begin(state["program"], state["constants"], state["check_finite"])
+        self.restore(state["snapshot"])
+        self.__dict__.update(state["added"])
 
     @property
     def frames_in(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,8 @@ class Choice:
 class Lanes:
     """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
 
-    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined.
+    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined. A copy of
+    it is a stream by itself; a copy of the lanes has all of them.
     Not safe for use by two threads at once.
     """
 
@@ -44,6 +46,10 @@ class Lanes:
 
     def __iter__(self) -> Iterator[State]:
         return iter(self._states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        snapshots = [state.snapshot() for state in self._states]
+        return _spawned, (self.program, self._states[0].constants, self.joined, snapshots)
 
     @property
     def joined(self) -> list[int]:
@@ -145,6 +151,16 @@ class Lanes:
 
 def _form(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
+
+
+def _spawned(program: Program, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+    """Copied or unpickled lanes."""
+    lanes = program.spawn_many(len(snapshots), constants)
+    for number, snapshot in enumerate(snapshots):
+        lanes[number].restore(snapshot)
+        if number not in joined:
+            lanes.leave(number)
+    return lanes
 
 
 def lane_count(count: int) -> int:

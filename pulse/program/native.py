@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.kernels import families as families
 from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import KERNELS, compile_kernels
+from pulse.program.kernels.registry import KERNELS, compile_kernels, modules_of, require_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
@@ -27,6 +27,8 @@ from pulse.pulsify.model import PulsedModel
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
+
+_MODULES = "kernels"
 
 
 @dataclass(frozen=True)
@@ -89,14 +91,36 @@ class NativeProgram(Program):
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
         self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
         self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
-        needed = list(dict.fromkeys(row.kernel for row in self.instructions))
         if prepare is not None:
-            prepare(needed)
-        compile_kernels(needed)
+            prepare(self._kernels())
+        self._link()
+
+    def _kernels(self) -> list[str]:
+        """The names of all that it runs."""
+        return list(dict.fromkeys(row.kernel for row in self.instructions))
+
+    def _link(self) -> None:
+        """Find the kernels in this process; they are compiled where they are missing. Raises CompileError."""
+        compile_kernels(self._kernels())
         self.unlinked = self._table()
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)
         machine.runner()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["unlinked"], state["table"]
+        return {**state, _MODULES: modules_of(self._kernels())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = dict(state)
+        modules = parts.pop(_MODULES)
+        super().__setstate__(parts)
+        self.weights = aligned_bytes(self.weights.size)
+        self.weights[:] = parts["weights"]
+        self.weights.flags.writeable = False
+        require_kernels(modules)
+        self._link()
 
     @property
     def backend(self) -> str:

@@ -5,11 +5,11 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pulse.errors import InputError, PulseError
+from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
@@ -17,6 +17,7 @@ from pulse.program.ending import stream_end
 from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
+from pulse.version import __version__
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
+_WRITER = "pickled by"
 
 Feed = Mapping[str, Array]
 
 
 class Program(ABC):
-    """A pulsed model made ready to run: immutable, shared by all of its streams."""
+    """A pulsed model made ready to run: immutable, shared by all of its streams.
+
+    A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
+    """
 
     def __init__(self, model: PulsedModel, form: str = "f32") -> None:
         self.model = model
@@ -40,6 +45,26 @@ class Program(ABC):
         self.pulse = model.pulse
         self.limit = longest(model.symbol, model.typed.scope.assumptions)
         """The most frames of the symbol that the model takes, None where there is no limit."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the program means: nothing that holds in one process only."""
+        return {**self.__dict__, _WRITER: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Raises LoadError: another version of pulse wrote it."""
+        parts = dict(state)
+        if (writer := parts.pop(_WRITER)) != __version__:
+            raise LoadError(
+                f"the program was pickled by pulse {writer}, and this is pulse {__version__}: compile the model here"
+            )
+        for name, value in parts.items():
+            setattr(self, name, value)
 
     @property
     @abstractmethod
@@ -82,7 +107,10 @@ class Program(ABC):
 
 
 class State(ABC):
-    """One stream. Not safe for use by two threads at once."""
+    """One stream. Not safe for use by two threads at once.
+
+    A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
+    """
 
     def __init__(self, program: Program, constants: Feed | None) -> None:
         self.program = program
@@ -183,6 +211,9 @@ class State(ABC):
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _spawned, (self.program, self.constants, self.snapshot(), self.fetched)
+
     @cached_property
     def _fingerprint(self) -> bytes:
         digest = hashlib.blake2b(self.program.fingerprint, digest_size=16)
@@ -281,6 +312,14 @@ class State(ABC):
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
                 raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
         return checked
+
+
+def _spawned(program: Program, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+    """A copied or unpickled stream."""
+    state = program.spawn(constants)
+    state.restore(snapshot)
+    state.fetched = list(fetched)
+    return state
 
 
 def _pulse(port: Port, fill: float) -> Array:

@@ -22,6 +22,7 @@ from pulse.program.kernels.registry import device
 from pulse.program.kernels.simd import LANES, vfma, vload, vsum, vzero
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
+from pulse.uncopied import Uncopied
 from streaming.native.filters import design
 
 (
@@ -161,7 +162,7 @@ def convert(words_address, source_address, count, target_address, outputs_wanted
     restore_denormals(mode)
 
 
-class NativeResampler:
+class NativeResampler(Uncopied):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples a second
@@ -173,6 +174,8 @@ class NativeResampler:
                   ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames are.
     words         what compiled code takes, int64
     """
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, quality: str = "medium", largest_block: int = 4096
