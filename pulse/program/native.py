@@ -28,6 +28,8 @@ from pulse.pulsify.model import PulsedModel
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
+MANY_PULSES = 32
+"""From so many on, one copy of the state's memory takes no time beside them: a pulse moves most of it."""
 _MODULES = "kernels"
 
 
@@ -211,7 +213,8 @@ class NativeState(State):
     def _run(self, feed: Feed) -> dict[str, Array]:
         for name, place in self._inputs:
             array = feed.get(name)
-            place[...] = self.constants[name] if array is None else array
+            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
+        self.changing = True
         self._run_machine(*self._call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
@@ -229,7 +232,14 @@ class NativeState(State):
             raise InputError(
                 f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
             )
+        self.changing = True
         self._memory[:] = np.frombuffer(memory, np.uint8)
+
+    def _keep(self, pulses: int | None) -> Array | None:
+        return self._memory.copy() if pulses is None or pulses >= MANY_PULSES else None
+
+    def _put_back(self, memory: Array) -> None:
+        self._memory[:] = memory
 
     def packed(self) -> Packed:
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
@@ -244,6 +254,7 @@ class NativeState(State):
         for name, place in self._inputs:
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
-        profile = measured(self._program.instructions, self._call[0], self._call[2], steps)
-        self.restore(saved)
-        return profile
+        try:
+            return measured(self._program.instructions, self._call[0], self._call[2], steps)
+        finally:
+            self.restore(saved)

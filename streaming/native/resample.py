@@ -214,13 +214,15 @@ class NativeResampler(Uncopied):
     def reset(self) -> None:
         """Begin a new sound; the tuning stays."""
         silent = self.filter.taps - self.filter.half_frames - 1
+        self._changing = True
         self._history[:silent] = 0
         self.words[[AT, END, FRACTION]] = 0, silent, 0
+        self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
         """From samples [frames], any number, all that is ready [outputs]; silence of ``delay_frames`` gives the rest.
 
-        Raises InputError: not one row of floats
+        Raises InputError: not one row of floats, or an exception has ended an earlier call
         """
         if block.ndim != 1 or block.dtype.kind != "f":
             raise InputError(
@@ -228,5 +230,13 @@ class NativeResampler(Uncopied):
             )
         samples = np.ascontiguousarray(block, np.float32)
         target = np.empty(ready_after(self.words.tolist(), len(samples)), np.float32)
-        convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
-        return target
+        if self._changing:
+            raise InputError("an exception has ended process inside of a block: begin a new sound with reset()")
+        try:
+            self._changing = True
+            convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
+            self._changing = False
+            return target
+        except BaseException:
+            self._changing = True
+            raise

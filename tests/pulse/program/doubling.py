@@ -1,9 +1,22 @@
-"""An operation from outside of the package, with a kernel of its own."""
+"""Operations from outside of the package: one with a kernel of its own, one that fails."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulse.extend import Array, Env, Op, Pointwise, Relation, TypedFact
+import numpy as np
+
+from pulse.extend import (
+    Array,
+    Clock,
+    Cumulative,
+    Env,
+    Op,
+    Pointwise,
+    Relation,
+    Stateful,
+    TDim,
+    TypedFact,
+)
 from pulse.extend.kernels import Lowering, PulsedNode, Value, f32, kernel, lowers, number
 
 
@@ -38,3 +51,51 @@ def lower_doubled(cx: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
     y = cx.temporary(x.shape, x.dtype, x.order)
     cx.emit("tests_doubled", y, x, x.size)
     return [y]
+
+
+TOO_LOUD = 1e6
+
+
+class TooLoudError(Exception):
+    """What an operation may raise."""
+
+
+@dataclass(frozen=True)
+class Total(Op):
+    """y[..., t] = the sum of x[..., :t+1]. Raises TooLoudError in the middle of its work."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.cumsum(inputs[0], -1, dtype=inputs[0].dtype)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        sizes = tuple(int(dim) for dim in inputs[0].shape[:-1])
+
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "TotalPulses":
+            return TotalPulses(sizes)
+
+        return Cumulative((axes[0],), at)
+
+
+@dataclass(frozen=True)
+class TotalPulses(Stateful):
+    """A sum that goes on; it writes into the array of its state."""
+
+    sizes: tuple[int, ...]
+
+    def begin(self) -> list[Array]:
+        return [np.zeros(self.sizes, np.float32)]
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        y = np.empty_like(inputs[0])
+        for frame in range(y.shape[-1]):
+            state[0] += inputs[0][..., frame]
+            if abs(inputs[0][..., frame]).max() > TOO_LOUD:
+                raise TooLoudError
+            y[..., frame] = state[0]
+        return [y]

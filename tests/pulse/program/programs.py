@@ -12,7 +12,7 @@ from pulse.program.program import Program
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
-from tests.pulse.program.doubling import Doubled
+from tests.pulse.program.doubling import Doubled, Total
 
 PULSE = 4
 FORMS = [("numba", "f32"), ("numba", "bf16"), ("numba", "int8"), ("numpy", "f32"), ("numpy", "int8")]
@@ -60,6 +60,12 @@ def constant() -> TypedModel:
     """An input that does not stream."""
     s = Sketch(x="1,2,T", gain="1,2,1")
     return s.model(s.each("mul", s.conv(s["x"], 3, (1, 1)), s["gain"]))
+
+
+def failing() -> TypedModel:
+    """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
+    s = Sketch(x="1,2,T")
+    return s.model(s.each("tanh", s.add("total", Total(), s.conv(s["x"], 3, (2, 0)))))
 
 
 @cache
