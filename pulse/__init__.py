@@ -13,6 +13,7 @@ from pulse.api import load, stream, verify
 from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
+    CopyError,
     DimError,
     DivergenceError,
     FactError,
@@ -30,6 +31,7 @@ from pulse.version import __version__
 
 __all__ = [
     "CompileError",
+    "CopyError",
     "DimError",
     "DivergenceError",
     "FactError",

@@ -8,6 +8,7 @@ PulseError
 ├── CompileError     a pulsed model that the chosen backend cannot run
 ├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
+├── CopyError        something that belongs to one process, copied or pickled; a TypeError too
 ├── DivergenceError  a stream that differs from its offline model
 └── NotProvedError   a proof that says nothing of some output
 """
@@ -42,6 +43,10 @@ class WriteError(PulseError):
 
 class InputError(PulseError):
     """Arrays or audio of the wrong shape, type, rate or content."""
+
+
+class CopyError(PulseError, TypeError):
+    """Something that belongs to one process, copied or pickled. A TypeError too, as Python's own refusals are."""
 
 
 class DivergenceError(PulseError):

@@ -11,6 +11,7 @@ import numpy as np
 import soundfile
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.part import write_all
 from streaming.replacing import part_of, publish, unwritable
@@ -25,7 +26,7 @@ ENCODINGS = {
 """Suffix -> format and its encodings, the usual one first."""
 
 
-class AudioReader:
+class AudioReader(Uncopied):
     """A sound file, read in blocks. WAV, FLAC, OGG and what else libsndfile reads.
 
     rate_hz, channels, frames  as the file states them; ``encoding`` is libsndfile's name, such as PCM_16
@@ -33,6 +34,8 @@ class AudioReader:
 
     Iteration gives [samples, channels] float32. It raises InputError where the file is damaged or holds NaN.
     """
+
+    instead = "it has an open file; open the path again"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -103,7 +106,7 @@ class AudioReader:
         self.close()
 
 
-class AudioWriter:
+class AudioWriter(Uncopied):
     """A sound file to write; it appears under its name only when the ``with`` block ends well.
 
     path      the suffix says the format: .wav, .flac or .ogg
@@ -113,6 +116,8 @@ class AudioWriter:
 
     A .wav beyond 4 GiB becomes RF64 when it is closed; see ``streaming.rf64``.
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(
         self, path: str | os.PathLike[str], rate_hz: int, channels: int, encoding: str | None = None

@@ -13,6 +13,8 @@ from pulse.program.program import Program
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.model import Port
 
+Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
+
 
 class Delivery:
     """The outputs of one stream.
@@ -37,6 +39,15 @@ class Delivery:
         self.sent = {port.name: 0 for port in self._streaming}
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
+
+    def mark(self) -> Mark:
+        """This moment, for ``undo``."""
+        return self.pulses, self.end, self.sent.copy(), self._kept.copy(), self._last
+
+    def undo(self, mark: Mark) -> None:
+        """Back to a moment."""
+        self.pulses, self.end, sent, kept, self._last = mark
+        self.sent, self._kept = sent.copy(), kept.copy()
 
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
         """The frames that the next ``count`` pulses make ready.

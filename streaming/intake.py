@@ -19,7 +19,7 @@ class Intake:
     check_finite  refuse NaN in a block; infinities pass
 
     A block goes through ``checked``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
-    kept and the block is the caller's again.
+    kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
     """
 
     def __init__(self, program: Program, check_finite: bool = True) -> None:
@@ -31,6 +31,7 @@ class Intake:
         }
         self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
         self._fed: list[Reblocker] = []
+        self._marked: tuple[dict[str, int], int] | None = None
         self.received = dict.fromkeys(self._queues, 0)
         """Input name -> frames that have arrived."""
         self.left_out = 0
@@ -71,6 +72,22 @@ class Intake:
         if self.program.limit is not None:
             self._check_limit(blocks, self.program.limit)
         return blocks
+
+    def mark(self) -> None:
+        """Remember this moment, between two blocks."""
+        for queue in self._queues.values():
+            queue.mark()
+        self._marked = self.received.copy(), self.left_out
+
+    def undo(self) -> None:
+        """Back to the moment of ``mark``."""
+        if self._marked is None:
+            return
+        for queue in self._queues.values():
+            queue.undo()
+        self._fed.clear()
+        received, self.left_out = self._marked
+        self.received = received.copy()
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""

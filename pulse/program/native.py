@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.kernels import families as families
 from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import KERNELS, compile_kernels
+from pulse.program.kernels.registry import KERNELS, compile_kernels, modules_of, require_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
@@ -27,6 +27,10 @@ from pulse.pulsify.model import PulsedModel
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
+
+MANY_PULSES = 32
+"""From so many on, one copy of the state's memory takes no time beside them: a pulse moves most of it."""
+_MODULES = "kernels"
 
 
 @dataclass(frozen=True)
@@ -89,14 +93,36 @@ class NativeProgram(Program):
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
         self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
         self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
-        needed = list(dict.fromkeys(row.kernel for row in self.instructions))
         if prepare is not None:
-            prepare(needed)
-        compile_kernels(needed)
+            prepare(self._kernels())
+        self._link()
+
+    def _kernels(self) -> list[str]:
+        """The names of all that it runs."""
+        return list(dict.fromkeys(row.kernel for row in self.instructions))
+
+    def _link(self) -> None:
+        """Find the kernels in this process; they are compiled where they are missing. Raises CompileError."""
+        compile_kernels(self._kernels())
         self.unlinked = self._table()
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)
         machine.runner()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["unlinked"], state["table"]
+        return {**state, _MODULES: modules_of(self._kernels())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = dict(state)
+        modules = parts.pop(_MODULES)
+        super().__setstate__(parts)
+        self.weights = aligned_bytes(self.weights.size)
+        self.weights[:] = parts["weights"]
+        self.weights.flags.writeable = False
+        require_kernels(modules)
+        self._link()
 
     @property
     def backend(self) -> str:
@@ -187,7 +213,8 @@ class NativeState(State):
     def _run(self, feed: Feed) -> dict[str, Array]:
         for name, place in self._inputs:
             array = feed.get(name)
-            place[...] = self.constants[name] if array is None else array
+            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
+        self.changing = True
         self._run_machine(*self._call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
@@ -205,7 +232,14 @@ class NativeState(State):
             raise InputError(
                 f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
             )
+        self.changing = True
         self._memory[:] = np.frombuffer(memory, np.uint8)
+
+    def _keep(self, pulses: int | None) -> Array | None:
+        return self._memory.copy() if pulses is None or pulses >= MANY_PULSES else None
+
+    def _put_back(self, memory: Array) -> None:
+        self._memory[:] = memory
 
     def packed(self) -> Packed:
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
@@ -220,6 +254,7 @@ class NativeState(State):
         for name, place in self._inputs:
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
-        profile = measured(self._program.instructions, self._call[0], self._call[2], steps)
-        self.restore(saved)
-        return profile
+        try:
+            return measured(self._program.instructions, self._call[0], self._call[2], steps)
+        finally:
+            self.restore(saved)

@@ -90,6 +90,7 @@ class NativeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         lanes, size = chosen.index, self._group
+        self._stepping = chosen
         if len(lanes) <= size:
             results = self._step_group(feed, lanes)
         else:
@@ -111,6 +112,7 @@ class NativeLanes(Lanes):
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
         if lanes is not self._based:
+            self._based = None
             self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
             self._bases[0, COUNT] = self._together(len(lanes))
             self._based = lanes

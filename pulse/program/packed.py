@@ -19,6 +19,7 @@ from pulse.program.kernels.raw import as_i32, move_bytes
 from pulse.program.kernels.registry import device
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
+from pulse.uncopied import Uncopied
 
 TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, BOXES = range(8)
 """Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes."""
@@ -43,13 +44,15 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(Uncopied):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 
     words, constants          to be kept as long as the address of the words is in use
     inputs, outputs           in the order of the program's streaming inputs, and of all outputs
     input_bytes, output_bytes of a packed pulse
     """
+
+    instead = "it holds addresses of this process; copy its state, and call packed() on the copy"
 
     words: NDArray[np.int64]
     constants: Array

@@ -4,12 +4,13 @@ import hashlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pulse.errors import InputError, PulseError
+from pulse.errors import InputError, LoadError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
@@ -17,6 +18,7 @@ from pulse.program.ending import stream_end
 from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
 from pulse.pulsify.model import Port, PulsedModel
+from pulse.version import __version__
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
@@ -24,12 +26,31 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
+_WRITER = "pickled by"
 
 Feed = Mapping[str, Array]
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A moment of a stream, to go back to.
+
+    memory   all that it remembers, in the backend's form; None where it was not kept
+    pulse, end  of the clock
+    fetched  as of ``State``
+    """
+
+    memory: Any
+    pulse: int
+    end: int | None
+    fetched: list[Array]
+
+
 class Program(ABC):
-    """A pulsed model made ready to run: immutable, shared by all of its streams."""
+    """A pulsed model made ready to run: immutable, shared by all of its streams.
+
+    A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
+    """
 
     def __init__(self, model: PulsedModel, form: str = "f32") -> None:
         self.model = model
@@ -40,6 +61,26 @@ class Program(ABC):
         self.pulse = model.pulse
         self.limit = longest(model.symbol, model.typed.scope.assumptions)
         """The most frames of the symbol that the model takes, None where there is no limit."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the program means: nothing that holds in one process only."""
+        return {**self.__dict__, _WRITER: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Raises LoadError: another version of pulse wrote it."""
+        parts = dict(state)
+        if (writer := parts.pop(_WRITER)) != __version__:
+            raise LoadError(
+                f"the program was pickled by pulse {writer}, and this is pulse {__version__}: compile the model here"
+            )
+        for name, value in parts.items():
+            setattr(self, name, value)
 
     @property
     @abstractmethod
@@ -82,7 +123,13 @@ class Program(ABC):
 
 
 class State(ABC):
-    """One stream. Not safe for use by two threads at once."""
+    """One stream. Not safe for use by two threads at once.
+
+    A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
+
+    After an exception in a call, also one that comes between two instructions of Python (KeyboardInterrupt), the stream
+    is as it was before, or every further call raises InputError until ``reset`` or ``restore``.
+    """
 
     def __init__(self, program: Program, constants: Feed | None) -> None:
         self.program = program
@@ -91,10 +138,12 @@ class State(ABC):
         self._streaming = [port for port in program.inputs if port.streams]
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, as of the last pulse."""
+        self.changing = False
+        """Whether a call is changing the stream, or an exception ended one that did."""
 
     @abstractmethod
     def _run(self, feed: Feed) -> dict[str, Array]:
-        """One pulse of checked inputs."""
+        """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
 
     @abstractmethod
     def _clear(self) -> None:
@@ -110,7 +159,19 @@ class State(ABC):
 
     @abstractmethod
     def _load(self, memory: bytes) -> None:
-        """The reverse of ``_save``. Raises InputError where the size differs."""
+        """The reverse of ``_save``; sets ``changing``. Raises InputError where the size differs, before that."""
+
+    @abstractmethod
+    def _keep(self, pulses: int | None) -> Any:
+        """All memory of the stream, for ``_put_back``.
+
+        pulses   None where it is kept once in a stream; for so many pulses None comes back where the copy would take
+                 time that can be measured
+        """
+
+    @abstractmethod
+    def _put_back(self, memory: Any) -> None:
+        """The reverse of ``_keep``."""
 
     def step(self, feed: Feed | Array) -> dict[str, Array]:
         """Run one pulse.
@@ -122,12 +183,18 @@ class State(ABC):
         """
         checked = self._checked(feed)
         self.check_open()
-        return self.advance(checked)
+        pulse = self.clock.pulse
+        try:
+            return self.advance(checked)
+        except BaseException:
+            self.changing = self.changing or self.clock.pulse != pulse
+            raise
 
     def advance(self, feed: Feed) -> dict[str, Array]:
         """``step`` for a pulse that has been checked, or that ``end`` gave."""
         result = self._run(feed)
         self.clock.pulse += 1
+        self.changing = False
         return result
 
     def flush(
@@ -140,33 +207,64 @@ class State(ABC):
 
         Of several inputs one may have more frames left, where its length says so. What is missing is padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length; then nothing has changed.
+        Raises InputError: ``rest`` does not fit, or the model needs another length. After any exception nothing has
+        changed.
         """
-        results: list[dict[str, Array]] = []
-        for feed in self.end(rest, fill):
-            results.append(self.advance(feed))
-            if after is not None:
-                after()
-        return results
+        self._require_whole()
+        mark = self.mark()
+        try:
+            results: list[dict[str, Array]] = []
+            for feed in self.end(rest, fill):
+                results.append(self.advance(feed))
+                if after is not None:
+                    after()
+            return results
+        except BaseException:
+            self.rewind(mark)
+            raise
 
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
         """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
         self.check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
-        self.clock.end = end
-        self._ended()
         left = self.program.steps(end) - self.clock.pulse
         empty = {port.name: _pulse(port, fill) for port in self._streaming}
-        return [*feeds[:left], *[empty] * (left - len(feeds))]
+        pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
+        self.changing = True
+        self.clock.end = end
+        self._ended()
+        self.changing = False
+        return pulses
 
     def reset(self) -> None:
         """Back to the state before the first pulse."""
+        self.changing = True
         self.clock.pulse, self.clock.end = 0, None
         self._clear()
+        self.changing = False
+
+    def mark(self, pulses: int | None = None) -> Mark:
+        """This moment, for ``rewind``.
+
+        pulses   how many are to be run; where keeping the memory would take a part of their time that can be
+                 measured, it is not kept, and ``rewind`` goes back over no pulse. None: it is kept
+        """
+        return Mark(self._keep(pulses), self.clock.pulse, self.clock.end, self.fetched)
+
+    def rewind(self, mark: Mark) -> None:
+        """Back to a moment of this stream; where that is not possible, ``changing`` stays set."""
+        if mark.memory is None:
+            self.changing = self.changing or self.clock.pulse != mark.pulse or self.clock.end != mark.end
+            return
+        self.changing = True
+        self._put_back(mark.memory)
+        self.clock.pulse, self.clock.end, self.fetched = mark.pulse, mark.end, mark.fetched
+        self.changing = False
 
     def snapshot(self) -> bytes:
-        """The whole state."""
+        """The whole state. Raises InputError: an exception has left the stream inside of a pulse."""
+        self._require_whole()
         end = -1 if self.clock.end is None else self.clock.end
         return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
 
@@ -182,6 +280,10 @@ class State(ABC):
             )
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+        self.changing = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _spawned, (self.program, self.constants, self.snapshot(), self.fetched)
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -191,7 +293,9 @@ class State(ABC):
         return digest.digest()
 
     def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError where the stream has ended, or would be longer than the model takes."""
+        """Raise InputError where the stream has ended or was left inside of a pulse, or would be too long."""
+        if self.changing:
+            self._require_whole()
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")
         more = self.program.pulse if frames is None else frames
@@ -200,6 +304,13 @@ class State(ABC):
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
                 f"make it {total}: flush and reset before it"
+            )
+
+    def _require_whole(self) -> None:
+        if self.changing:
+            raise InputError(
+                f"an exception has left the stream inside of pulse {self.clock.pulse}: begin a new one with reset(), "
+                "or restore() a snapshot"
             )
 
     def _check_length(self, end: int) -> None:
@@ -281,6 +392,14 @@ class State(ABC):
             if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
                 raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
         return checked
+
+
+def _spawned(program: Program, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+    """A copied or unpickled stream."""
+    state = program.spawn(constants)
+    state.restore(snapshot)
+    state.fetched = list(fetched)
+    return state
 
 
 def _pulse(port: Port, fill: float) -> Array:

@@ -79,32 +79,40 @@ class ReferenceState(State):
             self._program.rounded,
             self._program.arithmetic,
         )
+        memory = {node_id: [array.copy() for array in arrays] for node_id, arrays in self._memory.items()}
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
             node = graph.nodes[node_id]
             inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
-            if isinstance(node.op, Source) and node_id in self._memory:
-                results = self._memory[node_id]
+            if isinstance(node.op, Source) and node_id in memory:
+                results = memory[node_id]
             elif isinstance(node.op, Source):
                 given = feed[node.name] if node.name in feed else self.constants[node.name]
                 results = [arithmetic.given(given)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
-                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
+                results = arithmetic.evaluate(
+                    node.op, inputs, dtypes, partial(self._evaluated, node_id, memory)
+                )
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
-        self.fetched = [values[outlet] for outlet in self._program.fetches]
-        for register in self._program.model.registers:
-            self._memory[register.read.node] = [np.array(values[register.write])]
-        return {
+        fetched = [values[outlet] for outlet in self._program.fetches]
+        outputs = {
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
+        for register in self._program.model.registers:
+            memory[register.read.node] = [np.array(values[register.write])]
+        self.changing = True
+        self._memory, self.fetched = memory, fetched
+        return outputs
 
-    def _evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+    def _evaluated(
+        self, node_id: int, memory: dict[int, list[Array]], inputs: Sequence[Array]
+    ) -> Sequence[Array]:
         op = self._program.model.graph.nodes[node_id].op
         if isinstance(op, Stateful):
-            return op.step(inputs, self._memory[node_id], self.clock)
+            return op.step(inputs, memory[node_id], self.clock)
         return op.eval(inputs, {})
 
     def _ended(self) -> None:
@@ -117,9 +125,20 @@ class ReferenceState(State):
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
+        self.changing = True
+        loaded: dict[int, list[Array]] = {}
         start = 0
-        for arrays in self._memory.values():
-            for slot, array in enumerate(arrays):
+        for node_id, arrays in self._memory.items():
+            loaded[node_id] = []
+            for array in arrays:
                 stop = start + array.nbytes
-                arrays[slot] = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape).copy()
+                part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
+                loaded[node_id].append(part.copy())
                 start = stop
+        self._memory = loaded
+
+    def _keep(self, pulses: int | None) -> dict[int, list[Array]]:
+        return self._memory  # each pulse makes it anew
+
+    def _put_back(self, memory: dict[int, list[Array]]) -> None:
+        self._memory = memory

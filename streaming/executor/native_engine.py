@@ -12,6 +12,7 @@ from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
 from pulse.program.packed import Packed, Slot
 from pulse.program.program import Feed, State
+from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
@@ -34,8 +35,10 @@ ENTRIES = (
 )
 
 
-class NativeEngine:
+class NativeEngine(Uncopied):
     """For programs of the numba backend."""
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._words = aligned_bytes(8 * slots.WORKER_WORDS).view(np.int64)
@@ -100,8 +103,10 @@ class NativeEngine:
         slots.stop.call(self.address)
 
 
-class NativeSlots:
+class NativeSlots(Uncopied):
     """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
         self.event = Event()

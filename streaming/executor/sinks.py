@@ -16,6 +16,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.pulsify.model import Port
+from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter, is_sound
 from streaming.executor.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
@@ -65,13 +66,15 @@ class Call(Sink):
         yield write
 
 
-class PcmSink(Sink):
+class PcmSink(Uncopied, Sink):
     """Raw samples of one output, little-endian, into a byte stream, which stays open.
 
     encoding  s16, s32 or f32
     output    its name; the first that is sound by default
     Raises    InputError: no such encoding
     """
+
+    instead = "it has an open stream of bytes; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
@@ -91,7 +94,7 @@ class PcmSink(Sink):
         yield write
 
 
-class SoundFileSink(Sink):
+class SoundFileSink(Uncopied, Sink):
     """A sound file of one output; it appears under its name when the stream has ended well.
 
     path      the suffix says the format: .wav, .flac or .ogg
@@ -100,6 +103,8 @@ class SoundFileSink(Sink):
     encoding  see ``streaming.audio``
     Raises    InputError: a suffix that is no sound
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(
         self,
@@ -146,11 +151,13 @@ class SoundFileSink(Sink):
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
 
-class FramesFileSink(Sink):
+class FramesFileSink(Uncopied, Sink):
     """Frames of one output as .npy or .csv; the file appears under its name when the stream has ended well.
 
     output  its name; the first by default
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
         self.path = Path(path)

@@ -12,6 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from pulse.wording import spelled
 from streaming.audio import AudioReader, AudioWriter, sound_format
 from streaming.channels import Samples
@@ -85,8 +86,10 @@ class FileHost:
         return False
 
 
-class FileStream:
+class FileStream(Uncopied):
     """A thread that plays a file; see ``host.OpenStream``."""
+
+    instead = "it has a thread; open another one"
 
     note: str | None = None
     input_latency_s = 0.0

@@ -11,11 +11,12 @@ from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program, State
 from pulse.pulsify.model import Port
+from pulse.uncopied import Uncopied
 from streaming.files import audio_output
 from streaming.native import line_words as w
 
 
-class Voices:
+class Voices(Uncopied):
     """One state of a program for each stream.
 
     program     one input streams, and it is sound
@@ -24,6 +25,8 @@ class Voices:
     delay       frames that the sound is to be late, of which the model's own delay is a part
     Raises      InputError
     """
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int

@@ -27,6 +27,7 @@ ROOMS = (
     "pulse.version",
     "pulse.wording",
     "pulse.errors",
+    "pulse.uncopied",
     "pulse.plugins",
     "pulse.dim",
     "pulse.facts",
