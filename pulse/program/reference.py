@@ -137,7 +137,7 @@ class ReferenceState(State):
                 start = stop
         self._memory = loaded
 
-    def _keep(self, pulses: int | None) -> dict[int, list[Array]]:
+    def _keep(self) -> dict[int, list[Array]]:
         return self._memory  # each pulse makes it anew
 
     def _put_back(self, memory: dict[int, list[Array]]) -> None:
