@@ -77,7 +77,7 @@ class Intake:
         """Remember this moment, between two blocks."""
         for queue in self._queues.values():
             queue.mark()
-        self._marked = self.received.copy(), self.left_out
+        self._marked = self.received, self.left_out
 
     def undo(self) -> None:
         """Back to the moment of ``mark``."""
@@ -86,16 +86,17 @@ class Intake:
         for queue in self._queues.values():
             queue.undo()
         self._fed.clear()
-        received, self.left_out = self._marked
-        self.received = received.copy()
+        self.received, self.left_out = self._marked
 
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
+        received = self.received.copy()
         for name, block in blocks.items():
             queue = self._queues[name]
             queue.feed(block)
             self._fed.append(queue)
-            self.received[name] += block.shape[queue.axis]
+            received[name] += block.shape[queue.axis]
+        self.received = received
         return min([queue.held // queue.frames for queue in self._queues.values()])
 
     def take(self) -> dict[str, Array]:
@@ -161,6 +162,8 @@ class Intake:
         raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
 
     def _named(self, x: object) -> dict[str, Array]:
+        if self._only is not None and isinstance(x, np.ndarray):
+            return {self._only: x}
         if isinstance(x, Mapping):
             return {name: np.asarray(array) for name, array in cast("Mapping[str, Array]", x).items()}
         if self._only is None:

@@ -26,8 +26,7 @@ class Reblocker:
         self.frames = port.frames
         self._buffer: Array = np.zeros(port.shape, port.dtype)
         self._spare: Array = np.zeros(port.shape, port.dtype)
-        self._marked: Array | None = None
-        self._marked_span = 0, 0
+        self._mark: tuple[Array, int, int] | None = None
         self._frame = port.shape[: port.axis] + port.shape[port.axis + 1 :]
         self._start = 0
         self._stop = 0
@@ -42,15 +41,16 @@ class Reblocker:
 
     def mark(self) -> None:
         """Remember what waits, for ``undo``. The block must be kept."""
-        self._marked, self._marked_span = self._buffer, (self._start, self._stop)
+        self._mark = self._buffer, self._start, self._stop
 
     def undo(self) -> None:
         """Back to the last mark."""
-        if self._marked is None:
+        if self._mark is None:
             return
-        if self._buffer is not self._marked:
-            self._spare, self._buffer = self._buffer, self._marked
-        self._start, self._stop = self._marked_span
+        spare = self._buffer
+        self._buffer, self._start, self._stop = self._mark
+        if spare is not self._buffer:
+            self._spare = spare
         self._block, self._taken = self._nothing, 0
 
     def feed(self, block: Array) -> None:
@@ -73,7 +73,7 @@ class Reblocker:
         self._start += self.frames
         if self._start == self._stop:
             self._start = self._stop = 0
-            if self._buffer is self._marked:
+            if self._mark is not None and self._buffer is self._mark[0]:
                 self._buffer, self._spare = self._spare, self._buffer
         return pulse
 
@@ -132,7 +132,7 @@ class Reblocker:
         target = self._buffer
         if waiting + frames > max(capacity // 2, self.frames):
             target = np.zeros(self.shape(2 * (waiting + frames)), self.port.dtype)
-        elif self._buffer is self._marked:
+        elif self._mark is not None and self._buffer is self._mark[0]:
             fits = self._spare.shape[self.axis] >= waiting + frames
             target = self._spare if fits else np.zeros_like(self._buffer)
             self._spare = self._buffer

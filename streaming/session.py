@@ -110,7 +110,7 @@ class Session:
         try:
             self._changing = True
             pulses = intake.feed(blocks)
-            ran, step = state.mark(pulses), state.step
+            ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
             ready = delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
             intake.keep()
             self._changing = False
@@ -205,6 +205,7 @@ class Session:
             )
 
     def _check_open(self, call: str) -> None:
-        self._require_whole()
+        if self._changing:
+            self._require_whole()
         if self._delivery.end is not None:
             raise InputError(f"{call} after flush: the stream has ended; begin a new one with reset()")

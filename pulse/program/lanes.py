@@ -90,7 +90,7 @@ class Lanes:
         returns  output name -> array [lanes, …], the caller's to keep
         Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then
         """
-        chosen = self._all() if lanes is None else self._some(lanes)
+        chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
         checked = self._checked(feed, len(chosen.numbers))
         self._check_open(chosen)
         pulse = chosen.clocks[0].pulse if chosen.clocks else 0
@@ -106,10 +106,8 @@ class Lanes:
 
     def _all(self) -> Choice:
         """All that have joined."""
-        chosen = self._everyone
-        if chosen is None:
-            chosen = self._everyone = self._choice(self.joined)
-        return chosen
+        self._everyone = self._choice(self.joined)
+        return self._everyone
 
     def _some(self, lanes: Sequence[int]) -> Choice:
         """Those that were asked for. Raises InputError."""
@@ -158,11 +156,7 @@ class Lanes:
         if self._interrupted or self._stepping is not None:
             self._tell_states()
             self._interrupted = any(state.changing for state in self._states)
-        if (
-            self.program.limit is None
-            and not self._interrupted
-            and not [clock for clock in chosen.clocks if clock.end is not None]
-        ):
+        elif self.program.limit is None and not [clock for clock in chosen.clocks if clock.end is not None]:
             return
         for number in chosen.numbers:
             try:

@@ -28,8 +28,6 @@ from pulse.pulsify.model import PulsedModel
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
-MANY_PULSES = 32
-"""From so many on, one copy of the state's memory takes no time beside them: a pulse moves most of it."""
 _MODULES = "kernels"
 
 
@@ -179,6 +177,8 @@ def _text(argument: Value | int) -> str:
 class NativeState(State):
     """One stream: its memory, and scratch of its own."""
 
+    pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
+
     def __init__(self, program: NativeProgram, constants: Feed | None, memory: Array, arena: Array) -> None:
         super().__init__(program, constants)
         self._program = program
@@ -235,8 +235,8 @@ class NativeState(State):
         self.changing = True
         self._memory[:] = np.frombuffer(memory, np.uint8)
 
-    def _keep(self, pulses: int | None) -> Array | None:
-        return self._memory.copy() if pulses is None or pulses >= MANY_PULSES else None
+    def _keep(self) -> Array:
+        return self._memory.copy()
 
     def _put_back(self, memory: Array) -> None:
         self._memory[:] = memory

@@ -4,7 +4,6 @@ import hashlib
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,19 +30,8 @@ _WRITER = "pickled by"
 Feed = Mapping[str, Array]
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A moment of a stream, to go back to.
-
-    memory   all that it remembers, in the backend's form; None where it was not kept
-    pulse, end  of the clock
-    fetched  as of ``State``
-    """
-
-    memory: Any
-    pulse: int
-    end: int | None
-    fetched: list[Array]
+Mark = tuple[Any, int, int | None, list[Array]]
+"""A moment of a stream: its memory in the backend's form, pulse and end of its clock, what was fetched last."""
 
 
 class Program(ABC):
@@ -125,11 +113,15 @@ class Program(ABC):
 class State(ABC):
     """One stream. Not safe for use by two threads at once.
 
+    pulses_worth_a_mark  from how many pulses on ``mark`` takes no part of their time that can be measured
+
     A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
 
     After an exception in a call, also one that comes between two instructions of Python (KeyboardInterrupt), the stream
     is as it was before, or every further call raises InputError until ``reset`` or ``restore``.
     """
+
+    pulses_worth_a_mark = 0
 
     def __init__(self, program: Program, constants: Feed | None) -> None:
         self.program = program
@@ -162,12 +154,8 @@ class State(ABC):
         """The reverse of ``_save``; sets ``changing``. Raises InputError where the size differs, before that."""
 
     @abstractmethod
-    def _keep(self, pulses: int | None) -> Any:
-        """All memory of the stream, for ``_put_back``.
-
-        pulses   None where it is kept once in a stream; for so many pulses None comes back where the copy would take
-                 time that can be measured
-        """
+    def _keep(self) -> Any:
+        """All memory of the stream, for ``_put_back``."""
 
     @abstractmethod
     def _put_back(self, memory: Any) -> None:
@@ -244,22 +232,15 @@ class State(ABC):
         self._clear()
         self.changing = False
 
-    def mark(self, pulses: int | None = None) -> Mark:
-        """This moment, for ``rewind``.
-
-        pulses   how many are to be run; where keeping the memory would take a part of their time that can be
-                 measured, it is not kept, and ``rewind`` goes back over no pulse. None: it is kept
-        """
-        return Mark(self._keep(pulses), self.clock.pulse, self.clock.end, self.fetched)
+    def mark(self) -> Mark:
+        """This moment, for ``rewind``."""
+        return self._keep(), self.clock.pulse, self.clock.end, self.fetched
 
     def rewind(self, mark: Mark) -> None:
-        """Back to a moment of this stream; where that is not possible, ``changing`` stays set."""
-        if mark.memory is None:
-            self.changing = self.changing or self.clock.pulse != mark.pulse or self.clock.end != mark.end
-            return
+        """Back to a moment of this stream."""
         self.changing = True
-        self._put_back(mark.memory)
-        self.clock.pulse, self.clock.end, self.fetched = mark.pulse, mark.end, mark.fetched
+        memory, self.clock.pulse, self.clock.end, self.fetched = mark
+        self._put_back(memory)
         self.changing = False
 
     def snapshot(self) -> bytes:
@@ -341,7 +322,9 @@ class State(ABC):
         return named
 
     def _named(self, feed: Feed | Array) -> dict[str, Array]:
-        if isinstance(feed, Mapping):
+        if isinstance(feed, np.ndarray) and len(self._streaming) == 1:
+            return {self._streaming[0].name: np.asarray(feed)}
+        if isinstance(feed, (dict, Mapping)):
             return {name: np.asarray(array) for name, array in feed.items()}
         if len(self._streaming) != 1:
             raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {self._wanted()}")

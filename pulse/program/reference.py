@@ -60,6 +60,8 @@ class ReferenceState(State):
         super().__init__(program, constants)
         self._program = program
         self._memory: dict[int, list[Array]] = {}
+        self._next: dict[int, list[Array]] = {}
+        """What the pulse that is being run leaves behind; it becomes the memory when all of it is known."""
         self._clear()
 
     def _clear(self) -> None:
@@ -80,6 +82,7 @@ class ReferenceState(State):
             self._program.arithmetic,
         )
         memory = {node_id: [array.copy() for array in arrays] for node_id, arrays in self._memory.items()}
+        self._next = memory
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
             node = graph.nodes[node_id]
@@ -91,9 +94,7 @@ class ReferenceState(State):
                 results = [arithmetic.given(given)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
-                results = arithmetic.evaluate(
-                    node.op, inputs, dtypes, partial(self._evaluated, node_id, memory)
-                )
+                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
         fetched = [values[outlet] for outlet in self._program.fetches]
@@ -107,12 +108,10 @@ class ReferenceState(State):
         self._memory, self.fetched = memory, fetched
         return outputs
 
-    def _evaluated(
-        self, node_id: int, memory: dict[int, list[Array]], inputs: Sequence[Array]
-    ) -> Sequence[Array]:
+    def _evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
         op = self._program.model.graph.nodes[node_id].op
         if isinstance(op, Stateful):
-            return op.step(inputs, memory[node_id], self.clock)
+            return op.step(inputs, self._next[node_id], self.clock)
         return op.eval(inputs, {})
 
     def _ended(self) -> None:
@@ -137,7 +136,7 @@ class ReferenceState(State):
                 start = stop
         self._memory = loaded
 
-    def _keep(self, pulses: int | None) -> dict[int, list[Array]]:
+    def _keep(self) -> dict[int, list[Array]]:
         return self._memory  # each pulse makes it anew
 
     def _put_back(self, memory: dict[int, list[Array]]) -> None:

@@ -231,7 +231,9 @@ class NativeResampler(Uncopied):
         samples = np.ascontiguousarray(block, np.float32)
         target = np.empty(ready_after(self.words.tolist(), len(samples)), np.float32)
         if self._changing:
-            raise InputError("an exception has ended process inside of a block: begin a new sound with reset()")
+            raise InputError(
+                "an exception has ended process inside of a block: begin a new sound with reset()"
+            )
         try:
             self._changing = True
             convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))

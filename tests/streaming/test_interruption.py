@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pulse.errors import InputError
-from pulse.program.native import MANY_PULSES
+from pulse.program.native import NativeState
 from streaming import Session
 from streaming.native.resample import NativeResampler
 from streaming.resampling import Resampler
@@ -79,7 +79,7 @@ def test_push(name, backend, unit, step):
 
 def test_a_push_of_many_pulses_is_undone():
     made = program("windows")
-    x, more = block(made, MANY_PULSES * made.pulse, 5), block(made, 7, 6)
+    x, more = block(made, NativeState.pulses_worth_a_mark * made.pulse, 5), block(made, 7, 6)
     found = outcomes(
         lambda: begun(made),
         lambda session: session.push(x),

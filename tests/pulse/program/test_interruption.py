@@ -1,17 +1,22 @@
 """After an exception at any place, a stream is as it was before the call, or says that it has to be reset."""
 
+import copy
+import pickle
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from pulse.errors import InputError
+from pulse.errors import CopyError, InputError
+from pulse.facts import Array
+from pulse.onnx.write.runtime import RuntimeProgram, runner
 from pulse.program.program import Program, State
+from streaming import Session
 from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.doubling import TooLoudError
-from tests.pulse.program.programs import block, constants, program, same
+from tests.pulse.program.programs import block, constants, program, pulsed, same
 
 UNITS: list[tuple[str, Unit, int]] = [
     ("numba", "line", 1),
@@ -31,10 +36,14 @@ def begun(made: Program, pulses: int = 2) -> State:
     return state
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Outputs of a step, or of a flush."""
-    if isinstance(left, dict):
-        return same(left, right)
+Outputs: TypeAlias = "dict[str, Array] | list[dict[str, Array]]"
+"""Of a step, or of a flush."""
+
+
+def equal(left: Outputs, right: Outputs) -> bool:
+    """Bit for bit."""
+    if isinstance(left, dict) or isinstance(right, dict):
+        return isinstance(left, dict) and isinstance(right, dict) and same(left, right)
     return len(left) == len(right) and all(map(same, left, right))
 
 
@@ -145,6 +154,35 @@ def test_an_operation_that_raises_changes_nothing() -> None:
         state.flush(loud[..., :3])
     assert state.snapshot() == before
     assert same(state.step(x), straight.step(x))
+
+
+def test_a_file_in_a_runtime_is_undone_too() -> None:
+    model = pulsed("windows")
+    proto = model.to_onnx()
+    _, run = runner(proto)
+    loud = Counter[str]()
+
+    def run_or_raise(feeds: Mapping[str, Array]) -> Mapping[str, Array]:
+        loud["calls"] += 1
+        if loud["calls"] == loud["fails"]:
+            raise TooLoudError
+        return run(feeds)
+
+    made = RuntimeProgram(model, proto, run_or_raise)
+    session, straight = Session(made), Session(made)
+    x = block(made, 4 * made.pulse)
+    session.push(x)
+    straight.push(x)
+    loud["fails"] = loud["calls"] + 3
+    before = session.snapshot()
+    with pytest.raises(TooLoudError):
+        session.push(x)
+    assert session.snapshot() == before
+    other = copy.deepcopy(session)
+    wanted = straight.push(x)
+    assert same(session.push(x), wanted) and same(other.push(x), wanted)
+    with pytest.raises(CopyError, match="open in a runtime of this process"):
+        pickle.dumps(session)
 
 
 @units
