@@ -56,7 +56,7 @@ def every_kind() -> Iterator[Streaming]:
 
 
 def in_front(found: Streaming, front: Front, one: bool) -> dict[str, Front]:
-    """The front of all inputs; of the first one alone where that can be, and is wished. Nothing where it suits none."""
+    """The front for all inputs; with ``one`` for the first alone, if it keeps the length; none if it does not suit."""
     names = list(found.axes)[:1] if one and front.keeps_length else list(found.axes)
     suiting = all(front.suits(found.case[2][name]) for name in names)
     return dict.fromkeys(names, front) if suiting else {}

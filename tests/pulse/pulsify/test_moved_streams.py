@@ -1,18 +1,26 @@
 """Operators that read a stream which is late, early or cut short."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from onnx import ModelProto
 
 import pulse
+from pulse.errors import PulsifyError
+from pulse.facts import Array, TypedFact
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Relation, Window
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.model import PulsedModel
 from tests.laws.operator_cases import compared
 from tests.pulse.cases.build import floats, model, node
+from tests.pulse.models import Sketch
 from tests.pulse.onnx.write.streams import reopened
 
 
@@ -93,3 +101,40 @@ def test_a_state_that_is_an_output_has_seen_no_frame_that_does_not_exist(
         assert compared(pulsed.typed, made, {"x": floats(length, length, 1, 2)}, length)
     frames_alone = pulsify(pulse.load(running(before, cut, "y")).analyse(), pulse=times)
     assert frames_alone.port("y").delay == 0
+
+
+@dataclass(frozen=True)
+class TurnedPairs(Op):
+    """The frames of each pair along axis 2 in the other order; it takes whole pairs only."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        return [TypedFact(x.dtype, (*x.shape[:2], x.shape[2] // 2 * 2))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        frames = x.shape[2] // 2 * 2
+        pairs = x[:, :, :frames].reshape(*x.shape[:2], frames // 2, 2)
+        return [pairs[..., ::-1].reshape(*x.shape[:2], frames)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return Window(2, span=2, stride=2, up=2, op=self)
+
+
+@pytest.mark.parametrize(("pads", "delay"), [((0, 0), 0), ((1, 1), 2), ((2, 0), 0)])
+def test_a_pulse_has_whole_groups_even_where_every_rate_is_one(pads: tuple[int, int], delay: int) -> None:
+    """Pairs need an even pulse, though two frames become two."""
+    s = Sketch(x="1,2,T")
+    x = s.conv(s["x"], 3, pads) if any(pads) else s["x"]
+    typed = s.model(s.add("turned", TurnedPairs(), x))
+    pulsed = pulsify(typed)
+    assert (pulsed.pulse, pulsed.outputs[0].delay) == (2, delay)
+    for wrong, instead in ((1, "use 2"), (3, "use 2 or 4")):
+        message = rf"turned \(TurnedPairs\): pulse {wrong} gives {wrong}/2 groups of 2 frames .*: {instead}$"
+        with pytest.raises(PulsifyError, match=message):
+            pulsify(typed, pulse=wrong)
+    for times in (1, 2, 3):
+        made = [compile_model(pulsify(typed, pulse=2 * times), "numpy")]
+        assert all(
+            compared(typed, made, {"x": floats(length, 1, 2, length)}, length) for length in range(1, 12)
+        )
