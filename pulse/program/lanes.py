@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.errors import InputError
+from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
 from pulse.program.program import Feed, Program, State
@@ -73,7 +73,9 @@ class Lanes:
                  streams
         lanes    their numbers, in the order of the arrays; all that have joined by default
         returns  output name -> array [lanes, …], the caller's to keep
-        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then
+        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
+                 FaultError: a node has no result for some value of the lanes that the error names. They take no more,
+                 but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
         if lanes is None:
             chosen = self._everyone
@@ -83,7 +85,29 @@ class Lanes:
             chosen = self._choice(numbers)
         checked = self._checked(feed, len(chosen.numbers))
         self._check_open(chosen)
-        return self._run(checked, chosen)
+        results = self._run(checked, chosen)
+        failed = self._failed(chosen)
+        if failed:
+            raise self._failure(failed, results)
+        return results
+
+    def _failed(self, chosen: Choice) -> list[int]:
+        """The lanes with values for which a node has no result."""
+        states = self._states
+        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+
+    def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+        told = "; ".join(
+            f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
+        )
+        return FaultError(
+            f"{told}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
+            "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
+            "snapshot. The other lanes have stepped; the error's outputs are theirs",
+            [fault for number in failed for fault in self._states[number].faults],
+            failed,
+            outputs,
+        )
 
     def _choice(self, numbers: Sequence[int]) -> Choice:
         """Of lanes that exist and have joined."""
@@ -92,7 +116,7 @@ class Lanes:
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         """One pulse of checked inputs."""
         results = [
-            self._states[number].step({name: array[i] for name, array in feed.items()})
+            self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
             for i, number in enumerate(chosen.numbers)
         ]
         return {
@@ -104,7 +128,8 @@ class Lanes:
 
     def _check_open(self, chosen: Choice) -> None:
         """Raise InputError where a lane has ended or would become too long."""
-        if self.program.limit is None and not [clock for clock in chosen.clocks if clock.end is not None]:
+        ended = [clock for clock in chosen.clocks if clock.end is not None]
+        if self.program.limit is None and not ended and not self._failed(chosen):
             return
         for number in chosen.numbers:
             try:

@@ -3,14 +3,15 @@
 import hashlib
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pulse.errors import InputError, PulseError
+from pulse.errors import Fault, FaultError, InputError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.ops.check import Site
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
@@ -89,6 +90,8 @@ class State(ABC):
         self.clock = Clock(program.model.symbol)
         self.constants = self._checked_constants(constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
+        self.stops_at_faults = True
+        """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, as of the last pulse."""
 
@@ -104,6 +107,20 @@ class State(ABC):
     def _ended(self) -> None:
         """Take note that the clock knows the stream's end."""
 
+    @property
+    def faulted(self) -> bool:
+        """Whether a node had no result for some value of the stream."""
+        return False
+
+    def _counts(self) -> Iterable[tuple[Site, int]]:
+        """All that is looked at for faults, and how many there were."""
+        return ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The values of the stream for which nodes had no result, such as an index outside of its table."""
+        return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
+
     @abstractmethod
     def _save(self) -> bytes:
         """All memory of the stream."""
@@ -118,17 +135,30 @@ class State(ABC):
         feed     input name -> array of the port's shape and dtype; an array where one input streams
         returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
                  stream are to be dropped; ``streaming.Session`` does that.
-        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged
+        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
+                 FaultError: a node has no result for some value; the state then takes no more, but reset and restore
         """
         checked = self._checked(feed)
         self.check_open()
         return self.advance(checked)
 
-    def advance(self, feed: Feed) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` gave."""
+    def advance(self, feed: Feed, raises: bool = True) -> dict[str, Array]:
+        """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
         result = self._run(feed)
         self.clock.pulse += 1
+        if raises and self.stops_at_faults and self.faulted:
+            raise self.failure(f"in pulse {self.clock.pulse - 1}")
         return result
+
+    def failure(self, when: str) -> FaultError:
+        """The error that tells the faults so far."""
+        found = self.faults
+        return FaultError(
+            f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "
+            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
+            "to a snapshot",
+            found,
+        )
 
     def flush(
         self,
@@ -154,15 +184,16 @@ class State(ABC):
         self.check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
-        self.clock.end = end
+        steps = self.program.steps(end)
+        self.clock.end, self.clock.last = end, steps - 1
         self._ended()
-        left = self.program.steps(end) - self.clock.pulse
+        left = steps - self.clock.pulse
         empty = {port.name: _pulse(port, fill) for port in self._streaming}
         return [*feeds[:left], *[empty] * (left - len(feeds))]
 
     def reset(self) -> None:
         """Back to the state before the first pulse."""
-        self.clock.pulse, self.clock.end = 0, None
+        self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
         self._clear()
 
     def snapshot(self) -> bytes:
@@ -182,6 +213,7 @@ class State(ABC):
             )
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+        self.clock.last = None if end < 0 else self.program.steps(end) - 1
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -191,7 +223,9 @@ class State(ABC):
         return digest.digest()
 
     def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError where the stream has ended, or would be longer than the model takes."""
+        """Raise InputError where the stream has ended or failed, or would be longer than the model takes."""
+        if self.stops_at_faults and self.faulted:
+            raise self.failure("before this call")
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")
         more = self.program.pulse if frames is None else frames

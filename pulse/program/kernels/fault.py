@@ -1,0 +1,84 @@
+"""Values of an operand for which its node has no result, counted."""
+
+from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
+from pulse.program.kernels.registry import device, kernel
+
+F32, F64, I64, I32, U8, I8 = range(6)
+BETWEEN, WITHIN, NONZERO = range(3)
+
+
+@device
+def reals_outside(p: Pointer, count: int, step: int, above: float, below: float) -> int:
+    """How many of ``p[i*step]``, i < count, are not between two numbers; NaN never is."""
+    found = 0
+    if step == 1:
+        for i in range(count):
+            found += 0 if above < p[i] < below else 1
+    else:
+        for i in range(count):
+            found += 0 if above < p[i * step] < below else 1
+    return found
+
+
+@device
+def integers_outside(p: Pointer, count: int, step: int, low: int, high: int, nonzero: bool, sign: int) -> int:
+    """The same of integers outside of low … high, or of zeros; bytes from ``sign / 2`` on are below 0."""
+    found = 0
+    for i in range(count):
+        value = int(p[i * step])
+        if sign > 0 and 2 * value >= sign:
+            value -= sign
+        if nonzero:
+            found += 1 if value == 0 else 0
+        elif value < low or value > high:
+            found += 1
+    return found
+
+
+@device
+def run_outside(row: Row, bases: Bases, start: int, count: int, step: int) -> int:
+    """The faults of one run of the operand."""
+    dtype, mode, low, high = number(row, 17), number(row, 18), number(row, 19), number(row, 20)
+    found = 0
+    if dtype == F32:
+        found = reals_outside(f32(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
+    elif dtype == F64:
+        found = reals_outside(f64(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
+    elif dtype == I64:
+        found = integers_outside(i64(row, bases, 0) + start, count, step, low, high, mode == NONZERO, 0)
+    elif dtype == I32:
+        found = integers_outside(i32(row, bases, 0) + start, count, step, low, high, mode == NONZERO, 0)
+    else:
+        sign = 256 if dtype == I8 else 0
+        found = integers_outside(u8(row, bases, 0) + start, count, step, low, high, mode == NONZERO, sign)
+    return found
+
+
+@kernel
+def count_faults(row: Row, bases: Bases) -> None:
+    """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
+
+    Frame f < F is of the stream if ``begin <= clock*P + shift + f < end``; none is before ``clock >= gate``.
+    Mode 0 (reals): those not between two numbers, both excluded; 1 (integers): those outside of low … high;
+    2 (integers): zeros.
+    Arguments: x, own, total, clock, gate, begin, end (operands; all but x int64), P, shift, F, elements from frame to
+    frame of x, sizes s0..s2, strides t0..t2, dtype code (0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8), mode, low, high
+    (int64; bits of two reals in mode 0).
+    """
+    clock = i64(row, bases, 3)[0]
+    if clock < i64(row, bases, 4)[0]:
+        return
+    frames, first = number(row, 9), clock * number(row, 7) + number(row, 8)
+    start = min(max(i64(row, bases, 5)[0] - first, 0), frames)
+    stop = min(max(i64(row, bases, 6)[0] - first, start), frames)
+    s0, s1, s2 = number(row, 11), number(row, 12), number(row, 13)
+    found = 0
+    for f in range(start, stop):
+        for i0 in range(s0):
+            for i1 in range(s1):
+                at = f * number(row, 10) + i0 * number(row, 14) + i1 * number(row, 15)
+                found += run_outside(row, bases, at, s2, number(row, 16))
+    if found > 0:
+        own, total = i64(row, bases, 1), i64(row, bases, 2)
+        own[0] = own[0] + found
+        total[0] = total[0] + found
