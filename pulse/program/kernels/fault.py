@@ -1,5 +1,7 @@
 """Values of an operand for which its node has no result, counted."""
 
+import numpy as np
+
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
 from pulse.program.kernels.registry import device, kernel
 
@@ -13,10 +15,10 @@ def reals_outside(p: Pointer, count: int, step: int, above: float, below: float)
     found = 0
     if step == 1:
         for i in range(count):
-            found += 0 if above < p[i] < below else 1
+            found += 0 if above < np.float64(p[i]) < below else 1
     else:
         for i in range(count):
-            found += 0 if above < p[i * step] < below else 1
+            found += 0 if above < np.float64(p[i * step]) < below else 1
     return found
 
 
