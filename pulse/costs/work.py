@@ -26,6 +26,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.ends import FillEnds
 from pulse.ops.gather import Gather
 from pulse.ops.generic import Generic
+from pulse.ops.fault_count import CountFaults
 from pulse.ops.length import StreamEnd
 from pulse.ops.lookup import GatherBatches, GatherElements
 from pulse.ops.loop import Loop
@@ -213,6 +214,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
             Gather,
             GatherBatches,
             GatherElements,
+            CountFaults,
             LastFrames,
             Pad,
             RemoveAxis,

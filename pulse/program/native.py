@@ -225,6 +225,12 @@ class NativeState(State):
     def faulted(self) -> bool:
         return self._total is not None and self._total[0] != 0
 
+    def take_faults(self) -> int:
+        if self._total is None:
+            return 0
+        count, self._total[0] = self._total[0], 0
+        return count
+
     def _counts(self) -> Iterator[tuple[Site, int]]:
         for site, offset in self._program.counters:
             yield site, _word(self._memory, offset)[0]
@@ -243,7 +249,9 @@ class NativeState(State):
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
-        return pack(self._call, streaming, self._outputs, constants, self.constants)
+        total_at = self._program.total_at
+        faults = 0 if total_at is None else self._memory.ctypes.data + total_at
+        return pack(self._call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> Profile:
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""

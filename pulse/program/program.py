@@ -112,6 +112,10 @@ class State(ABC):
         """Whether a node had no result for some value of the stream."""
         return False
 
+    def take_faults(self) -> int:
+        """How many values had no result since the last call of this; they no longer stop the stream."""
+        return 0
+
     def _counts(self) -> Iterable[tuple[Site, int]]:
         """All that is looked at for faults, and how many there were."""
         return ()

@@ -78,6 +78,7 @@ class ReferenceState(State):
         self._clear()
 
     def _clear(self) -> None:
+        self._taken = 0
         nodes = self._program.model.graph.nodes
         self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
         self._memory |= {
@@ -145,7 +146,11 @@ class ReferenceState(State):
 
     @property
     def faulted(self) -> bool:
-        return any(count for _, count in self._counts())
+        return sum(count for _, count in self._counts()) != self._taken
+
+    def take_faults(self) -> int:
+        before, self._taken = self._taken, sum(count for _, count in self._counts())
+        return self._taken - before
 
     def _counts(self) -> Iterator[tuple[Site, int]]:
         graph = self._program.model.graph
@@ -166,7 +171,7 @@ class ReferenceState(State):
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
-        start = 0
+        start, self._taken = 0, 0
         for arrays in self._memory.values():
             for slot, array in enumerate(arrays):
                 stop = start + array.nbytes
