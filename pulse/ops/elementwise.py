@@ -254,9 +254,8 @@ class Elementwise(Op):
             return []
         if self.kind in ("div", "mod", "fmod"):
             return [Check(1, nonzero=True)]
-        if self.kind in ("shift_left", "shift_right"):
-            return [Check(1, 0, 8 * dtypes[0].itemsize - 1)]
-        if self.kind == "pow" and np.issubdtype(dtypes[1], np.integer):
+        signed = np.issubdtype(dtypes[-1], np.signedinteger)
+        if signed and self.kind in ("pow", "shift_left", "shift_right"):
             return [Check(1, 0, int(np.iinfo(dtypes[1]).max))]
         return []
 
