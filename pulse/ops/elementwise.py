@@ -254,8 +254,7 @@ class Elementwise(Op):
             return []
         if self.kind in ("div", "mod", "fmod"):
             return [Check(1, nonzero=True)]
-        signed = np.issubdtype(dtypes[-1], np.signedinteger)
-        if signed and self.kind in ("pow", "shift_left", "shift_right"):
+        if self.kind == "pow" and np.issubdtype(dtypes[1], np.signedinteger):
             return [Check(1, 0, int(np.iinfo(dtypes[1]).max))]
         return []
 
