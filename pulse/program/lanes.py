@@ -33,6 +33,8 @@ class Lanes:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))
+        self._any_failed = False
+        """Whether some lane ever had a value for which a node has no result."""
         self._everyone = self._choice(self.joined)
         self._streaming = {port.name: port for port in program.inputs if port.streams}
 
@@ -88,6 +90,7 @@ class Lanes:
         results = self._run(checked, chosen)
         failed = self._failed(chosen)
         if failed:
+            self._any_failed = True
             raise self._failure(failed, results)
         return results
 
@@ -97,6 +100,8 @@ class Lanes:
         return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
 
     def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+        for number in failed:
+            self._states[number].fail()
         told = "; ".join(
             f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
         )
@@ -129,7 +134,7 @@ class Lanes:
     def _check_open(self, chosen: Choice) -> None:
         """Raise InputError where a lane has ended or would become too long."""
         ended = [clock for clock in chosen.clocks if clock.end is not None]
-        if self.program.limit is None and not ended and not self._failed(chosen):
+        if self.program.limit is None and not ended and not self._any_failed:
             return
         for number in chosen.numbers:
             try:

@@ -194,6 +194,7 @@ class NativeState(State):
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
         self._total = None if program.total_at is None else _word(self._memory, program.total_at)
+        self._counting = self._total is not None
         self._call = (program.table.ctypes.data, len(program.instructions), self._bases.ctypes.data)
         self._run_machine = machine.runner()
         self._clear()

@@ -85,7 +85,7 @@ class NativeLanes(Lanes):
         return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
 
     def _failed(self, chosen: Choice) -> list[int]:
-        if self._totals is None or not self._totals[chosen.index].any():
+        if self._totals is None or not np.count_nonzero(self._totals):
             return []
         return super()._failed(chosen)
 

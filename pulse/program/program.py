@@ -92,6 +92,9 @@ class State(ABC):
         self._streaming = [port for port in program.inputs if port.streams]
         self.stops_at_faults = True
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
+        self._counting = False
+        """Whether the state looks for such values at all."""
+        self._failed = False
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, as of the last pulse."""
 
@@ -150,9 +153,14 @@ class State(ABC):
         """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
         result = self._run(feed)
         self.clock.pulse += 1
-        if raises and self.stops_at_faults and self.faulted:
+        if self._counting and self.faulted and raises and self.stops_at_faults:
+            self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
         return result
+
+    def fail(self) -> None:
+        """Take no more pulses before a reset or restore."""
+        self._failed = True
 
     def failure(self, when: str) -> FaultError:
         """The error that tells the faults so far."""
@@ -198,6 +206,7 @@ class State(ABC):
     def reset(self) -> None:
         """Back to the state before the first pulse."""
         self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
+        self._failed = False
         self._clear()
 
     def snapshot(self) -> bytes:
@@ -218,6 +227,7 @@ class State(ABC):
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
         self.clock.last = None if end < 0 else self.program.steps(end) - 1
+        self._failed = self.stops_at_faults and self.faulted
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -228,7 +238,7 @@ class State(ABC):
 
     def check_open(self, frames: int | None = None) -> None:
         """Raise InputError where the stream has ended or failed, or would be longer than the model takes."""
-        if self.stops_at_faults and self.faulted:
+        if self._failed:
             raise self.failure("before this call")
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")

@@ -75,6 +75,7 @@ class ReferenceState(State):
         super().__init__(program, constants)
         self._program = program
         self._memory: dict[int, list[Array]] = {}
+        self._counting = bool(program.model.checks or program.sites)
         self._clear()
 
     def _clear(self) -> None:

@@ -23,17 +23,39 @@ def reals_outside(p: Pointer, count: int, step: int, above: float, below: float)
 
 
 @device
-def integers_outside(p: Pointer, count: int, step: int, low: int, high: int, nonzero: bool, sign: int) -> int:
-    """The same of integers outside of low … high, or of zeros; bytes from ``sign / 2`` on are below 0."""
+def integers_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
+    """The same of integers outside of low … high."""
+    found = 0
+    if step == 1:
+        for i in range(count):
+            found += 1 if (p[i] < low) | (p[i] > high) else 0
+    else:
+        for i in range(count):
+            found += 1 if (p[i * step] < low) | (p[i * step] > high) else 0
+    return found
+
+
+@device
+def zeros(p: Pointer, count: int, step: int) -> int:
+    """The same of zeros."""
+    found = 0
+    if step == 1:
+        for i in range(count):
+            found += 1 if p[i] == 0 else 0
+    else:
+        for i in range(count):
+            found += 1 if p[i * step] == 0 else 0
+    return found
+
+
+@device
+def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int:
+    """The same of signed bytes outside of low … high."""
     found = 0
     for i in range(count):
         value = int(p[i * step])
-        if sign > 0 and 2 * value >= sign:
-            value -= sign
-        if nonzero:
-            found += 1 if value == 0 else 0
-        elif value < low or value > high:
-            found += 1
+        value -= 256 if value > 127 else 0
+        found += 1 if (value < low) | (value > high) else 0
     return found
 
 
@@ -46,13 +68,20 @@ def run_outside(row: Row, bases: Bases, start: int, count: int, step: int) -> in
         found = reals_outside(f32(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
     elif dtype == F64:
         found = reals_outside(f64(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
+    elif dtype == I64 and mode == NONZERO:
+        found = zeros(i64(row, bases, 0) + start, count, step)
     elif dtype == I64:
-        found = integers_outside(i64(row, bases, 0) + start, count, step, low, high, mode == NONZERO, 0)
+        found = integers_outside(i64(row, bases, 0) + start, count, step, low, high)
+    elif dtype == I32 and mode == NONZERO:
+        found = zeros(i32(row, bases, 0) + start, count, step)
     elif dtype == I32:
-        found = integers_outside(i32(row, bases, 0) + start, count, step, low, high, mode == NONZERO, 0)
+        found = integers_outside(i32(row, bases, 0) + start, count, step, low, high)
+    elif mode == NONZERO:
+        found = zeros(u8(row, bases, 0) + start, count, step)
+    elif dtype == U8:
+        found = integers_outside(u8(row, bases, 0) + start, count, step, low, high)
     else:
-        sign = 256 if dtype == I8 else 0
-        found = integers_outside(u8(row, bases, 0) + start, count, step, low, high, mode == NONZERO, sign)
+        found = bytes_outside(u8(row, bases, 0) + start, count, step, low, high)
     return found
 
 
@@ -73,13 +102,22 @@ def count_faults(row: Row, bases: Bases) -> None:
     frames, first = number(row, 9), clock * number(row, 7) + number(row, 8)
     start = min(max(i64(row, bases, 5)[0] - first, 0), frames)
     stop = min(max(i64(row, bases, 6)[0] - first, start), frames)
-    s0, s1, s2 = number(row, 11), number(row, 12), number(row, 13)
+    count, step, size, stride = stop - start, number(row, 10), number(row, 13), number(row, 16)
+    if count * size == 0:
+        return
+    outer, inner = size, stride  # the loop around a run, of which the longer one is made
+    if step == size * stride:
+        count, step, at, outer = count * size, stride, start * step, 1
+    elif count < size:
+        at, count, step, outer, inner = start * step, size, stride, count, step
+    else:
+        at = start * step
     found = 0
-    for f in range(start, stop):
-        for i0 in range(s0):
-            for i1 in range(s1):
-                at = f * number(row, 10) + i0 * number(row, 14) + i1 * number(row, 15)
-                found += run_outside(row, bases, at, s2, number(row, 16))
+    for i0 in range(number(row, 11)):
+        for i1 in range(number(row, 12)):
+            for i2 in range(outer):
+                place = at + i0 * number(row, 14) + i1 * number(row, 15) + i2 * inner
+                found += run_outside(row, bases, place, count, step)
     if found > 0:
         own, total = i64(row, bases, 1), i64(row, bases, 2)
         own[0] = own[0] + found

@@ -21,7 +21,9 @@ def chosen():
     x = sketch.source("x", "1,T,f32")
     hundred = sketch.wire("hundred", Elementwise("mul"), x, sketch.constant("scale", [[100.0]]))
     row = sketch.wire("row", Cast(np.dtype(np.int64)), hundred)
-    return sketch.finish(y=sketch.wire("the", Gather(0), sketch.constant("rows", np.arange(ROWS) / ROWS), row))
+    return sketch.finish(
+        y=sketch.wire("the", Gather(0), sketch.constant("rows", np.arange(ROWS) / ROWS), row)
+    )
 
 
 def heard(wrong):
@@ -40,7 +42,9 @@ def test_they_are_counted(backend, wrong):
         account = live.account()
         assert account.counters.faults == wrong
         told = [note for note in account.notes if "outside of -8 … 7" in note]
-        assert [note.partition(" values")[0] for note in told] == ([f"the (Gather): {wrong}"] if wrong else [])
+        assert [note.partition(" values")[0] for note in told] == (
+            [f"the (Gather): {wrong}"] if wrong else []
+        )
         found = [trouble for trouble in troubles(live.setup, account.summary()) if trouble.name == "model"]
         assert len(found) == (wrong > 0)
         if wrong:
@@ -48,7 +52,9 @@ def test_they_are_counted(backend, wrong):
             assert f"{wrong} model faults" in words(account.counters)
         well = heard(0)
         played = host.run(well)
-        np.testing.assert_array_equal(np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS)
+        np.testing.assert_array_equal(
+            np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS
+        )
         assert live.account().counters.faults == wrong
 
 
