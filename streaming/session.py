@@ -35,7 +35,8 @@ class Session:
     check_finite  refuse NaN in what is pushed; infinities pass
     Raises        InputError: constants that do not fit
 
-    Not safe for use by two threads at once. After an error in ``push`` or ``flush`` nothing has changed.
+    Not safe for use by two threads at once. After an error in ``push`` or ``flush`` nothing has changed,
+    but after a FaultError: a node had no result for some value, and the stream has to be reset or restored.
     """
 
     def __init__(

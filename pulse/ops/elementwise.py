@@ -48,10 +48,11 @@ def _softplus(x: Array) -> Array:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Division; of integers towards zero, as in C."""
+    """Division; of integers towards zero, as in C; what is too large by one wraps around."""
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
-        return (np.sign(x) * np.sign(y) * quotient).astype(x.dtype)
+        signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)
+        return (signed % (1 << 8 * x.dtype.itemsize)).astype(f"u{x.dtype.itemsize}").view(x.dtype)
     return x / y
 
 

@@ -246,6 +246,10 @@ class NativeState(State):
             )
         self._memory[:] = np.frombuffer(memory, np.uint8)
 
+    def run_machine(self) -> None:
+        """Run the table once on whatever is in the inputs; for measuring."""
+        self._run_machine(*self._call)
+
     def packed(self) -> Packed:
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]

@@ -94,6 +94,8 @@ class State(ABC):
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
         self._counting = False
         """Whether the state looks for such values at all."""
+        self._total: memoryview[int] | None = None
+        """The word that counts them, where there is one."""
         self._failed = False
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, as of the last pulse."""
@@ -153,10 +155,13 @@ class State(ABC):
         """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
         result = self._run(feed)
         self.clock.pulse += 1
-        if self._counting and self.faulted and raises and self.stops_at_faults:
+        if self._counting and (self._total is None or self._total[0]) and raises and self._stops():
             self.fail()
             raise self.failure(f"in pulse {self.clock.pulse - 1}")
         return result
+
+    def _stops(self) -> bool:
+        return self.stops_at_faults and self.faulted
 
     def fail(self) -> None:
         """Take no more pulses before a reset or restore."""

@@ -501,6 +501,18 @@ def test_shifts_have_results(kind: str, name: str) -> None:
         np.testing.assert_array_equal(streamed(program, feeds)["y"], typed.run(feeds)["y"])
 
 
+@pytest.mark.parametrize("name", ["i8", "i32"])
+def test_the_least_integer_by_minus_one(name: str) -> None:
+    s = Sketch(x=f"T,{name}", n=f"T,{name}")
+    typed = s.model(s.each("div", s["x"], s["n"], name="y"))
+    dtype = typed.inputs["x"].dtype
+    least = np.iinfo(dtype).min
+    feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
+    assert typed.run(feeds)["y"].tolist() == [least, least, -3, -3]
+    for program in programs(typed, 4):
+        assert streamed(program, feeds)["y"].tolist() == [least, least, -3, -3]
+
+
 def test_a_proof_fails() -> None:
     """Where the stream finds a fault that the offline model does not have."""
     typed, _, _ = gather()
