@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
@@ -19,7 +20,7 @@ PULSES = 16, 160
 Feeds = dict[str, np.ndarray]
 
 
-def node(op: str, inputs: str, output: str, **attributes: object) -> NodeProto:
+def node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
     """A node; names are separated by blanks."""
     return helper.make_node(op, inputs.split(), [output], **attributes)
 
@@ -46,7 +47,7 @@ def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
     sound = rng.standard_normal((1, frames)).astype(np.float32)
     embedded = node("Gather", "table x", "e")
     turned = node("Transpose", "e", "f", perm=[0, 2, 1])
-    cases = {
+    cases: dict[str, tuple[list[NodeProto], Feeds, Feeds]] = {
         "embedding and convolution": (
             [embedded, turned, node("Conv", "f taps", "y", pads=[2, 0])],
             {"x": tokens},
