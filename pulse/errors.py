@@ -8,13 +8,15 @@ PulseError
 ├── CompileError     a pulsed model that the chosen backend cannot run
 ├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
+│   └── FaultError   values for which an operation has no result, such as an index outside of its table
 ├── CopyError        something that belongs to one process, copied or pickled; a TypeError too
 ├── DivergenceError  a stream that differs from its offline model
 └── NotProvedError   a proof that says nothing of some output
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class PulseError(Exception):
@@ -47,6 +49,44 @@ class InputError(PulseError):
 
 class CopyError(PulseError, TypeError):
     """Something that belongs to one process, copied or pickled. A TypeError too, as Python's own refusals are."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Values for which a node has no result.
+
+    node    its label
+    op      its operation
+    reason  how many, of which input, and what is wrong with them
+    count   how many
+    """
+
+    node: str
+    op: str
+    reason: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.node} ({self.op}): {self.reason}"
+
+
+class FaultError(InputError):
+    """Values for which an operation has no result: an index outside of its table, an integer divided by 0.
+
+    faults   one for each node and input
+    lanes    where several streams stepped in one call: the lanes that failed
+    outputs  there, what the call would have returned; the rows of the lanes that failed mean nothing
+    """
+
+    def __init__(
+        self,
+        message: str,
+        faults: Sequence[Fault],
+        lanes: Sequence[int] = (),
+        outputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.faults, self.lanes, self.outputs = tuple(faults), tuple(lanes), dict(outputs or {})
+        super().__init__(message)
 
 
 class DivergenceError(PulseError):

@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.errors import DimError, FactError, InputError, PulseError
+from pulse.errors import DimError, FactError, FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
-from pulse.graph import Graph, OutletId
+from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
+from pulse.ops.check import checked, tally_in_use
 from pulse.ops.op import Env, Op, symbolic_eval
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.model import PulsedModel
 
 TypedGraph = Graph[TypedFact, Op]
+TypedNode: TypeAlias = Node[TypedFact, Op]
 
 FOLD_LIMIT = 1 << 22
 """Constants of more elements than this are not computed while a graph is being built."""
@@ -189,7 +191,8 @@ class TypedModel:
         feeds    name -> array; any wire may be fed by its label. One array where there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
-        Raises InputError where arrays do not fit.
+        Raises InputError where arrays do not fit; FaultError where a node has no result for some values, such as an
+        index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         named = self._named(feeds)
         env = self.bind(named)
@@ -216,14 +219,20 @@ class TypedModel:
             node = graph.nodes[node_id]
             if isinstance(node.op, Source):
                 raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
-            inputs = [values[outlet] for outlet in node.inputs]
+            inputs = _with_results(node, [values[outlet] for outlet in node.inputs], arithmetic)
             dtypes = [outlet.fact.dtype for outlet in node.outputs]
+            tally = tally_in_use()
+            if tally is not None:
+                tally.path.append(node.name)
             try:
                 results = arithmetic.evaluate(node.op, inputs, dtypes, partial(node.op.eval, env=env))
             except (ValueError, IndexError) as error:
                 raise InputError(
                     f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
                 ) from error
+            finally:
+                if tally is not None:
+                    tally.path.pop()
             for slot, result in enumerate(results):
                 outlet = OutletId(node_id, slot)
                 if readers[outlet]:
@@ -283,6 +292,26 @@ class TypedModel:
                 return found
         wanted = symbol if isinstance(symbol, str) else symbol.name
         raise PulseError(f"no input has a symbol {wanted}; there is {names or 'none'}")
+
+
+def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
+    """The inputs of a node, if it has results for all of their values. Raises FaultError where nobody counts."""
+    checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
+    if not checks or any(is_symbolic(value) for value in inputs):
+        return inputs
+    fixed, found = checked(checks, inputs)
+    tally = tally_in_use()
+    if tally is not None:
+        for check, count in found:
+            tally.add(node.name, node.op.name, check, count)
+    elif found and not arithmetic.widens:
+        faults = [check.fault(node.name, node.op.name, count) for check, count in found]
+        raise FaultError(
+            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them in front of "
+            "the node (Clip, Where)",
+            faults,
+        )
+    return fixed
 
 
 def _value(dim: TDim, env: Env) -> int:

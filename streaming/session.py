@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pulse.errors import InputError
+from pulse.errors import FaultError, InputError
 from pulse.facts import Array
 from pulse.program.program import Mark as StateMark
 from pulse.program.program import Program, State, require_program
@@ -44,7 +44,8 @@ class Session:
     here, of the same program.
 
     ``push`` and ``flush`` are all or nothing: after any exception, KeyboardInterrupt too, the session is as it was
-    before, or every further call raises InputError until ``reset`` or ``restore``.
+    before, or every further call raises InputError until ``reset`` or ``restore``. The latter holds after a FaultError:
+    a node had no result for some value.
     """
 
     def __init__(
@@ -115,6 +116,8 @@ class Session:
             intake.keep()
             self._changing = False
             return ready
+        except FaultError:
+            raise
         except BaseException:
             self._undo(sent, ran)
             raise
@@ -145,6 +148,8 @@ class Session:
             outputs = {**delivery.valid(results, len(results)), **delivery.finals()}
             self._changing = False
             return outputs
+        except FaultError:
+            raise
         except BaseException:
             self._undo(sent, ran)
             raise
@@ -198,6 +203,8 @@ class Session:
         self._changing = False
 
     def _require_whole(self) -> None:
+        if self._state.failed:
+            raise self._state.failure("before this call")
         if self._changing:
             raise InputError(
                 "an exception has ended push or flush while pulses ran, and they cannot be undone: begin a new stream "

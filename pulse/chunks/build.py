@@ -17,6 +17,7 @@ from pulse.ops.ends import FillEnds
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.pulsify.constant import transferred
+from pulse.pulsify.faults import counters
 from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.registers import Register
 from pulse.pulsify.wiring import Stream, Wiring
@@ -64,6 +65,8 @@ def chunked(
     graph.inputs = [*streaming, *(places[outlet] for outlet in once)]
     graph.set_outputs([places[outlet] for outlet in lean.graph.outputs[: len(kept)]], kept)
     outputs = zip(chunks.outputs, graph.outputs)
+    registers = _registers(lean, chunks, places, given)
+    written = (register.write for register in registers)
     return PulsedModel(
         graph,
         lean,
@@ -75,8 +78,9 @@ def chunked(
             for port, o in outputs
         ),
         {},
-        registers=_registers(lean, chunks, places, given),
+        registers=registers,
         chunks=chunks,
+        checks=counters(wiring, [*graph.outputs, *written], always=True),
     )
 
 

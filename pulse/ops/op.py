@@ -7,7 +7,8 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, is_symbolic
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.ops.check import Check
 from pulse.ops.relation import Relation, Whole
 
 Env: TypeAlias = Mapping[Symbol, int]
@@ -43,6 +44,10 @@ class Op:
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None where it has none."""
         return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
+        """The operands of which some values have no result, given the shapes and types of all."""
+        return ()
 
     def detail(self) -> str:
         """The attributes, for dumps."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.errors import InputError
+from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
 from pulse.program.program import Feed, Program, State
@@ -42,6 +42,8 @@ class Lanes:
         """The lanes that a call is changing."""
         self._interrupted = False
         """Whether an exception has left some lane inside of a pulse."""
+        self._any_failed = False
+        """Whether some lane ever had a value for which a node has no result."""
         self._streaming = {port.name: port for port in program.inputs if port.streams}
 
     def __len__(self) -> int:
@@ -88,7 +90,9 @@ class Lanes:
                  streams
         lanes    their numbers, in the order of the arrays; all that have joined by default
         returns  output name -> array [lanes, …], the caller's to keep
-        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then
+        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
+                 FaultError: a node has no result for some value of the lanes that the error names. They take no more,
+                 but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
         chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
         checked = self._checked(feed, len(chosen.numbers))
@@ -97,7 +101,13 @@ class Lanes:
         try:
             results = self._run(checked, chosen)
             self._stepping = None
+            failed = self._failed(chosen)
+            if failed:
+                self._any_failed = True
+                raise self._failure(failed, results)
             return results
+        except FaultError:
+            raise
         except BaseException:
             if chosen.clocks and chosen.clocks[0].pulse != pulse:
                 self._stepping = chosen
@@ -123,6 +133,26 @@ class Lanes:
                 self._states[number].changing = True
             self._stepping = None
 
+    def _failed(self, chosen: Choice) -> list[int]:
+        """The lanes with values for which a node has no result."""
+        states = self._states
+        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+
+    def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+        for number in failed:
+            self._states[number].fail()
+        told = "; ".join(
+            f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
+        )
+        return FaultError(
+            f"{told}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
+            "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
+            "snapshot. The other lanes have stepped; the error's outputs are theirs",
+            [fault for number in failed for fault in self._states[number].faults],
+            failed,
+            outputs,
+        )
+
     def _choice(self, numbers: Sequence[int]) -> Choice:
         """Of lanes that exist and have joined."""
         return Choice(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
@@ -141,7 +171,7 @@ class Lanes:
 
     def _one_by_one(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         results = [
-            self._states[number].step({name: array[i] for name, array in feed.items()})
+            self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
             for i, number in enumerate(chosen.numbers)
         ]
         return {
@@ -152,11 +182,15 @@ class Lanes:
         }
 
     def _check_open(self, chosen: Choice) -> None:
-        """Raise InputError where a lane has ended, was left inside of a pulse or would become too long."""
+        """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
         if self._interrupted or self._stepping is not None:
             self._tell_states()
             self._interrupted = any(state.changing for state in self._states)
-        elif self.program.limit is None and not [clock for clock in chosen.clocks if clock.end is not None]:
+        elif (
+            self.program.limit is None
+            and not self._any_failed
+            and not [clock for clock in chosen.clocks if clock.end is not None]
+        ):
             return
         for number in chosen.numbers:
             try:

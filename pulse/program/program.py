@@ -3,14 +3,15 @@
 import hashlib
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from pulse.errors import InputError, LoadError, PulseError
+from pulse.errors import Fault, FaultError, InputError, LoadError, PulseError
 from pulse.facts import Array, dtype_name, shape_text
+from pulse.ops.check import Site
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.program.ending import stream_end
@@ -30,8 +31,8 @@ _WRITER = "pickled by"
 Feed = Mapping[str, Array]
 
 
-Mark = tuple[Any, int, int | None, list[Array]]
-"""A moment of a stream: its memory in the backend's form, pulse and end of its clock, what was fetched last."""
+Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
+"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
 
 
 class Program(ABC):
@@ -128,6 +129,13 @@ class State(ABC):
         self.clock = Clock(program.model.symbol)
         self.constants = self._checked_constants(constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
+        self.stops_at_faults = True
+        """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
+        self._counting = False
+        """Whether the state looks for such values at all."""
+        self._total: memoryview[int] | None = None
+        """The word that counts them, where there is one."""
+        self._failed = False
         self.fetched: list[Array] = []
         """The wires that the program was asked to fetch, as of the last pulse."""
         self.changing = False
@@ -144,6 +152,24 @@ class State(ABC):
     @abstractmethod
     def _ended(self) -> None:
         """Take note that the clock knows the stream's end."""
+
+    @property
+    def faulted(self) -> bool:
+        """Whether a node had no result for some value of the stream."""
+        return False
+
+    def take_faults(self) -> int:
+        """How many values had no result since the last call of this; they no longer stop the stream."""
+        return 0
+
+    def _counts(self) -> Iterable[tuple[Site, int]]:
+        """All that is looked at for faults, and how many there were."""
+        return ()
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The values of the stream for which nodes had no result, such as an index outside of its table."""
+        return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
 
     @abstractmethod
     def _save(self) -> bytes:
@@ -167,23 +193,51 @@ class State(ABC):
         feed     input name -> array of the port's shape and dtype; an array where one input streams
         returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
                  stream are to be dropped; ``streaming.Session`` does that.
-        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged
+        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
+                 FaultError: a node has no result for some value; the state then takes no more, but reset and restore
         """
         checked = self._checked(feed)
         self.check_open()
         pulse = self.clock.pulse
         try:
             return self.advance(checked)
+        except FaultError:
+            raise
         except BaseException:
             self.changing = self.changing or self.clock.pulse != pulse
             raise
 
-    def advance(self, feed: Feed) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` gave."""
+    def advance(self, feed: Feed, raises: bool = True) -> dict[str, Array]:
+        """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
         result = self._run(feed)
         self.clock.pulse += 1
         self.changing = False
+        if self._counting and (self._total is None or self._total[0]) and raises and self._stops():
+            self.fail()
+            raise self.failure(f"in pulse {self.clock.pulse - 1}")
         return result
+
+    def _stops(self) -> bool:
+        return self.stops_at_faults and self.faulted
+
+    @property
+    def failed(self) -> bool:
+        """Whether a pulse had values without a result, so that none is taken before a reset or restore."""
+        return self._failed
+
+    def fail(self) -> None:
+        """Take no more pulses before a reset or restore."""
+        self._failed = True
+
+    def failure(self, when: str) -> FaultError:
+        """The error that tells the faults so far."""
+        found = self.faults
+        return FaultError(
+            f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "
+            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
+            "to a snapshot",
+            found,
+        )
 
     def flush(
         self,
@@ -195,8 +249,8 @@ class State(ABC):
 
         Of several inputs one may have more frames left, where its length says so. What is missing is padded with
         ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length. After any exception nothing has
-        changed.
+        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as of ``step``. After
+        any other exception nothing has changed.
         """
         self._require_whole()
         mark = self.mark()
@@ -207,6 +261,8 @@ class State(ABC):
                 if after is not None:
                     after()
             return results
+        except FaultError:
+            raise
         except BaseException:
             self.rewind(mark)
             raise
@@ -216,11 +272,12 @@ class State(ABC):
         self.check_open(frames=0)
         feeds, end = self._padded(rest, fill)
         self._check_length(end)
-        left = self.program.steps(end) - self.clock.pulse
+        steps = self.program.steps(end)
+        left = steps - self.clock.pulse
         empty = {port.name: _pulse(port, fill) for port in self._streaming}
         pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
         self.changing = True
-        self.clock.end = end
+        self.clock.end, self.clock.last = end, steps - 1
         self._ended()
         self.changing = False
         return pulses
@@ -228,18 +285,20 @@ class State(ABC):
     def reset(self) -> None:
         """Back to the state before the first pulse."""
         self.changing = True
-        self.clock.pulse, self.clock.end = 0, None
+        self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
         self._clear()
+        self._failed = False
         self.changing = False
 
     def mark(self) -> Mark:
         """This moment, for ``rewind``."""
-        return self._keep(), self.clock.pulse, self.clock.end, self.fetched
+        clock = self.clock
+        return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
 
     def rewind(self, mark: Mark) -> None:
         """Back to a moment of this stream."""
         self.changing = True
-        memory, self.clock.pulse, self.clock.end, self.fetched = mark
+        memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
         self._put_back(memory)
         self.changing = False
 
@@ -261,6 +320,8 @@ class State(ABC):
             )
         self._load(snapshot[_HEADER.size :])
         self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
+        self.clock.last = None if end < 0 else self.program.steps(end) - 1
+        self._failed = self.stops_at_faults and self.faulted
         self.changing = False
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -274,9 +335,11 @@ class State(ABC):
         return digest.digest()
 
     def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError where the stream has ended or was left inside of a pulse, or would be too long."""
+        """Raise InputError where the stream has ended, failed or was left inside of a pulse, or would be too long."""
         if self.changing:
             self._require_whole()
+        if self._failed:
+            raise self.failure("before this call")
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")
         more = self.program.pulse if frames is None else frames

@@ -110,6 +110,7 @@ class PulsedModel:
     registers  tensors that one pulse leaves for the next, beside what stateful ops remember
     awaited    what outputs wait for, beside what ops of the graph say
     chunks     how a chunk model is called; None where the model was pulsified
+    checks     the counters of faults (``CountFaults``); a file read back has none
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -123,6 +124,7 @@ class PulsedModel:
     registers: tuple[Register, ...] = ()
     awaited: tuple[Awaited, ...] = ()
     chunks: "Chunks | None" = None
+    checks: tuple[OutletId, ...] = ()
 
     def __post_init__(self) -> None:
         check_registers(self.graph, self.registers)

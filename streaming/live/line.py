@@ -159,7 +159,7 @@ class Line(Uncopied):
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.voices.run(self.memory.slots)
+            self.words[w.FAULTS] += self.voices.run(self.memory.slots)
         call_line.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:

@@ -161,6 +161,7 @@ class Live(Uncopied):
             *(str(measure) for measure in self.measures if not measure.had),
             *self.devices.notes,
             *watch.events,
+            *self.line.voices.faults(),
         ]
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
@@ -222,6 +223,7 @@ class Live(Uncopied):
         program, line = self.line.program, self.line
         _ = line.callback_address
         state = program.spawn(line.constants)
+        state.stops_at_faults = False
         zeros = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}
         for _ in range(WARM_PULSES if program.limit is None else 1):
             state.step(zeros)

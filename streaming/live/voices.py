@@ -34,6 +34,8 @@ class Voices(Uncopied):
         self.program = program
         self.sound = sound
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
+        for state in self.states:
+            state.stops_at_faults = False
         self.packed = [_packed(state) for state in self.states]
         self.native = all(isinstance(state, NativeState) for state in self.states)
         own = sound.delay if sound is not None else 0
@@ -115,13 +117,28 @@ class Voices(Uncopied):
         parts = record.reshape(len(self.states), -1)
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 
-    def run(self, slots: NDArray[np.float32]) -> None:
-        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs."""
+    def faults(self) -> list[str]:
+        """The values for which nodes had no result, by node and stream, in words."""
+        several = len(self.states) > 1
+        return [
+            f"{f'stream {number}: ' if several else ''}{fault}"
+            for number, state in enumerate(self.states)
+            for fault in state.faults
+        ]
+
+    def run(self, slots: NDArray[np.float32]) -> int:
+        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs.
+
+        Returns for how many values a node had no result.
+        """
+        faults = 0
         port = next(port for port in self.program.inputs if port.streams)
         for number, state in enumerate(self.states):
             results = state.step(slots[number].reshape(port.shape))
+            faults += state.take_faults()
             for slot in self.packed[number].outputs:
                 slot.view(self._outputs[number])[...] = results[slot.name]
+        return faults
 
 
 def _memory(state: State) -> Array:

@@ -24,7 +24,14 @@ FORMATS = (".png", ".svg", ".pdf")
 INK, QUIET, GRID = "#222222", "#777777", "#dddddd"
 P50, P99, MAX, LIMIT = "#0077bb", "#ee7733", "#999999", "#cc3311"
 STAGES = ("#77aadd", "#99ddff", "#44bb99", "#eedd88", "#ee8866", "#ffaabb")
-EVENTS = {"late": "#cc3311", "silent": "#222222", "lost": "#aa3377", "xrun": "#ee7733", "device": "#0077bb"}
+EVENTS = {
+    "late": "#cc3311",
+    "silent": "#222222",
+    "lost": "#aa3377",
+    "xrun": "#ee7733",
+    "device": "#0077bb",
+    "model": "#009988",
+}
 CLASSES = 60
 FINEST = 0.05
 """The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
