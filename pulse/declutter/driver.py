@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pulse.budget import counting
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.common import COMMON
@@ -38,8 +39,9 @@ def decluttered(
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()
-    while _swept(lean.graph, rules, fired, stop_after):
-        lean = lean.copy()
+    with counting(model.spending) as lean.spending:
+        while _swept(lean.graph, rules, fired, stop_after):
+            lean = lean.copy()
     return lean, fired
 
 

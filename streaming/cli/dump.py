@@ -124,13 +124,17 @@ def _text(
     from pulse import dump as dumps
     from pulse.errors import InputError
     from streaming.builtin import model_path
-    from streaming.cli.chunk_options import constants
+    from streaming.cli.chunk_options import budget, constants
     from streaming.cli.model import compile_model, parse_inputs
 
     show = dumps.dot if dot else dumps.text
     if stage in (Stage.LOAD, Stage.TYPED):
         loaded = pulse_package.load(
-            model or model_path(), parse_inputs(inputs), constants(chunks), chunks.ignore_value_info
+            model or model_path(),
+            parse_inputs(inputs),
+            constants(chunks),
+            chunks.ignore_value_info,
+            budget(chunks),
         )
         if stage is Stage.TYPED:
             typed = loaded.analyse()
