@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
+from pulse.collector import fewer_collections
 from pulse.errors import LoadError
 from pulse.wording import spelled
 
@@ -125,6 +126,7 @@ def counting(before: Spending) -> Generator[Spending]:
         return
     token = _spending.set(before.copy())
     try:
-        yield spending()
+        with fewer_collections():
+            yield spending()
     finally:
         _spending.reset(token)

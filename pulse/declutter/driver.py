@@ -39,7 +39,7 @@ def decluttered(
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()
-    with counting(model.spending) as lean.spending:
+    with counting(model.spending) as lean.spending, np.errstate(all="ignore"):  # constants may hold anything
         while _swept(lean.graph, rules, fired, stop_after):
             lean = lean.copy()
     return lean, fired
@@ -65,8 +65,7 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[R
     if isinstance(node.op, Source):
         return None
     for rule in rules:
-        with np.errstate(all="ignore"):  # constants may hold anything
-            patch = rule.rewrite(graph, node)
+        patch = rule.rewrite(graph, node)
         if patch is not None:
             return rule, patch
     return None

@@ -27,6 +27,7 @@ ROOMS = (
     "pulse.version",
     "pulse.wording",
     "pulse.errors",
+    "pulse.collector",
     "pulse.budget",
     "pulse.plugins",
     "pulse.dim",
