@@ -15,6 +15,7 @@ from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfo
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
+from pulse.printable import printable
 from pulse.typed import TypedGraph, TypedModel, constant
 from pulse.wording import spelled
 
@@ -183,7 +184,7 @@ class Model:
         lines += [
             f"output {name} {graph.label(outlet)}" for name, outlet in zip(graph.output_names, graph.outputs)
         ]
-        return lines
+        return [printable(line) for line in lines]
 
 
 def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:

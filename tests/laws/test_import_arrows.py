@@ -25,6 +25,7 @@ ALLOWED = {
 }
 ROOMS = (
     "pulse.version",
+    "pulse.printable",
     "pulse.wording",
     "pulse.errors",
     "pulse.collector",
@@ -71,6 +72,7 @@ ROOMS = (
     "streaming.channels",
     "streaming.latency",
     "streaming.native",
+    "streaming.terminal",
     "streaming.progress",
     "streaming.warming",
     "streaming.resampling",
