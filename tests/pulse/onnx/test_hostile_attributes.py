@@ -52,7 +52,8 @@ CASES: list[tuple[str, str, str, dict[str, Any], dict[str, Any], tuple[int | str
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}_{case[2]}")
 def test_numbers_of_parts(case: Any, value: int) -> None:
     op, inputs, name, others, constants, shape = case
-    made = model([node(op, inputs, **{name: value, **others})], constants, shape, opset=23)
+    attributes: dict[str, Any] = {name: value, **others}
+    made = model([node(op, inputs, "y", **attributes)], constants, shape, opset=23)
     with pytest.raises(
         LoadError, match=rf"y \({op}\): attribute {name} is {value}, which does not divide the \d"
     ):
