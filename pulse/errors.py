@@ -18,9 +18,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pulse.printable import printable
+
 
 class PulseError(Exception):
-    """The root of every exception that a user can cause."""
+    """The root of every exception that a user can cause.
+
+    Messages quote files, and tracebacks print them: control characters in them are escaped.
+    """
+
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
 
 
 class LoadError(PulseError):
@@ -100,6 +108,9 @@ class NotProvedError(PulseError):
 class PulseWarning(UserWarning):
     """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
 
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -117,12 +128,18 @@ class Refusal:
         where = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
             where += f", stream axis {self.axis}"
-        return f"{where}: {self.relation}: {self.reason}; {self.help}"
+        return printable(f"{where}: {self.relation}: {self.reason}; {self.help}")
 
 
 class PulsifyError(PulseError):
     """A model, or a pulse, that cannot be streamed; ``refusals`` has one entry per failing node."""
 
     def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
-        self.refusals = tuple(refusals)
-        super().__init__("\n".join([message, *(f"  {refusal}" for refusal in self.refusals)]))
+        self.message, self.refusals = printable(message), tuple(refusals)
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(f"  {refusal}" for refusal in self.refusals)])
+
+    def __reduce__(self) -> tuple[type["PulsifyError"], tuple[str, tuple[Refusal, ...]]]:
+        return type(self), (self.message, self.refusals)

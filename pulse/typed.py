@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pulse.budget import Spending, counting, spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError, FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import checked, tally_in_use
-from pulse.ops.op import Env, Op, symbolic_eval
+from pulse.ops.folding import folded
+from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
 
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
-
-FOLD_LIMIT = 1 << 22
-"""Constants of more elements than this are not computed while a graph is being built."""
 
 MOST_AXES = 64
 """Tensors of more axes than this are beyond numpy."""
@@ -40,7 +39,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     try:
         outputs = op.facts(facts)
         _require_possible(outputs)
-        values = symbolic_eval(op, facts) if _small(outputs) else None
+        values = folded(name, op, facts, outputs)
     except DimError:
         outputs, values = op.facts(facts), None
     except FactError as error:
@@ -62,14 +61,6 @@ def _require_possible(facts: Sequence[TypedFact]) -> None:
             raise FactError(f"its output would be {fact}: its inputs are too short")
 
 
-def _small(facts: Sequence[TypedFact]) -> bool:
-    return all(
-        all(dim.is_const for dim in fact.shape)
-        and np.prod([int(dim) for dim in fact.shape], dtype=np.float64) <= FOLD_LIMIT
-        for fact in facts
-    )
-
-
 @dataclass
 class TypedModel:
     """A model that runs offline: a graph of typed ops over one scope of symbols."""
@@ -80,12 +71,16 @@ class TypedModel:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Where nodes come from, by name: the file's node, the line of the program that made it."""
+    spending: Spending = field(default_factory=spending, repr=False)
+    """What the analysis has taken of the file's budget."""
 
     def copy(self) -> "TypedModel":
         """The same model in a graph of its own, holding only what the outputs need."""
         from pulse.patch import rebuilt
 
-        return TypedModel(rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins)
+        return TypedModel(
+            rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins, self.spending
+        )
 
     def with_outputs(self, names: Sequence[str]) -> "TypedModel":
         """The same model with only these outputs, which may be any wires. Raises PulseError."""
@@ -114,9 +109,10 @@ class TypedModel:
         from pulse.onnx.metadata import is_exported
         from pulse.pulsify.driver import pulsify
 
-        if is_exported(self.metadata):
-            return reopened(self, pulse, symbol)
-        return pulsify(self, symbol, pulse, align, max_context)
+        with counting(self.spending):
+            if is_exported(self.metadata):
+                return reopened(self, pulse, symbol)
+            return pulsify(self, symbol, pulse, align, max_context)
 
     def chunked(
         self,
@@ -137,7 +133,8 @@ class TypedModel:
         from pulse.chunks.chunking import Chunking
 
         given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-        return chunked(self, given, pulse, symbol)
+        with counting(self.spending):
+            return chunked(self, given, pulse, symbol)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:

@@ -67,6 +67,7 @@ def open_model(
     symbol: str | None = None,
     pulse: int | None = None,
     ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
 ) -> Opened:
     """Load and declutter; find out whether the model is one of chunks.
 
@@ -76,7 +77,7 @@ def open_model(
     Raises PulseError
     """
     given = chunking or Chunking()
-    model = load(source, inputs, constants, ignore_value_info)
+    model = load(source, inputs, constants, ignore_value_info, budget)
     if is_exported(model.metadata):
         return _exported(model, given, symbol)
     if not _symbols(model):
@@ -87,7 +88,7 @@ def open_model(
     sized = _sized(model, given, symbol, pulse)
     if sized is not None:
         shapes = {**(inputs or {}), **sized.shapes}
-        typed = _called(load(source, shapes, constants, ignore_value_info), sized)
+        typed = _called(load(source, shapes, constants, ignore_value_info, budget), sized)
         if given.asked or candidates(typed).pairs():
             known = replace(given, told=sized.axes, sizes=sized.sizes)
             return Opened.of(_keeping(typed, given.outputs), known, sized.symbol)

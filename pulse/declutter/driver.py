@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pulse.budget import counting
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.common import COMMON
@@ -38,8 +39,9 @@ def decluttered(
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()
-    while _swept(lean.graph, rules, fired, stop_after):
-        lean = lean.copy()
+    with counting(model.spending) as lean.spending, np.errstate(all="ignore"):  # constants may hold anything
+        while _swept(lean.graph, rules, fired, stop_after):
+            lean = lean.copy()
     return lean, fired
 
 
@@ -63,8 +65,7 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[R
     if isinstance(node.op, Source):
         return None
     for rule in rules:
-        with np.errstate(all="ignore"):  # constants may hold anything
-            patch = rule.rewrite(graph, node)
+        patch = rule.rewrite(graph, node)
         if patch is not None:
             return rule, patch
     return None

@@ -17,7 +17,7 @@ from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.chunk_options import chunking, constants, pairs
+from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ChunkOptions
 
 DEFAULT_RATE_HZ = 16_000
@@ -136,6 +136,7 @@ def open_model(
         symbol,
         pulse,
         given.ignore_value_info,
+        budget(given),
     )
     if not model.ready:
         model = replace(model, symbol=model.typed.find_symbol(symbol).name)

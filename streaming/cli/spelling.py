@@ -18,6 +18,7 @@ OPTIONS = {
     "delay": "--delay",
     "initial": "--initial",
     "weights": "--weights",
+    "budget": "--budget",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
     "lengths": "--length",

@@ -25,9 +25,12 @@ ALLOWED = {
 }
 ROOMS = (
     "pulse.version",
+    "pulse.printable",
     "pulse.wording",
     "pulse.errors",
     "pulse.uncopied",
+    "pulse.collector",
+    "pulse.budget",
     "pulse.plugins",
     "pulse.dim",
     "pulse.facts",
@@ -47,6 +50,7 @@ ROOMS = (
     "pulse.program.kernels",
     "pulse.program",
     "pulse.costs.work",
+    "pulse.costs.seconds",
     "pulse.proof",
     "pulse.accuracy",
     "pulse.chunks",
@@ -69,6 +73,7 @@ ROOMS = (
     "streaming.channels",
     "streaming.latency",
     "streaming.native",
+    "streaming.terminal",
     "streaming.progress",
     "streaming.warming",
     "streaming.resampling",
