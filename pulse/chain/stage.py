@@ -6,8 +6,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import Chunking
+from pulse.chunks.exported import scanned_again
 from pulse.chunks.opening import open_model
 from pulse.model import Model
+from pulse.onnx.metadata import is_exported
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
@@ -51,4 +53,5 @@ class Stage:
             return self.model.analyse()
         chunking = Chunking(self.states, self.context, self.axes, self.delay, self.initial, self.outputs)
         opened = open_model(self.model, self.inputs, self.constants, chunking, self.symbol, self.pulse)
-        return opened.original
+        original = opened.original
+        return scanned_again(original) if is_exported(original.metadata) else original

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import planned
-from pulse.dim import SymbolScope, TDim, ge
+from pulse.chunks.timing import Timing
+from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.length import StreamEnd
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
@@ -41,7 +43,15 @@ def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tu
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
     chunks = planned(typed, given)
-    return _Scanning(typed, chunks, given, symbol or SYMBOL).model(), chunks
+    timing = Timing.of(chunks, given, symbol or SYMBOL)
+    return scanned_calls(typed, chunks, given.initial, timing), chunks
+
+
+def scanned_calls(
+    typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+) -> TypedModel:
+    """The same of calls whose place in time is known, as that of a model in pulses is."""
+    return _Scanning(typed, chunks, initial, timing).model()
 
 
 def in_chunks(
@@ -59,17 +69,13 @@ def in_chunks(
 
 
 class _Scanning:
-    """One chunk model on its way to a scan."""
+    """A model of one call on its way to a scan over all of them."""
 
-    def __init__(self, typed: TypedModel, chunks: Chunks, given: Chunking, symbol: str) -> None:
-        self._typed, self._chunks, self._given = typed, chunks, given
-        self._scope = SymbolScope()
-        length = self._scope.symbol(symbol)
-        self._scope.assume(ge(length, 0))
-        self._frames = TDim.of(length)
+    def __init__(self, typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing) -> None:
+        self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
+        self._scope = timing.symbol.scope
         self._graph = TypedGraph()
-        self._delay = {port.name: given.delay.get(port.name, 0) for port in chunks.outputs}
-        self._calls = self._most_calls()
+        self._calls = timing.calls(chunks)
         self._ends: dict[str, str] = {}
 
     def model(self) -> TypedModel:
@@ -81,7 +87,7 @@ class _Scanning:
         last = [port.name for port in chunks.outputs if port.axis is None]
         body, initial = self._body([port.name for port in frames], last)
         x = [self._chunked(port) for port in streaming]
-        captured = [self._source(name, self._typed.inputs[name]) for name in once]
+        captured = [self._once(name) for name in once]
         states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
         scan = Scan(
             body,
@@ -95,35 +101,25 @@ class _Scanning:
         results = {port.name: self._joined(port, y) for port, y in zip(frames, made)}
         ends = dict(zip(initial, made[len(frames) :]))
         results |= {name: ends[self._ends[name]] for name in last}
-        graph.inputs = [graph.find(port.name) for port in chunks.inputs]
+        graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
         kept = [port.name for port in chunks.outputs]
         graph.set_outputs([results[name] for name in kept], kept)
         typed = self._typed
         return TypedModel(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
-    def _most_calls(self) -> TDim:
-        """How often the model is called: until every output has all of its frames."""
-        calls = _ceil(self._frames, self._chunks.pulse)
-        late = [
-            _ceil(TDim.of(delay), self._port(name).frames) for name, delay in self._delay.items() if delay
-        ]
-        return calls + max((int(extra) for extra in late), default=0)
-
-    def _port(self, name: str) -> PortAxis:
-        return next(port for port in self._chunks.outputs if port.name == name)
-
-    def _length(self, port: PortAxis) -> TDim:
-        """Frames of an input or output, for all of the stream's."""
-        rate = Fraction(port.frames, self._chunks.pulse)
-        return _ceil(self._frames * rate.numerator, rate.denominator)
-
     def _source(self, name: str, fact: TypedFact) -> OutletId:
         return self._graph.add(name, Source(fact), (), [fact])[0]
+
+    def _once(self, name: str) -> OutletId:
+        """An input without frames: the same value in every call."""
+        if name == self._timing.end:
+            return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
+        return self._source(name, self._typed.inputs[name])
 
     def _chunked(self, port: PortAxis) -> OutletId:
         """An input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
         axis = port.axis or 0
-        fact, length = self._typed.inputs[port.name], self._length(port)
+        fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
         shape = [*fact.shape[:axis], length, *fact.shape[axis + 1 :]]
         x = self._source(port.name, TypedFact(fact.dtype, tuple(shape)))
         missing = self._calls * port.frames - length
@@ -145,7 +141,8 @@ class _Scanning:
             else Reshape((*shape[:axis], self._calls * port.frames, *shape[axis + 2 :]))
         )
         frames = wire(graph, f"{port.name}.frames", op, [y])[0]
-        start, length = TDim.of(self._delay[port.name]), self._length(port)
+        start = TDim.of(self._timing.delay.get(port.name, 0))
+        length = self._timing.lengths[port.name]
         if start == 0 and length == graph.fact(frames).shape[axis]:
             return frames
         return wire(graph, port.name, Slice(axis, start, start + length, 1), [frames])[0]
@@ -173,7 +170,7 @@ class _Scanning:
         places = Terms(self._scope, {}).grafted(lean, graph, given)
         for name in needed:
             after[name] = places[lean.graph.find(nexts[name])]
-            initial[name] = initial_value(name, lean.inputs[name], self._given.initial.get(name))
+            initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
         self._ends = {nexts[name]: name for name in needed}
         for name in last:
             if name not in self._ends:
@@ -218,7 +215,3 @@ def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> t
 
 def _zeros(fact: TypedFact) -> Array:
     return np.zeros([int(dim) for dim in fact.shape], fact.dtype)
-
-
-def _ceil(dim: TDim, divisor: int) -> TDim:
-    return -(-dim // divisor)

@@ -36,7 +36,7 @@ def test_the_length_of_the_stream(backend: str) -> None:
     model = chunk_model()
     graph = model.graph
     scalar = PulsedFact(np.dtype(np.int64), ())
-    (end,) = graph.add("end", StreamEnd(model.symbol), (), [scalar])
+    (end,) = graph.add("end", StreamEnd(TDim.of(model.symbol)), (), [scalar])
     (twice,) = graph.add("twice", Elementwise("add"), [end, end], [scalar])
     graph.set_outputs([*graph.outputs, end, twice], [*graph.output_names, "end", "twice"])
     ports = tuple(
