@@ -31,25 +31,27 @@ class Opened:
 
     original  as it was read, a scan over its calls where it takes chunks: what a stream has to equal
     typed     decluttered
-    chunks    how it is called; None where it is offline and to be pulsified
     symbol    the name of the stream's length, where the file or the user has one
+    chunks    how it is called; None where it is offline and to be pulsified
+    call      one call of it, as it was read, where it takes chunks
     """
 
     original: TypedModel
     typed: TypedModel
-    chunks: Chunks | None
     symbol: str | None
+    chunks: Chunks | None = None
+    call: TypedModel | None = None
 
     @classmethod
     def of(cls, original: TypedModel, symbol: str | None) -> "Opened":
         """Of a model that takes no chunks."""
-        return cls(original, original.declutter(), None, symbol)
+        return cls(original, original.declutter(), symbol)
 
     @classmethod
     def calling(cls, call: TypedModel, given: Chunking, symbol: str | None) -> "Opened":
         """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
         original, chunks = scanned(call, given, symbol)
-        return cls(original, original.declutter(), chunks, symbol)
+        return cls(original, original.declutter(), symbol, chunks, call)
 
     @property
     def ready(self) -> bool:
