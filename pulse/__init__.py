@@ -10,6 +10,7 @@ y       = state.step(x)
 """
 
 from pulse.api import load, stream, verify
+from pulse.chain import Stage, chain
 from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
@@ -28,6 +29,7 @@ from pulse.errors import (
 )
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
+from pulse.typed import TypedModel
 from pulse.version import __version__
 
 __all__ = [
@@ -43,9 +45,12 @@ __all__ = [
     "PulseError",
     "PulseWarning",
     "PulsifyError",
+    "Stage",
+    "TypedModel",
     "WriteError",
     "__version__",
     "account",
+    "chain",
     "from_torch",
     "load",
     "operator",

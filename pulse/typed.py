@@ -129,12 +129,13 @@ class TypedModel:
 
         The shapes are those of one call; the arguments are those of ``pulse.chunks.chunking.Chunking``.
         """
-        from pulse.chunks.build import chunked
         from pulse.chunks.chunking import Chunking
+        from pulse.chunks.scanned import in_chunks, scanned
 
         given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
         with counting(self.spending):
-            return chunked(self, given, pulse, symbol)
+            model, chunks = scanned(self, given, symbol)
+            return in_chunks(model.declutter(), chunks, pulse)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:

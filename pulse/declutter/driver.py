@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from pulse.declutter.noops import NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rule import Rule, TypedNode
 from pulse.errors import PulseError
+from pulse.ops.loop import Loop
+from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.typed import TypedGraph, TypedModel
@@ -40,9 +43,23 @@ def decluttered(
     fired: Counter[str] = Counter()
     lean = model.copy()
     with counting(model.spending) as lean.spending, np.errstate(all="ignore"):  # constants may hold anything
+        _lean_bodies(lean.graph, rules, fired, stop_after)
         while _swept(lean.graph, rules, fired, stop_after):
             lean = lean.copy()
     return lean, fired
+
+
+def _lean_bodies(
+    graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None
+) -> None:
+    """Declutter the bodies of scans and loops; the graph around them stays as it is."""
+    for node in graph.nodes:
+        if isinstance(node.op, Scan | Loop):
+            left = None if stop_after is None else stop_after - fired.total()
+            body, applied = decluttered(node.op.body, rules, left)
+            if applied:
+                node.op = replace(node.op, body=body)
+                fired.update(applied)
 
 
 def _swept(graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None) -> bool:

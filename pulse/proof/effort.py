@@ -17,8 +17,6 @@ class Effort:
 
     def seconds(self, frames: int) -> float:
         """Between powers of two a straight line."""
-        if self._model.chunks is not None:
-            return -(-frames // self._model.pulse) * self._at(self._model.pulse)
         low = 1 << max(0, frames.bit_length() - 1)
         return self._at(low) + (frames - low) / low * (self._at(2 * low) - self._at(low))
 

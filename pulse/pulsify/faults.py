@@ -36,15 +36,14 @@ def known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     return late
 
 
-def counters(wiring: Wiring, targets: Iterable[OutletId], always: bool = False) -> tuple[OutletId, ...]:
+def counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
     """Add a counter for each operand of which some values have no result, but for constants that all have one.
 
     targets  what is computed in each pulse
-    always   every value counts, as in a model of chunks; else only frames of the stream
     """
     graph = wiring.graph
     order = graph.order(list(targets))
-    late = set[int]() if always else known_at_end(graph, order)
+    late = known_at_end(graph, order)
     found: list[OutletId] = []
     for node_id in order:
         node = graph.nodes[node_id]
@@ -53,9 +52,8 @@ def counters(wiring: Wiring, targets: Iterable[OutletId], always: bool = False) 
             value = facts[check.slot].value
             if value is not None and not check.failing(value).any():
                 continue
-            if always:
-                found.append(_added(wiring, node, check, node.inputs[check.slot], "always"))
-            elif (counter := _counter(wiring, node, check, node_id in late)) is not None:
+            counter = _counter(wiring, node, check, node_id in late)
+            if counter is not None:
                 found.append(counter)
     return tuple(found)
 
@@ -91,8 +89,6 @@ def _added(
 def unchecked_bodies(model: PulsedModel) -> set[int]:
     """Nodes whose bodies nobody looks at: what those of a file read back hold before its stream begins is unknown."""
     order = model.graph.order(model.targets)
-    if model.chunks is not None:
-        return set()
     late = set(order) if model.registers else known_at_end(model.graph, order)
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
 

@@ -12,6 +12,7 @@ from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
+from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.receptive import Receptive
 from pulse.pulsify.registers import Awaited, Register, check_registers
@@ -147,7 +148,10 @@ class PulsedModel:
         ]
         for node_id in self.graph.order(self.targets):
             node = self.graph.nodes[node_id]
-            if isinstance(node.op, Stateful):
+            if isinstance(node.op, ScanStream):
+                states = zip(node.op.op.states, node.op.begin())
+                found += [(name, node.op, initial.nbytes) for name, initial in states]
+            elif isinstance(node.op, Stateful):
                 size = sum(array.nbytes for array in node.op.begin())
                 if size:
                     found.append((node.name, node.op, size))
