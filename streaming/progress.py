@@ -8,14 +8,14 @@ Progress = Callable[[int, int], None]
 
 
 @contextmanager
-def progress(title: str) -> Generator[Progress]:
-    """A bar on stderr, where someone can see it."""
+def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
+    """A bar on stderr, where someone can see it; it moves to and fro where nobody knows how much there is."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),

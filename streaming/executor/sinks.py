@@ -16,12 +16,14 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.pulsify.model import Port
-from streaming.audio import AudioWriter, is_sound
-from streaming.executor.encodings import Encoding
+from streaming.audio import AudioWriter
+from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
 from streaming.files import audio_input
 from streaming.frames import FramesFile
 from streaming.resampling import Resampler
+from streaming.sound import Clipping
+from streaming.sound_formats import is_sound
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
@@ -68,7 +70,7 @@ class Call(Sink):
 class PcmSink(Sink):
     """Raw samples of one output, little-endian, into a byte stream, which stays open.
 
-    encoding  s16, s32 or f32
+    encoding  u8, s16, s24, s32, f32 or f64
     output    its name; the first that is sound by default
     Raises    InputError: no such encoding
     """
@@ -94,12 +96,15 @@ class PcmSink(Sink):
 class SoundFileSink(Sink):
     """A sound file of one output; it appears under its name when the stream has ended well.
 
-    path      the suffix says the format: .wav, .flac or .ogg
+    path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
     rate_hz   of the file; that of the source where it is sound, else that of the model
     output    its name; the first that is sound by default
     encoding  see ``streaming.audio``
     Raises    InputError: a suffix that is no sound
     """
+
+    clipping: Clipping | None = None
+    """What the encoding has cut off; None before there is a file."""
 
     def __init__(
         self,
@@ -131,7 +136,9 @@ class SoundFileSink(Sink):
             samples = np.concatenate(waiting.take())[:, None]
             writer.write(resampler.process(samples))
 
-        with AudioWriter(self.path, file_hz, 1, self._encoding) as writer:
+        writer = AudioWriter(self.path, file_hz, 1, self._encoding)
+        self.clipping = writer.clipping
+        with writer:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 samples = outputs[port.name].ravel()

@@ -19,7 +19,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
-from streaming.executor.encodings import Encoding
+from streaming.encodings import Encoding
 from streaming.executor.pipeline import Block
 from streaming.files import audio_input
 from streaming.resampling import Resampler
@@ -67,7 +67,7 @@ class SoundFile(SoundSource):
 class PcmSource(SoundSource):
     """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
 
-    encoding  s16, s32 or f32
+    encoding  u8, s16, s24, s32, f32 or f64
     Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
     """
 
@@ -80,7 +80,7 @@ class PcmSource(SoundSource):
         self.rate_hz = rate_hz
 
     async def blocks(self) -> AsyncGenerator[Samples]:
-        size, rest = self._encoding.dtype.itemsize * self.channels, b""
+        size, rest = self._encoding.nbytes * self.channels, b""
         async with self._stream:
             async for chunk in self._stream:
                 held = rest + chunk
