@@ -132,7 +132,9 @@ def open_file(path: Path | int) -> soundfile.SoundFile:
         return soundfile.SoundFile(path)
     if isinstance(path, int):
         try:
-            return open_file(Path(f"/dev/fd/{path}"))  # of a bare descriptor libsndfile does not recognise MP3
+            return open_file(
+                Path(f"/dev/fd/{path}")
+            )  # of a bare descriptor libsndfile does not recognise MP3
         finally:
             os.close(path)
     return soundfile.SoundFile(cast("str", os.fsencode(path)))  # bytes are no type of the binding, but taken
