@@ -21,6 +21,9 @@ def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
         TimeRemainingColumn(),
     )
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

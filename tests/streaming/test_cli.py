@@ -335,19 +335,19 @@ def test_check_that_proves_nothing_exits_3():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
+    ("arguments", "kinds", "words"),
     [
-        (["check", "nowhere.onnx"], "LoadError", "nowhere.onnx: no such file"),
-        (["check", "--pulse", "ten"], "BadParameter", "--pulse"),
-        (["convert", "--nothing"], "NoSuchOption", "--nothing"),
-        (["chekc"], "UsageError", "Did you mean 'check'?"),
+        (["check", "nowhere.onnx"], {"LoadError"}, "nowhere.onnx: no such file"),
+        (["check", "--pulse", "ten"], {"BadParameter"}, "--pulse"),
+        (["convert", "--nothing"], {"NoSuchOption"}, "--nothing"),
+        (["chekc"], {"UsageError", "NoSuchCommand"}, "Did you mean 'check'?"),
     ],
 )
-def test_errors_are_json_where_reports_are(arguments, kind, words):
-    """One document on stdout, the line on stderr as ever."""
+def test_errors_are_json_where_reports_are(arguments, kinds, words):
+    """One document on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
-    assert error["type"] == kind and words in error["message"] and error["refusals"] == []
+    assert error["type"] in kinds and words in error["message"] and error["refusals"] == []
     assert result.stderr == f"error: {error['message']}\n"
 
 
