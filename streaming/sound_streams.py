@@ -15,7 +15,7 @@ from streaming.frame_forms import TableForm
 from streaming.part import write_all
 from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 from streaming.sound_formats import UNLIMITED
-from streaming.wav_stream import StreamForm, read_head, wav_head
+from streaming.wav_stream import StreamForm, read_header, wav_header
 
 
 class StreamReader(SoundReader):
@@ -23,7 +23,7 @@ class StreamReader(SoundReader):
 
     name        for messages
     descriptor  is read to the end of its samples, and closed with the reader
-    form        of raw samples; None: WAV, whose head is read at once
+    form        of raw samples; None: WAV, whose header is read at once
     Raises      InputError: nothing comes, or no WAV
     """
 
@@ -31,7 +31,7 @@ class StreamReader(SoundReader):
         self.name = name
         self._file = _Descriptor(descriptor, "rb")
         try:
-            self._form = read_head(name, self._exactly) if form is None else form
+            self._form = read_header(name, self._exactly) if form is None else form
         except BaseException:
             self._file.close()
             raise
@@ -40,7 +40,7 @@ class StreamReader(SoundReader):
 
     @property
     def frames(self) -> int | None:
-        """What the head says; None where it does not know."""
+        """What the header says; None where it does not know."""
         size = self._form.data_bytes
         return None if size is None else size // self._form.frame_bytes
 
@@ -82,11 +82,11 @@ class StreamReader(SoundReader):
 
 
 class StreamWriter(SoundWriter):
-    """Samples that leave as soon as they are written: raw, or WAV whose head does not know how many there will be.
+    """Samples that leave as soon as they are written: raw, or WAV whose header does not know how many there will be.
 
     name        for messages
-    descriptor  is closed with the writer; where it is a file after all, the head is completed at the end
-    wav         whether there is a head
+    descriptor  is closed with the writer; where it is a file after all, the header is completed at the end
+    wav         whether there is a header
     """
 
     def __init__(self, name: str, descriptor: int, form: StreamForm, wav: bool) -> None:
@@ -98,7 +98,7 @@ class StreamWriter(SoundWriter):
         self._bytes = 0
         if wav:
             try:
-                self._put(wav_head(form))
+                self._put(wav_header(form))
             except InputError:
                 self._file.close()
                 raise
@@ -112,12 +112,12 @@ class StreamWriter(SoundWriter):
         self._bytes += len(data)
 
     def close(self) -> None:
-        """End the stream. Raises InputError: a file whose head cannot be written."""
+        """End the stream. Raises InputError: a file whose header cannot be written."""
         try:
             if self._start is not None:
                 self._put(bytes(self._bytes % 2))
                 os.lseek(self._file.fileno(), self._start, os.SEEK_SET)
-                self._put(wav_head(replace(self._form, data_bytes=self._bytes)))
+                self._put(wav_header(replace(self._form, data_bytes=self._bytes)))
                 os.lseek(self._file.fileno(), 0, os.SEEK_END)
         finally:
             self._file.close()

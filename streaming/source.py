@@ -21,7 +21,7 @@ def open_source(path: Path, raw: StreamForm | None = None) -> SoundReader:
     """Sound to read.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as it comes
-    raw     how the samples of a source without a head are written
+    raw     how the samples of a source without a header are written
     Raises  InputError: no such source, or no sound
     """
     if str(path) in INPUT_NAMES:

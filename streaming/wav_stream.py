@@ -1,4 +1,4 @@
-"""The head of a WAV stream: read from a pipe, where nothing can be read twice, and written to one.
+"""The header of a WAV stream: read from a pipe, where nothing can be read twice, and written to one.
 
 Sources: Microsoft's RIFF documentation; EBU Tech 3306 for RF64.
 """
@@ -60,7 +60,7 @@ class StreamForm:
         return cls(ENCODINGS[name], rate, int(numbers[1]) if len(numbers) > 1 else 1)
 
 
-def read_head(name: str, exactly: Callable[[int], bytes]) -> StreamForm:
+def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamForm:
     """Read up to the first sample.
 
     name     for messages
@@ -77,10 +77,10 @@ def read_head(name: str, exactly: Callable[[int], bytes]) -> StreamForm:
         )
     form, long_bytes = None, 0
     while True:
-        head = exactly(8)
-        if len(head) < 8:
+        header = exactly(8)
+        if len(header) < 8:
             raise InputError(f"{name}: ends before its samples begin")
-        kind, size = unpack("<4sI", head)
+        kind, size = unpack("<4sI", header)
         if kind == b"data":
             break
         kept = _chunk(exactly, size)
@@ -125,7 +125,7 @@ def _form(name: str, chunk: bytes) -> StreamForm:
     )
 
 
-def wav_head(form: StreamForm) -> bytes:
+def wav_header(form: StreamForm) -> bytes:
     """All that stands in front of the samples."""
     encoding, size = form.encoding, form.data_bytes
     tag = FLOATING if encoding.floating else PCM

@@ -57,7 +57,7 @@ def run(
         typer.Option(
             "--raw",
             metavar="ENCODING[,HZ[,CHANNELS]]",
-            help="IN has no head: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and 1 channel "
+            help="IN has no header: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and 1 channel "
             "where they are not given.",
             show_default=False,
         ),
@@ -93,7 +93,7 @@ def run(
     Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay
     is cut off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
 
-    Files may be whatever libsndfile reads and writes. From a pipe WAV or raw samples are read, and what is ready is
+    Files may be whatever libsndfile reads and writes. A pipe brings WAV or raw samples, and what is ready is
     written at once; messages are on standard error where OUT is -.
 
     [bold]Examples[/bold]
@@ -168,7 +168,7 @@ def _refuse_streams(source: Path | None, target: Path | None, raw: str | None, f
             )
     if raw or form:
         raise InputError(
-            "--raw and --format do not go with --live; --live reads files with a head, and writes by suffix"
+            "--raw and --format do not go with --live; --live reads files with a header, and writes by suffix"
         )
 
 

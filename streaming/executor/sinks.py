@@ -79,6 +79,8 @@ class PcmSink(Sink):
         self._stream = stream
         self._encoding = Encoding.named(encoding)
         self._output = output
+        self.clipping = Clipping(1)
+        """What the encoding has cut off so far."""
 
     @asynccontextmanager
     async def opened(
@@ -87,8 +89,11 @@ class PcmSink(Sink):
         name = sound_output(program, self._output).name
 
         async def write(outputs: Mapping[str, Array]) -> None:
-            if outputs[name].size:
-                await self._stream.send(self._encoding.encode(outputs[name].ravel()))
+            samples = outputs[name].ravel()
+            if samples.size:
+                if not self._encoding.floating:
+                    self.clipping.count(samples[:, None])
+                await self._stream.send(self._encoding.encode(samples))
 
         yield write
 

@@ -1,5 +1,7 @@
 """Sound files: read in blocks, written whole or not at all, errors in one line."""
 
+import os
+
 import numpy as np
 import pytest
 import soundfile
@@ -149,6 +151,13 @@ def test_files_that_are_no_sound(tmp_path, name, message):
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged(tmp_path, name))
     assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    """It would be read twice."""
+    os.mkfifo(tmp_path / "pipe.wav")
+    with pytest.raises(InputError, match=r"pipe\.wav: is no file but a pipe or a device"):
+        AudioReader(tmp_path / "pipe.wav")
 
 
 def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):

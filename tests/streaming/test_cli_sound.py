@@ -15,6 +15,7 @@ from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, save, tone, voice, write_sound
 
 LIMIT_S = 120
+pytestmark = pytest.mark.usefixtures("usual_signals")
 
 
 def same(path="same.onnx"):

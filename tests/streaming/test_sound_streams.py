@@ -11,7 +11,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming.encodings import ENCODINGS, Encoding
 from streaming.sound_streams import StreamReader, StreamWriter, TableStream
-from streaming.wav_stream import StreamForm, wav_head
+from streaming.wav_stream import StreamForm, wav_header
 
 SMALL = 30_000
 """Bytes that every pipe takes without a reader."""
@@ -61,7 +61,7 @@ def test_a_size_that_nobody_knows(size):
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
     form = StreamForm(Encoding.named("f32"), 8000, 1)
-    head = wav_head(form)[:-4] + struct.pack("<I", size)
+    head = wav_header(form)[:-4] + struct.pack("<I", size)
     reader, found = read(head + x.tobytes())
     assert reader.frames is None
     np.testing.assert_array_equal(found, x)
@@ -70,12 +70,12 @@ def test_a_size_that_nobody_knows(size):
 def test_what_follows_the_samples_is_left():
     x = noise(700)
     form = StreamForm(Encoding.named("f32"), 8000, 1, x.nbytes)
-    np.testing.assert_array_equal(read(wav_head(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
+    np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped():
     x = noise(10)
-    head = wav_head(StreamForm(Encoding.named("f32"), 8000, 1))
+    head = wav_header(StreamForm(Encoding.named("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
@@ -171,16 +171,16 @@ def test_what_is_no_wav(data, words):
 def test_streams_that_end_too_soon():
     form = StreamForm(Encoding.named("s16"), 8000, 2)
     assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
-    assert "in: no samples came" in refusal(wav_head(form))
+    assert "in: no samples came" in refusal(wav_header(form))
     long = StreamForm(Encoding.named("s16"), 8000, 2, 4000)
-    assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_head(long) + bytes(2000))
+    assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
     nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()
     assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamForm(Encoding.named("f32"), 100, 1))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_what_is_written_is_read(tmp_path, encoding):
-    """By libsndfile, from a file that does not know its size, and from one whose head was completed."""
+    """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = noise(333, 1)
     form = StreamForm(encoding, 22050, 1)
     out, into = os.pipe()
@@ -203,14 +203,14 @@ def test_what_is_written_is_read(tmp_path, encoding):
 
 
 def test_a_file_that_is_only_appended_to(tmp_path):
-    """Its head stays as it is, and what was there too."""
+    """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
     form = StreamForm(Encoding.named("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
         writer.write(noise(4))
     found = (tmp_path / "log").read_bytes()
-    assert found[:6] == b"before" and found[6:-8] == wav_head(form) and len(found) == 6 + 44 + 8
+    assert found[:6] == b"before" and found[6:-8] == wav_header(form) and len(found) == 6 + 44 + 8
 
 
 def test_raw_samples_have_no_head():
