@@ -31,6 +31,8 @@ OPTIONS = {
     "reconnect": "--reconnect",
     "input": "--mic",
     "output": "--speaker",
+    "raw": "--raw",
+    "encoding": "--subtype",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 

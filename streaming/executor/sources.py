@@ -20,7 +20,7 @@ from pulse.program.program import Program
 from pulse.uncopied import Uncopied
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
-from streaming.executor.encodings import Encoding
+from streaming.encodings import Encoding
 from streaming.executor.pipeline import Block
 from streaming.files import audio_input
 from streaming.resampling import Resampler
@@ -70,7 +70,7 @@ class SoundFile(Uncopied, SoundSource):
 class PcmSource(Uncopied, SoundSource):
     """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
 
-    encoding  s16, s32 or f32
+    encoding  u8, s16, s24, s32, f32 or f64
     Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
     """
 
@@ -85,7 +85,7 @@ class PcmSource(Uncopied, SoundSource):
         self.rate_hz = rate_hz
 
     async def blocks(self) -> AsyncGenerator[Samples]:
-        size, rest = self._encoding.dtype.itemsize * self.channels, b""
+        size, rest = self._encoding.nbytes * self.channels, b""
         async with self._stream:
             async for chunk in self._stream:
                 held = rest + chunk

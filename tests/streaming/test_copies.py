@@ -148,7 +148,7 @@ def test_what_belongs_to_this_process_refuses(tmp_path):
         refused(writer, "AudioWriter .* another path")
         writer.write(np.zeros((10, 1), np.float32))
     with AudioReader(tmp_path / "x.wav") as reader:
-        refused(reader, "AudioReader .* open file; open the path again")
+        refused(reader, "AudioReader .* read once; open it again")
     with FramesFile(tmp_path / "x.npy", 0, None) as file:
         refused(file, "FramesFile .* another path")
         file.write(np.zeros((1, 2), np.float32))
