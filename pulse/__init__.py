@@ -9,6 +9,10 @@ state   = program.spawn()                       # State         one for each str
 y       = state.step(x)
 """
 
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from pulse.api import load, stream, verify
 from pulse.chain import Stage, chain
 from pulse.costs.counting import account
@@ -32,6 +36,9 @@ from pulse.torch import from_torch
 from pulse.typed import TypedModel
 from pulse.version import __version__
 
+if TYPE_CHECKING:
+    from pulse import front
+
 __all__ = [
     "CompileError",
     "CopyError",
@@ -52,8 +59,16 @@ __all__ = [
     "account",
     "chain",
     "from_torch",
+    "front",
     "load",
     "operator",
     "stream",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``pulse.front``, imported when it is asked for."""
+    if name == "front":
+        return import_module("pulse.front")
+    raise AttributeError(f"module 'pulse' has no attribute {name!r}")

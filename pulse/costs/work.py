@@ -25,6 +25,7 @@ from pulse.ops.dft import Dft
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.ends import FillEnds
 from pulse.ops.fault_count import CountFaults
+from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.generic import Generic
 from pulse.ops.length import StreamEnd
@@ -212,6 +213,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
             Delay,
             Expand,
             FillEnds,
+            Frames,
             Gather,
             GatherBatches,
             GatherElements,

@@ -12,6 +12,12 @@ from pulse.ops.op import Env, Op
 from pulse.ops.relation import Pointwise, Relation, Whole
 
 
+def unit_circle(angle: Array) -> Array:
+    """``[..., 2]``: cosine and sine; zeros are exact, so that real bins of a real signal have no imaginary part."""
+    wave = np.stack([np.cos(angle), np.sin(angle)], -1)
+    return np.where(np.abs(wave) < 1e-14, 0.0, wave)
+
+
 def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
     """``[frames, parts, bins, 2]`` f64: what each frame, real (and imaginary) part, adds to each bin of a transform.
 
@@ -20,9 +26,21 @@ def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -
     turns = np.outer(np.arange(frames), np.arange(bins)) % length / length
     angle = 2 * np.pi * (turns if inverse else -turns)
     scale = 1 / length if inverse else 1.0
-    wave = np.stack([np.cos(angle), np.sin(angle)], -1) * scale
+    wave = unit_circle(angle) * scale
     turned = np.stack([-wave[..., 1], wave[..., 0]], -1)
     return np.stack([wave, turned][:parts], 1)
+
+
+def half_to_real(length: int, frames: int) -> Array:
+    """``[frames, 2, length, 1]``: the real signal of a one-sided spectrum; bins beyond the half are not read."""
+    bins = min(frames, length // 2 + 1)
+    matrix = np.zeros((frames, 2, length, 1))
+    mirrored = np.full(bins, 2.0)
+    mirrored[0] = 1.0
+    if length % 2 == 0 and bins == length // 2 + 1:
+        mirrored[-1] = 1.0
+    matrix[:bins] = dft_matrix(bins, 2, length, length, inverse=True)[..., :1] * mirrored[:, None, None, None]
+    return matrix
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ class FillEnds(Stateful):
     Output   y [..., keep + P, ...]: the last ``keep`` frames before the pulse too; index i of the concatenated
              pulses holds frame ``f = i - shift`` of the stream, where f is outside of it:
              mode constant: ``fill``, or row ``f + before`` of ``head``, or row ``f - length`` of ``tail``;
-             mode edge: the first or last frame; mode reflect: the mirrored frame
+             other modes: ``shown_frame``
     """
 
     axis: int
@@ -55,7 +55,7 @@ class FillEnds(Stateful):
         if frame < 0 or frame >= length:
             if self.mode == "constant":
                 return self._constant(frame, length)
-            frame = min(max(frame, 0), length - 1) if self.mode == "edge" else mirrored(frame, length)
+            frame = shown_frame(frame, length, self.mode)
         at = frame + self.offset - base + self.overlap
         if not 0 <= at < x.shape[self.axis]:
             return 0.0
@@ -75,6 +75,12 @@ class FillEnds(Stateful):
         return f"axis {self.axis} {what} outside of {self.length} frames from {self.offset}"
 
 
-def mirrored(frame: int, length: int) -> int:
-    """The frame that reflect padding shows in place of one outside of 0 .. length-1."""
-    return -frame if frame < 0 else 2 * (length - 1) - frame
+def shown_frame(frame: int, length: int, mode: PadMode) -> int:
+    """The frame that padding shows in place of one outside of 0 .. length-1.
+
+    That is the nearest one (edge), or the mirrored one, the frame at the border twice (symmetric) or once (reflect).
+    """
+    if mode == "edge":
+        return min(max(frame, 0), length - 1)
+    twice = 1 if mode == "symmetric" else 0
+    return -frame - twice if frame < 0 else 2 * (length - 1) - frame + twice

@@ -19,7 +19,7 @@ class Pad(Op):
 
     Input    x [X...]
     Output   y [before + X + after ...]; new frames are ``fill``, the nearest frame (edge), or the mirrored ones
-             (reflect, which does not repeat the frame at the border)
+             (reflect, which does not repeat the frame at the border, and symmetric, which does)
     Stream   ends on the stream axis, pointwise on the others
     Raises   FactError: too short to be mirrored; where that depends on the length it becomes an assumption
     Source   ONNX Pad-21
@@ -36,7 +36,8 @@ class Pad(Op):
             raise FactError(f"{len(self.pads)} pairs of pads for rank {x.rank}")
         for axis, (dim, (before, after)) in enumerate(zip(x.shape, self.pads)):
             if (before, after) != (0, 0) and self.mode != "constant":
-                least = TDim.of(1) if self.mode == "edge" else dim_max(before, after) + 1
+                most = dim_max(before, after) + (self.mode == "reflect")
+                least = TDim.of(1) if self.mode == "edge" else most
                 require_at_least(dim, least, f"{self.mode} padding {before}:{after} of axis {axis}")
         return [TypedFact(x.dtype, tuple(b + dim + a for dim, (b, a) in zip(x.shape, self.pads)))]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pulse.facts import Array
     from pulse.ops.op import Op
 
-PadMode: TypeAlias = Literal["constant", "edge", "reflect"]
+PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Ends:
     """The input with ``before`` frames added in front of the stream and ``after`` frames behind it.
 
     Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
-    ``edge`` or ``reflect`` from the frames next to that end.
+    ``edge``, ``reflect`` or ``symmetric`` from the frames next to that end.
     """
 
     axis: int

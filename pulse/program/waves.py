@@ -1,12 +1,14 @@
 """Which constant matrices are Fourier transforms: with them a product costs N log N."""
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
 
 from pulse.facts import Array
+from pulse.ops.dft import unit_circle
 from pulse.program.kernels.simd import LANES
 
 SMALLEST = 2048
@@ -44,6 +46,8 @@ class Waves:
     length: int
     points: Parts
     bins: Parts
+    first: int = 0
+    """The number k of the first bin."""
 
     def split(self) -> tuple[int, int, float]:
         """N1 and N2 with the least work, and that work in vectors of 16."""
@@ -64,14 +68,17 @@ class Waves:
     def matrix(self) -> Array:
         """The matrix that it stands for, f64 [rows, real parts of the bins, then imaginary ones]."""
         points, bins = self.points, self.bins
-        rows = points.count * (1 if points.im is None else 2)
+        rows = 1 + int(max(points.re.max(), 0 if points.im is None else points.im.max()))
         re, im = (slice(0, bins.count), slice(bins.count, None))
-        turns = np.outer(np.arange(points.count), np.arange(bins.count)) % self.length / self.length
+        numbers = self.first + np.arange(bins.count)
+        turns = np.outer(np.arange(points.count), numbers) % self.length / self.length
         cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
         matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
-        matrix[points.re, re] = np.outer(points.factors[0], bins.factors[0]) * cos
+        counted = points.factors[0] != 0
+        places = points.re[counted]
+        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[counted] * cos[counted]
         if bins.im is not None:
-            matrix[points.re, im] = np.outer(points.factors[0], bins.factors[1]) * sin
+            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[counted] * sin[counted]
         if points.im is not None:
             matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
             if bins.im is not None:
@@ -80,7 +87,10 @@ class Waves:
 
 
 def waves(matrix: Array) -> Waves | None:
-    """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not."""
+    """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
+
+    Its rows may begin later than with the first point of the transform.
+    """
     rows, columns = matrix.shape
     if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
         return None
@@ -88,18 +98,55 @@ def waves(matrix: Array) -> Waves | None:
     bound = CLOSE * float(np.abs(wide).max())
     if not np.isfinite(bound):
         return None
+    found = _searched(wide, bound) or _late(wide, bound)
+    if found is None or found.split()[2] * GAIN > rows * -(-columns // LANES):
+        return None
+    return found
+
+
+def _searched(matrix: Array, bound: float) -> Waves | None:
+    """The transform of all layouts and lengths that fits."""
+    rows, columns = matrix.shape
     for points in _layouts(rows):
         for bins in _layouts(columns):
             if points[1] is None and bins[1] is None:
                 continue
             for length in _lengths(len(points[0]), len(bins[0])):
-                few = (bins[0][:PROBED], None if bins[1] is None else bins[1][:PROBED])
-                if _within(_fitted(wide, length, points, few), wide, bound):
-                    found = _fitted(wide, length, points, bins)
-                    if _within(found, wide, bound):
-                        worth = found.split()[2] * GAIN <= rows * -(-columns // LANES)
-                        return found if worth else None
+                begin = _begin(matrix, length, bins[0])
+                if begin is None:
+                    continue
+                few = _fitted(matrix, length, points, bins, begin, slice(begin, begin + PROBED))
+                if not _within(few, matrix, bound):
+                    continue
+                found = _fitted(matrix, length, points, bins, begin)
+                if _within(found, matrix, bound):
+                    return found
     return None
+
+
+def _late(matrix: Array, bound: float) -> Waves | None:
+    """A transform of real points without its first ones: with points in front that read any place and count nothing."""
+    row = int((matrix**2).sum(axis=1).argmax())
+    for bins in _layouts(matrix.shape[1]):
+        if bins[1] is None:
+            continue
+        for length in sorted({len(bins[0]), 2 * (len(bins[0]) - 1)}):
+            for missing in _missing(matrix[row], row, bins[0], bins[1], length):
+                if not 0 < missing <= length - len(matrix):
+                    continue
+                found = _searched(np.pad(matrix, ((missing, 0), (0, 0))), bound)
+                if found is not None and found.points.im is None:
+                    points = replace(found.points, re=np.maximum(found.points.re - missing, 0))
+                    return replace(found, points=points)
+    return None
+
+
+def _missing(waves_of: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
+    """How many points are missing in front of a row, by the phase of its second bin; with either sign."""
+    sign = -1.0 if waves_of[re[0]] < 0 else 1.0
+    turn = math.atan2(sign * float(waves_of[im[1]]), sign * float(waves_of[re[1]])) / (2 * math.pi)
+    places = (turn * length, -turn * length)
+    return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
 
 
 def _within(found: Waves | None, matrix: Array, bound: float) -> TypeGuard[Waves]:
@@ -127,30 +174,51 @@ def _lengths(points: int, bins: int) -> list[int]:
     return sorted(length for length in found if length >= max(points, bins))
 
 
+def _begin(matrix: Array, length: int, columns: Array) -> int | None:
+    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first one, or where
+    a window takes that away the middle one.
+    """
+    middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []
+    return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
+
+
 def _fitted(
-    matrix: Array, length: int, points: tuple[Array, Array | None], bins: tuple[Array, Array | None]
+    matrix: Array,
+    length: int,
+    points: tuple[Array, Array | None],
+    bins: tuple[Array, Array | None],
+    begin: int,
+    part: slice = slice(None),
 ) -> Waves | None:
-    """The factors of rows and columns that fit; None where a look at the first bins shows that none do."""
-    into = matrix[points[0], bins[0][0]]
+    """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do.
+
+    Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
+    """
+    every = np.arange(len(points[0]))
+    numbers = np.arange(len(bins[0]))[part]
+    re, im = bins[0][part], None if bins[1] is None else bins[1][part]
+    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (every * begin % length / length))
     strength = float(into @ into)
     if strength == 0:
         return None
-    turns = np.outer(np.arange(len(points[0])), np.arange(len(bins[0]))) % length / length
+    turns = np.outer(every, numbers) % length / length
     seen = into[:, None] * np.cos(2 * np.pi * turns)
     power = (seen**2).sum(axis=0)
     if not power.all():
         return None
-    out = (matrix[np.ix_(points[0], bins[0])] * seen).sum(axis=0) / power
+    out = (matrix[np.ix_(points[0], re)] * seen).sum(axis=0) / power
     sign_in = sign_out = 1.0
-    if bins[1] is not None:
-        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], bins[1])])
+    if im is not None:
+        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
     if points[1] is not None:
-        seen = -into[:, None] * np.sin(2 * np.pi * turns)
-        sign_in = _sign(seen, matrix[np.ix_(points[1], bins[0])])
+        seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
+    out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
     return Waves(
         length,
         Parts(points[0], points[1], np.stack([into, sign_in * into])),
-        Parts(bins[0], bins[1], np.stack([out, sign_out * out])),
+        Parts(re, im, np.stack([out, out_im])),
+        int(numbers[0]),
     )
 
 
@@ -167,10 +235,8 @@ def tables(found: Waves) -> tuple[int, int, Array, Array, Array]:
     w1 = _turned(np.outer(np.arange(first), k1) % first / first, inside)
     turns = _turned(np.outer(np.arange(second), k1) % found.length / found.length, inside)
     angle = 2 * np.pi * (np.outer(np.arange(second), np.arange(second)) % second / second)
-    w2 = np.stack([np.cos(angle), np.sin(angle)], -1)
-    return first, second, w1, turns, w2.astype(np.float32)
+    return first, second, w1, turns, unit_circle(angle).astype(np.float32)
 
 
 def _turned(turns: Array, inside: Array) -> Array:
-    angle = 2 * np.pi * turns
-    return (np.stack([np.cos(angle), np.sin(angle)], 1) * inside).astype(np.float32)
+    return (np.moveaxis(unit_circle(2 * np.pi * turns), -1, 1) * inside).astype(np.float32)

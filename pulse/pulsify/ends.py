@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, DType, StreamFact
-from pulse.ops.ends import FillEnds, mirrored
+from pulse.ops.ends import FillEnds, shown_frame
 from pulse.ops.relation import Ends
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.lengths import lag
@@ -112,4 +112,4 @@ def look_back(name: str, ends: Ends) -> int:
 
 def source_of(ends: Ends, frame: int) -> int:
     """The frame that fills one before the first."""
-    return 0 if ends.mode == "edge" else mirrored(frame, 0)
+    return shown_frame(frame, 1, ends.mode)

@@ -17,6 +17,7 @@ from pulse.graph import Graph, OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
@@ -35,7 +36,7 @@ from tests.laws.layers import attention, recurrent, recurrent_over_channels, run
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")
-PADDINGS = ("constant", "edge", "reflect")
+PADDINGS = ("constant", "edge", "reflect", "symmetric")
 SLOWER = (Fraction(1, 2), Fraction(1, 3), Fraction(2, 3))
 FASTER = (Fraction(2), Fraction(3), Fraction(3, 2))
 COORDINATES: tuple[Coordinates, ...] = (
@@ -245,6 +246,19 @@ def reshapes(b: Builder) -> None:
     b.keep(b.add(Reshape(shape), y))
 
 
+def overlapping(b: Builder) -> None:
+    """Frames of the stream, whose samples become channels."""
+    x = b.pick()
+    size, hop = b.small(1, 3), b.small(1, 2) if b.rate(x) >= 1 else 1
+    if size * b.channels(x) > MOST_CHANNELS:
+        return
+    rows = b.add(Frames(1, size, hop), b.add(Transpose((0, 2, 1)), x))
+    if b.chance():
+        rows = b.add(Elementwise("tanh"), rows)
+    shape = b.graph.fact(rows).shape
+    b.keep(b.add(Transpose((0, 2, 1)), b.add(Reshape((ONE, shape[1], shape[2] * shape[3])), rows)))
+
+
 def expand(b: Builder) -> None:
     x = b.pick()
     target = (ONE, TDim.of(b.channels(x)), b.length(x))
@@ -352,8 +366,8 @@ STEPS: dict[str, Callable[[Builder], None]] = {
     for step in (
         unary, rectified_twice, gate, residual, several, affine, chosen, side_constant, cast, conv,
         conv_transpose, pool, pad, padded_conv, padded_max, cut, cut_channels, concat, concat_ends,
-        transposes, transposed_ones, axis_and_back, reshapes, expand, repeat, resize, shuffle, top, normalise,
-        ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
+        transposes, transposed_ones, axis_and_back, reshapes, overlapping, expand, repeat, resize, shuffle, top,
+        normalise, ramp, reduce, softmax, product, left_product, again, recurrent, recurrent_over_channels, running_sum,
         attention,
     )
 }  # fmt: skip

@@ -61,6 +61,7 @@ ROOMS = (
     "pulse.costs",
     "pulse.extend",
     "pulse.torch",
+    "pulse.front",
     "pulse.api",
     "pulse",
     "streaming.errors",

@@ -13,7 +13,7 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
 from pulse.ops.conv import Conv, no_pads
-from pulse.ops.dft import Dft, dft_matrix
+from pulse.ops.dft import Dft, dft_matrix, half_to_real
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Reshape, Transpose
 
@@ -94,7 +94,7 @@ def dft(node: NodeContext) -> OutletId:
 def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletId:
     x = node.fact(0)
     length = int(op.length)
-    matrix = _half_to_real(length, int(x.shape[op.axis]))[:, :parts] if op.inverse and op.onesided else None
+    matrix = half_to_real(length, int(x.shape[op.axis]))[:, :parts] if op.inverse and op.onesided else None
     if matrix is None:
         bins = length // 2 + 1 if op.onesided else length
         matrix = np.zeros((int(x.shape[op.axis]), parts, bins, 2))
@@ -117,18 +117,6 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
         return y
     perm = [*range(op.axis), rank - 2, *range(op.axis, rank - 2), rank - 1]
     return node.wire(Transpose(tuple(perm)), [y])
-
-
-def _half_to_real(length: int, frames: int) -> Array:
-    """``[frames, 2, length, 1]``: the real signal of a one-sided spectrum; bins beyond the half are not read."""
-    bins = min(frames, length // 2 + 1)
-    matrix = np.zeros((frames, 2, length, 1))
-    mirrored = np.full(bins, 2.0)
-    mirrored[0] = 1.0
-    if length % 2 == 0 and bins == length // 2 + 1:
-        mirrored[-1] = 1.0
-    matrix[:bins] = dft_matrix(bins, 2, length, length, inverse=True)[..., :1] * mirrored[:, None, None, None]
-    return matrix
 
 
 def _hann(turn: Array) -> Array:

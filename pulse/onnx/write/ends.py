@@ -54,12 +54,20 @@ def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: s
 
 
 def _looked_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
-    """The source of frame f is f inside; else the nearest frame, or |f| in front and 2 (length - 1) - f behind."""
+    """The source of frame f is f inside; else the nearest frame, or |f| in front and 2 (length - 1) - f behind
+    (reflect), or -1 - f and 2 length - 1 - f (symmetric).
+    """
     clock, length = w.clock, w.clock.length(op.length)
     last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")
     if op.mode == "edge":
         begun = clock.op("Max", [frames, clock.number(0)], f"0..{frames}")
         sources = clock.op("Min", [begun, last], f"0..{frames}..{op.length}-1")
+    elif op.mode == "symmetric":
+        before = clock.op("Sub", [clock.number(-1), frames], f"-1-{frames}")
+        begun = clock.op("Max", [frames, before], f"max({frames},{before})")
+        both = clock.op("Add", [last, length], f"2*({op.length})-1")
+        turned = clock.op("Sub", [both, begun], f"2*({op.length})-1-{begun}")
+        sources = clock.op("Min", [begun, turned], f"mirrored twice {frames} of {op.length}")
     else:
         begun = clock.op("Abs", [frames], f"|{frames}|")
         twice = clock.op("Add", [last, last], f"2*({op.length}-1)")

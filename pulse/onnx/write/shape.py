@@ -1,8 +1,11 @@
 """Changes of shape and order."""
 
+import numpy as np
+
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
+from pulse.ops.frames import Frames
 from pulse.ops.pad import Pad
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
@@ -70,14 +73,35 @@ def write_decimate(w: NodeWriter, op: Decimate) -> str:
     return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
 
 
+@writes(Frames)
+def write_frames(w: NodeWriter, op: Frames) -> str:
+    """Looked up: row j holds the places of frame j."""
+    places = np.add.outer(np.arange(w.made()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)
+
+
 @writes(Pad)
 def write_pad(w: NodeWriter, op: Pad) -> str:
     """Around each axis."""
+    if op.mode == "symmetric":
+        return _mirrored(w, op)
     pads = [int(pair[side]) for side in (0, 1) for pair in op.pads]
     inputs = [w.inputs[0], w.integers(pads, "pads")]
     if op.mode == "constant":
         inputs.append(w.number(op.fill, w.dtype(), "fill"))
     return w.emit("Pad", inputs, mode=op.mode)
+
+
+def _mirrored(w: NodeWriter, op: Pad) -> str:
+    """Looked up, axis by axis: no version of the operator repeats the frame at the border."""
+    pairs = [(int(before), int(after)) for before, after in op.pads]
+    axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]
+    x = w.inputs[0]
+    for axis in axes:
+        places = np.pad(np.arange(w.sizes()[axis], dtype=np.int64), pairs[axis], mode="symmetric")
+        last = axis == axes[-1]
+        x = w.emit("Gather", [x, w.constant(places, "places")], "" if last else f"axis_{axis}", axis=axis)
+    return x if axes else w.emit("Identity", [x])
 
 
 @writes(TopK)

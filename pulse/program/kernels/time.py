@@ -10,7 +10,7 @@ from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i6
 from pulse.program.kernels.raw import fill_bytes, move_bytes
 from pulse.program.kernels.registry import device, kernel
 
-CONSTANT, EDGE, REFLECT = range(3)
+CONSTANT, EDGE, REFLECT, SYMMETRIC = range(4)
 
 
 @device
@@ -25,12 +25,13 @@ def copy_frames(dst: Pointer, src: Pointer, frames: int, frame: int, dst_step: i
 
 @device
 def shown_frame(frame: int, length: int, mode: int) -> int:
-    """The frame that edge or reflect padding shows in place of one outside of 0 .. length-1."""
+    """The frame that edge, reflect or symmetric padding shows in place of one outside of 0 .. length-1."""
     if mode == EDGE:
         return min(max(frame, 0), length - 1)
+    twice = 1 if mode == SYMMETRIC else 0
     if frame < 0:
-        return -frame
-    return 2 * (length - 1) - frame
+        return -frame - twice
+    return 2 * (length - 1) - frame + twice
 
 
 @kernel
@@ -39,8 +40,8 @@ def fill_ends(row: Row, bases: Bases) -> None:
 
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
     frames of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or
-    last frame; mode 2 (reflect): the mirrored frame. Zeros where x or the table has no such frame. x may be y
-    if the mode is constant, overlap 0 and offset = shift.
+    last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros where x or the table has no such frame.
+    x may be y if the mode is constant, overlap 0 and offset = shift.
     Arguments: x [overlap + P frames], y [keep + P frames], clock, end (operands), P, overlap, offset, shift,
     mode, bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill,
     head (operand), frames of head, tail (operand), frames of tail, keep (at most overlap).

@@ -9,8 +9,11 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
+from pulse.ops.ends import shown_frame
+from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.pad import Pad
+from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.within import Within
@@ -66,6 +69,15 @@ def lower_decimate(cx: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
     """A view."""
     x = cx.value(node.inputs[0])
     return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
+
+
+@lowers(Frames)
+def lower_frames(cx: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
+    """A view in which frames share memory."""
+    x = cx.value(node.inputs[0])
+    step = x.strides[op.axis]
+    strides = [*x.strides[: op.axis], op.hop * step, *x.strides[op.axis :]]
+    return [x.view(cx.fact(OutletId(node.id)).sizes, strides)]
 
 
 @lowers(Expand)
@@ -124,7 +136,7 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
         return [target]
     ready = inner
     for axis, (before, after) in enumerate(amounts):
-        ready = _grown(cx, target, ready, axis, before, after, op.mode == "edge")
+        ready = _grown(cx, target, ready, axis, before, after, op.mode)
     return [target]
 
 
@@ -134,18 +146,15 @@ def _all_of(value: Value) -> Value:
     raise CompileError("a padded tensor must lie densely in memory")
 
 
-def _grown(cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, edge: bool) -> Value:
+def _grown(
+    cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, mode: PadMode
+) -> Value:
     """Fill one axis of the ready part outwards from frames that it already has."""
     size, step = ready.shape[axis], whole.strides[axis]
     if before or after:
-        for distance in range(1, before + 1):
-            cx.copy(
-                ready.part(axis, 0 if edge else distance, (0 if edge else distance) + 1),
-                _shifted(ready, axis, -distance, step),
-            )
-        for distance in range(1, after + 1):
-            source = size - 1 if edge else size - 1 - distance
-            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, size - 1 + distance, step))
+        for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
+            source = shown_frame(frame, size, mode)
+            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, frame, step))
     shape = list(ready.shape)
     shape[axis] = before + size + after
     return ready.view(shape, ready.strides, -before * step)

@@ -69,7 +69,7 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
         op.overlap,
         op.offset,
         op.shift,
-        ("constant", "edge", "reflect").index(op.mode),
+        ("constant", "edge", "reflect", "symmetric").index(op.mode),
         x.dtype.itemsize,
         run,
         _frame_step(x, op.axis, run),

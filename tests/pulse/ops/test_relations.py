@@ -7,6 +7,7 @@ import pytest
 
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
+from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
@@ -136,6 +137,31 @@ def test_reshape_merges_and_splits(
     relation = prove(op, facts, arrays_of(facts), [axis])
     assert isinstance(relation, Window)
     assert (relation.axis, relation.span, relation.stride, relation.up) == expected
+
+
+FRAMES_OF: list[tuple[list[str | int], int]] = [([1, "T"], 1), (["T", 2], 0), ([2, "T", 3], 1)]
+
+
+@pytest.mark.parametrize(("dims", "axis"), FRAMES_OF, ids=str)
+@pytest.mark.parametrize(("size", "hop"), [(4, 2), (3, 3), (2, 3), (5, 1)])
+def test_overlapping_frames(dims: list[str | int], axis: int, size: int, hop: int) -> None:
+    op = Frames(axis, size, hop)
+    facts = facts_of([dims])
+    (x,) = arrays_of(facts)
+    relation = prove(op, facts, [x], [axis])
+    assert isinstance(relation, Window)
+    assert (relation.axis, relation.span, relation.stride, relation.up) == (axis, size, hop, 1)
+    (y,) = op.eval([x], {})
+    for j in range(y.shape[axis]):
+        np.testing.assert_array_equal(np.take(y, j, axis), cut(x, axis, j * hop, j * hop + size))
+
+
+def test_overlapping_frames_of_another_axis() -> None:
+    facts = facts_of([["T", 9, 2]])
+    relation = prove(Frames(1, 4, 3), facts, arrays_of(facts), [0])
+    assert relation == Pointwise((0,))
+    facts = facts_of([[9, "T"]])
+    assert prove(Frames(0, 4, 3), facts, arrays_of(facts), [1]) == Pointwise((2,))
 
 
 WHOLE: list[tuple[Op, list[list[str | int]], list[int | None]]] = [

@@ -44,6 +44,54 @@ def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     assert found is not None and found.bins.im is None and found.points.count == 257
 
 
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+@pytest.mark.parametrize("zeros", [1, 56])
+def test_windows_behind_an_inverse_are_recognised(order: str, zeros: int) -> None:
+    """Also those that begin with zeros, as every periodic window of cosines does."""
+    window = np.zeros(512)
+    window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]
+    weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
+    parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
+    matrix = arranged(parts, order, "turns")
+    found = waves(matrix)
+    assert found is not None and found.length == 512 and found.bins.im is None
+    np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
+    bent = matrix.copy()
+    bent[9, 300] += 1e-4
+    assert waves(bent) is None
+
+
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+@pytest.mark.parametrize("onesided", [True, False])
+@pytest.mark.parametrize(("first", "size"), [(1, 511), (56, 400), (100, 412)])
+def test_transforms_without_their_first_points_are_recognised(
+    order: str, onesided: bool, first: int, size: int
+) -> None:
+    """What a window that begins with zeros leaves of them."""
+    window = np.hamming(size)[:, None, None, None]
+    part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
+    matrix = arranged(part, "turns", order)
+    found = waves(matrix)
+    assert found is not None and found.length == 512 and found.points.count == first + size
+    assert not found.points.factors[:, :first].any() and found.points.re.max() == size - 1
+    bins = found.bins
+    assert bins.im is not None
+    np.testing.assert_allclose(found.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
+    bent = matrix.copy()
+    bent[300, 7] += 1e-4
+    assert waves(bent) is None
+
+
+@pytest.mark.parametrize("length", [400, 512])
+def test_real_bins_have_no_imaginary_part(length: int) -> None:
+    """Exactly none: neither at frequency 0 nor at half of the rate."""
+    found = waves(arranged(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks"))
+    assert found is not None
+    assert (
+        found.bins.factors[1, 0] == 0 and found.bins.factors[1, -1] == 0 and found.bins.factors[1, 1:-1].all()
+    )
+
+
 def test_other_matrices_are_not() -> None:
     transform = arranged(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
     bent = transform.copy()

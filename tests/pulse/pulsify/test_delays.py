@@ -143,6 +143,7 @@ CASES = [
     Case("mirrored, pulse 1", pad(2, 0, "reflect"), 1, 2, 1, "T+2", [(0, 4, 32)]),
     Case("mirrored, pulse 2", pad(2, 0, "reflect"), 2, 2, 1, "T+2", [(0, 4, 32)]),
     Case("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
+    Case("mirrored with the border, pulse 1", pad(2, 0, "symmetric"), 1, 1, 1, "T+2", [(0, 3, 24)]),
     Case("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
     Case("lead through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
     Case("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),

@@ -94,8 +94,9 @@ def test_last_frames(ahead: int, frames: int) -> None:
         pads(2, 1, mode="edge"),
         pads(2, 3, mode="reflect"),
         pads(0, 2, mode="reflect"),
+        pads(2, 3, mode="symmetric"),
     ],
-    ids=["fill", "behind", "edge", "reflect", "mirrored-end"],
+    ids=["fill", "behind", "edge", "reflect", "mirrored-end", "symmetric"],
 )
 def test_padding(op: Pad, frames: int) -> None:
     """Constants are chosen by position, edge and mirrored frames looked up."""

@@ -18,7 +18,7 @@ from tests.pulse.program.kernels.rows import At, run_both
 
 SYMBOL = SymbolScope().symbol("S")
 LENGTH = TDim.of(SYMBOL)
-MODES = ("constant", "edge", "reflect")
+MODES = ("constant", "edge", "reflect", "symmetric")
 DTYPES = (np.uint8, np.float16, np.float32, np.int64)
 
 

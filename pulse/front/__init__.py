@@ -1,0 +1,74 @@
+"""Fronts and backs of audio models, as typed models: each exact to the reference that it is named after."""
+
+from collections.abc import Callable
+
+from pulse.front.context import deltas, splice, stack
+from pulse.front.framing import frames, overlap_add
+from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
+from pulse.front.logarithms import db, log, whisper_log
+from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
+from pulse.front.normalising import cmvn, sliding_cmvn
+from pulse.front.spectra import from_polar, magnitude, mask, phase, power
+from pulse.front.transforms import irfft, istft, rfft, stft
+from pulse.typed import TypedModel
+
+__all__ = [
+    "FUNCTIONS",
+    "cmvn",
+    "db",
+    "dct",
+    "deltas",
+    "frames",
+    "from_polar",
+    "irfft",
+    "istft",
+    "kaldi_fbank",
+    "kaldi_mfcc",
+    "log",
+    "magnitude",
+    "mask",
+    "mel",
+    "mel_spectrogram",
+    "mfcc",
+    "overlap_add",
+    "phase",
+    "power",
+    "rfft",
+    "sliding_cmvn",
+    "splice",
+    "stack",
+    "stft",
+    "whisper_log",
+]
+
+FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
+    function.__name__: function
+    for function in (
+        frames,
+        overlap_add,
+        stft,
+        istft,
+        rfft,
+        irfft,
+        magnitude,
+        phase,
+        power,
+        from_polar,
+        mask,
+        mel,
+        mel_spectrogram,
+        log,
+        db,
+        whisper_log,
+        dct,
+        mfcc,
+        deltas,
+        cmvn,
+        sliding_cmvn,
+        stack,
+        splice,
+        kaldi_fbank,
+        kaldi_mfcc,
+    )
+}
+"""Every function of this package, by name."""

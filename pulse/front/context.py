@@ -1,0 +1,106 @@
+"""Features with their neighbours in time: stacked, spliced, and their slopes."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count, flag
+from pulse.graph import OutletId
+from pulse.ops.conv import Conv, no_pads
+from pulse.ops.relation import PadMode
+from pulse.typed import TypedModel
+
+ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
+FEATURES = "1,frames,80"
+
+
+def stack(m: int = 7, n: int = 6, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+    """Each ``m`` frames as one, every ``n`` frames: a low frame rate, as FunASR's ``apply_lfr``.
+
+    Input    x [B, frames, bins]
+    Output   features [B, ceil(frames / n), m*bins]; (frames - m) // n + 1 frames with ``ends="none"``
+    Delay    a frame is there with the last frame that it holds: (m - 1) - (m - 1) // 2 frames after its own; the last
+             ones with the end
+
+    ends     what stands (m - 1) // 2 frames before the first frame, and behind the last one: that frame again
+             (``edge``), ``zeros``, or nothing (``none``)
+    Raises   InputError
+    """
+    where = "stack"
+    count(where, "m", m)
+    count(where, "n", n)
+    choice(where, "ends", ends, (*ENDS, "none"))
+    draft = Draft(where, {"x": shape})
+    x = _features(draft)
+    if ends != "none":
+        before = (m - 1) // 2
+        x = draft.padded(x, 1, before, m - 1 - before, ENDS[ends])
+    return draft.model(features=draft.joined(draft.framed(x, 1, m, n), 2))
+
+
+def splice(left: int = 4, right: int = 4, ends: str = "edge", shape: str = FEATURES) -> TypedModel:
+    """Each frame with its neighbours, as Kaldi's ``splice-feats``.
+
+    Input    x [B, frames, bins]
+    Output   features [B, frames, (left + 1 + right)*bins]
+    Delay    ``right`` frames
+
+    ends     what stands beyond the ends: the nearest frame (``edge``) or ``zeros``
+    Raises   InputError
+    """
+    where = "splice"
+    count(where, "left", left, 0)
+    count(where, "right", right, 0)
+    mode = ENDS[choice(where, "ends", ends, ENDS)]
+    draft = Draft(where, {"x": shape})
+    x = draft.padded(_features(draft), 1, left, right, mode)
+    return draft.model(features=draft.joined(draft.framed(x, 1, left + 1 + right, 1), 2))
+
+
+def deltas(
+    order: int = 2, window: int = 2, nested: bool = False, keep: bool = True, shape: str = FEATURES
+) -> TypedModel:
+    """Slopes of features over time, as Kaldi's ``add-deltas`` and ``torchaudio.functional.compute_deltas``.
+
+    delta[t] = sum_j j * x[t + j] / sum_j j², j from -window to window; beyond the ends the nearest frame
+
+    Input    x [B, frames, bins]
+    Output   features [B, frames, (1 + order)*bins]: x, its slope, the slope of that …; without x where not ``keep``
+    Delay    order*window frames
+
+    nested   the nearest frames of the slope beyond its ends, as torchaudio applied twice; else those of x, as Kaldi
+    Raises   InputError
+    """
+    where = "deltas"
+    count(where, "order", order, 1, 8)
+    count(where, "window", window)
+    flag(where, "nested", nested)
+    flag(where, "keep", keep)
+    draft = Draft(where, {"x": shape})
+    x = _features(draft)
+    steps = np.arange(-window, window + 1)
+    slope = steps / (steps**2).sum()
+    made: list[OutletId] = [x] if keep else []
+    taps: Array = np.ones(1)
+    before = x
+    for _ in range(order):
+        taps = slope if nested else np.convolve(taps, slope)
+        before = _filtered(draft, before if nested else x, taps)
+        made.append(before)
+    return draft.model(features=made[0] if len(made) == 1 else draft.side_by_side(*made))
+
+
+def _features(draft: Draft) -> OutletId:
+    x = draft["x"]
+    draft.require_rank(x, 3, FEATURES)
+    draft.fixed(x, 2, "the bins")
+    return x
+
+
+def _filtered(draft: Draft, x: OutletId, taps: Array) -> OutletId:
+    """Each bin with the same odd number of taps around each frame."""
+    bins, reach = int(draft.shape(x)[2]), len(taps) // 2
+    padded = draft.padded(draft.transposed(x, (0, 2, 1)), 2, reach, reach, "edge")
+    table = draft.constant("taps", np.broadcast_to(taps, (bins, 1, len(taps))))
+    y = draft.add("slope", Conv((1,), (1,), no_pads(1), bins), padded, table)
+    return draft.transposed(y, (0, 2, 1))

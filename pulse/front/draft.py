@@ -1,0 +1,210 @@
+"""A typed model under construction, and the few steps that fronts are made of."""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import DimError, FactError, InputError
+from pulse.facts import Array, Shape, TypedFact, shape_text
+from pulse.graph import Graph, OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.frames import Frames
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op, require_at_least
+from pulse.ops.pad import Pad
+from pulse.ops.relation import PadMode
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedModel, constant, wire
+
+ONE = TDim.of(1)
+
+
+class Draft:
+    """A model of one function: its inputs are made first, then its steps, then ``model``.
+
+    where   the function, for errors and the model's title
+    inputs  name -> shape, such as ``1,257,frames,2``; f32
+    Raises  InputError: no such shape
+    """
+
+    def __init__(self, where: str, inputs: Mapping[str, str]) -> None:
+        self.where = where
+        self.scope = SymbolScope()
+        self.graph: TypedGraph = Graph()
+        for name, text in inputs.items():
+            fact = self._fact(name, text)
+            self.graph.inputs += self.graph.add(name, Source(fact), (), [fact])
+
+    def _fact(self, name: str, text: str) -> TypedFact:
+        try:
+            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise FactError(f"{text!r} is not text")
+            fact = TypedFact.parse(text, self.scope)
+            for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
+                self.scope.assume(f"{symbol} >= 0")
+        except (FactError, DimError) as error:
+            raise InputError(
+                f"{self.where}: the shape of {name} must be dims such as '1,80,T': {error}"
+            ) from error
+        if fact.dtype != np.float32:
+            raise InputError(f"{self.where}: {name} of shape {text!r} must be f32")
+        return fact
+
+    def error(self, message: str) -> InputError:
+        """An error that names the function."""
+        return InputError(f"{self.where}: {message}")
+
+    def __getitem__(self, name: str) -> OutletId:
+        return self.graph.find(name)
+
+    def shape(self, x: OutletId) -> Shape:
+        """The dims of a wire."""
+        return self.graph.fact(x).shape
+
+    def rank(self, x: OutletId) -> int:
+        """The number of axes of a wire."""
+        return self.graph.fact(x).rank
+
+    def text(self, x: OutletId) -> str:
+        """The shape of a wire as people write it."""
+        return shape_text(self.shape(x))
+
+    def require_rank(self, x: OutletId, rank: int, example: str) -> None:
+        """Raises InputError where a wire has another number of axes."""
+        if self.rank(x) != rank:
+            raise self.error(f"shape {self.text(x)!r} must have {rank} axes, such as {example!r}")
+
+    def fixed(self, x: OutletId, axis: int, what: str) -> int:
+        """A size that is a number. Raises InputError."""
+        dim = self.shape(x)[axis]
+        if not dim.is_const or int(dim) < 1:
+            raise self.error(f"{what}, axis {axis} of {self.text(x)!r}, must be a number of at least 1")
+        return int(dim)
+
+    def axis(self, x: OutletId, axis: object) -> int:
+        """An axis counted from the front. Raises InputError."""
+        rank = self.rank(x)
+        if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
+            raise self.error(f"axis={axis!r} is none of {self.text(x)!r}; allowed are {-rank} to {rank - 1}")
+        return axis % rank
+
+    def require(self, dim: TDim, least: int, what: str) -> None:
+        """Demand a length; checked when the model runs where it depends on one. Raises InputError."""
+        try:
+            require_at_least(dim, TDim.of(least), what)
+        except FactError as error:
+            raise self.error(str(error)) from error
+
+    # steps
+
+    def add(self, name: str, op: Op, *inputs: OutletId) -> OutletId:
+        """Add a node. Raises InputError where its inputs do not fit."""
+        try:
+            return wire(self.graph, name, op, inputs)[0]
+        except (FactError, DimError) as error:
+            raise self.error(str(error)) from error
+
+    def constant(self, name: str, value: Array | float) -> OutletId:
+        """A constant, rounded to f32."""
+        return constant(self.graph, name, np.ascontiguousarray(np.asarray(value, np.float32)))
+
+    def each(self, kind: str, *operands: OutletId | float, name: str = "") -> OutletId:
+        """An elementwise function; numbers become constants."""
+        wires = [
+            operand if isinstance(operand, OutletId) else self.constant("number", operand)
+            for operand in operands
+        ]
+        return self.add(name or kind, Elementwise(kind), *wires)
+
+    def times(self, x: OutletId, matrix: Array, name: str) -> OutletId:
+        """The last axis times a constant matrix [K, N]."""
+        return self.add(name, MatMul(), x, self.constant(f"{name}.matrix", matrix))
+
+    def transposed(self, x: OutletId, perm: Sequence[int], name: str = "transposed") -> OutletId:
+        """Axes in another order; the wire itself where they stay."""
+        return x if list(perm) == sorted(perm) else self.add(name, Transpose(tuple(perm)), x)
+
+    def reshaped(self, x: OutletId, *dims: TDim | int, name: str = "reshaped") -> OutletId:
+        """The same elements in another shape."""
+        shape = tuple(TDim.of(dim) for dim in dims)
+        return x if shape == self.shape(x) else self.add(name, Reshape(shape), x)
+
+    def with_axis(self, x: OutletId, axis: int) -> OutletId:
+        """A new axis of size 1."""
+        return self.add("axis", AddAxis(axis), x)
+
+    def without_axis(self, x: OutletId, axis: int) -> OutletId:
+        """An axis of size 1 less."""
+        return self.add("axis", RemoveAxis(axis), x)
+
+    def part(
+        self, x: OutletId, axis: int, start: TDim | int, end: TDim | int, name: str = "part"
+    ) -> OutletId:
+        """Positions ``start .. end - 1`` of an axis; the wire itself where that is all of it."""
+        start, end = TDim.of(start), TDim.of(end)
+        if start == 0 and end == self.shape(x)[axis]:
+            return x
+        return self.add(name, Slice(axis, start, end), x)
+
+    def padded(
+        self,
+        x: OutletId,
+        axis: int,
+        before: int,
+        after: TDim | int,
+        mode: PadMode = "constant",
+        fill: float = 0.0,
+        name: str = "padded",
+    ) -> OutletId:
+        """Frames added at the ends of an axis; cut off where an amount is negative."""
+        size, after = self.shape(x)[axis], TDim.of(after)
+        drop = after.is_const and int(after) < 0
+        x = self.part(x, axis, max(0, -before), size + after if drop else size)
+        pair = (TDim.of(max(0, before)), TDim.of(0) if drop else after)
+        if pair == (0, 0):
+            return x
+        none = (TDim.of(0), TDim.of(0))
+        pads = tuple(pair if at == axis else none for at in range(self.rank(x)))
+        return self.add(name, Pad(pads, mode, fill), x)
+
+    def framed(self, x: OutletId, axis: int, size: int, hop: int, name: str = "frames") -> OutletId:
+        """Overlapping frames of an axis; a new axis behind it holds their samples."""
+        return self.add(name, Frames(axis, size, hop), x)
+
+    def joined(self, x: OutletId, axis: int) -> OutletId:
+        """An axis and the next one as one."""
+        shape = self.shape(x)
+        return self.reshaped(x, *shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])
+
+    def side_by_side(self, *parts: OutletId, axis: int = 2, name: str = "joined") -> OutletId:
+        """Tensors joined along an axis."""
+        return self.add(name, Concat(axis), *parts)
+
+    def overlapped(self, x: OutletId, hop: int, name: str = "sum") -> OutletId:
+        """Frames [B, frames, size] added where they overlap: [B, (frames - 1)*hop + size].
+
+        A block of ``hop`` samples is the sum of a part of each of the last ``ceil(size / hop)`` frames.
+        """
+        batch, frames, size = self.shape(x)[0], self.shape(x)[1], int(self.shape(x)[2])
+        self.require(frames, 1, "frames to add")
+        parts = -(-size // hop)
+        x = self.padded(x, 2, 0, parts * hop - size)
+        x = self.padded(x, 1, parts - 1, parts - 1)
+        blocks = frames + parts - 1
+        pieces = [
+            self.part(self.part(x, 2, k * hop, (k + 1) * hop), 1, parts - 1 - k, parts - 1 - k + blocks)
+            for k in range(parts)
+        ]
+        total = reduce(lambda one, other: self.each("add", one, other, name=name), pieces)
+        whole = self.reshaped(total, batch, blocks * hop)
+        return self.part(whole, 1, 0, (frames - 1) * hop + size)
+
+    def model(self, **outputs: OutletId) -> TypedModel:
+        """The finished model."""
+        self.graph.set_outputs(list(outputs.values()), list(outputs))
+        return TypedModel(self.graph, self.scope, self.where)

@@ -1,0 +1,91 @@
+"""Sound in overlapping frames, and back."""
+
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count
+from pulse.front.windows import WindowLike, window_values
+from pulse.ops.relation import PadMode
+from pulse.typed import TypedModel
+
+PAD_MODES: dict[str, PadMode] = {
+    "constant": "constant",
+    "zeros": "constant",
+    "reflect": "reflect",
+    "edge": "edge",
+    "replicate": "edge",
+    "symmetric": "symmetric",
+}
+"""The names that numpy and PyTorch have for what stands beyond the ends."""
+
+
+def frames(
+    size: int,
+    hop: int,
+    pad_start: int = 0,
+    pad_end: int = 0,
+    pad_mode: str = "constant",
+    window: WindowLike = None,
+    periodic: bool = True,
+    shape: str = "1,T",
+) -> TypedModel:
+    """Cut sound into frames of ``size`` samples, one every ``hop``.
+
+    Input    x [B, T]
+    Output   frames [B, frames, size],  frames = (pad_start + T + pad_end - size) // hop + 1
+    Delay    the first frame is there as soon as its last sample is
+
+    pad_start, pad_end  samples beyond the ends: zeros, or of ``pad_mode`` ``reflect`` or ``edge``
+    window   multiplied with each frame
+    Raises   InputError
+    """
+    where = "frames"
+    count(where, "size", size)
+    count(where, "hop", hop)
+    count(where, "pad_start", pad_start, 0)
+    count(where, "pad_end", pad_end, 0)
+    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, "1,T")
+    x = draft.padded(draft["x"], 1, pad_start, pad_end, mode)
+    y = draft.framed(x, 1, size, hop, "cut" if window is not None else "frames")
+    if window is not None:
+        weights = window_values(where, window, size, periodic)
+        y = draft.each("mul", y, draft.constant("window", weights), name="windowed")
+    return draft.model(frames=y)
+
+
+def overlap_add(
+    size: int,
+    hop: int,
+    window: WindowLike = None,
+    periodic: bool = True,
+    trim_start: int = 0,
+    trim_end: int = 0,
+    shape: str | None = None,
+) -> TypedModel:
+    """Add frames where they overlap.
+
+    Input    x [B, frames, size]
+    Output   sound [B, (frames - 1)*hop + size - trim_start - trim_end]
+    Delay    none: a sample is there as soon as the last frame that reaches it is
+
+    window   multiplied with each frame before
+    trim_start, trim_end  samples to leave out
+    Raises   InputError
+    """
+    where = "overlap_add"
+    count(where, "size", size)
+    count(where, "hop", hop)
+    count(where, "trim_start", trim_start, 0)
+    count(where, "trim_end", trim_end, 0)
+    draft = Draft(where, {"x": f"1,frames,{size}" if shape is None else shape})
+    x = draft["x"]
+    draft.require_rank(x, 3, f"1,frames,{size}")
+    if draft.fixed(x, 2, "the samples of a frame") != size:
+        raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
+    if window is not None:
+        weights = window_values(where, window, size, periodic)
+        x = draft.each("mul", x, draft.constant("window", weights), name="windowed")
+    whole = draft.overlapped(x, hop)
+    length = draft.shape(whole)[1]
+    draft.require(length - trim_start - trim_end, 0, "samples that trim_start and trim_end leave")
+    return draft.model(sound=draft.part(whole, 1, trim_start, length - trim_end))

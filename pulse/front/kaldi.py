@@ -1,0 +1,282 @@
+"""Kaldi's filter bank and its cepstrum."""
+
+import math
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count, flag, number
+from pulse.front.spectra import raised, squared
+from pulse.front.transforms import forward_matrix
+from pulse.front.triangles import cosines, kaldi_triangles, require_band
+from pulse.front.windows import window_values
+from pulse.graph import OutletId
+from pulse.ops.reduce import Reduce
+from pulse.typed import TypedModel
+
+WINDOWS = ("povey", "hamming", "hann", "hanning", "blackman", "rectangular", "sine")
+EPSILON = float(np.finfo(np.float32).eps)
+"""What Kaldi takes at least before a logarithm."""
+
+
+def kaldi_fbank(
+    num_mel_bins: int = 80,
+    sample_rate: int = 16000,
+    frame_length: float = 25.0,
+    frame_shift: float = 10.0,
+    low_freq: float = 20.0,
+    high_freq: float = 0.0,
+    window: str = "povey",
+    preemphasis: float = 0.97,
+    remove_dc_offset: bool = True,
+    snip_edges: bool = True,
+    round_to_power_of_two: bool = True,
+    dither: float = 0.0,
+    energy_floor: float = 0.0,
+    use_energy: bool = False,
+    raw_energy: bool = True,
+    htk_compat: bool = False,
+    use_log_fbank: bool = True,
+    use_power: bool = True,
+    blackman_coeff: float = 0.42,
+    scale: float = 32768.0,
+    shape: str = "1,T",
+) -> TypedModel:
+    """Kaldi's filter bank (``compute-fbank-feats``, kaldi-native-fbank, ``torchaudio.compliance.kaldi.fbank``).
+
+    Input    x [B, T]
+    Output   features [B, frames, bins],  frames = (T - length) // shift + 1, or (T + shift // 2) // shift without
+             ``snip_edges``; bins = num_mel_bins, one more with ``use_energy``
+    Delay    a frame is there with its last sample; without ``snip_edges`` the last frames wait for the end
+
+    frame_length, frame_shift  in ms
+    low_freq, high_freq  in Hz; a high_freq of 0 or less counts from half of the sample rate
+    window   of ``WINDOWS``
+    dither   0: random numbers cannot be repeated
+    use_energy  the energy of the frame in front (behind with ``htk_compat``), of at least ``energy_floor``; before
+             preemphasis and window with ``raw_energy``
+    scale    the samples are multiplied with it: Kaldi takes those of 16 bits, -32768 … 32767; 1 if they are so already
+    Raises   InputError
+    """
+    where = "kaldi_fbank"
+    frames = _Frames(
+        where, sample_rate, frame_length, frame_shift, window, preemphasis, remove_dc_offset, snip_edges,
+        round_to_power_of_two, dither, energy_floor, raw_energy, blackman_coeff, scale, use_energy, shape,
+    )  # fmt: skip
+    draft = frames.draft
+    flag(where, "htk_compat", htk_compat)
+    flag(where, "use_log_fbank", use_log_fbank)
+    flag(where, "use_power", use_power)
+    y = draft.times(
+        raised(draft, frames.power(), 1.0 if use_power else 0.5),
+        _bank(where, frames, num_mel_bins, low_freq, high_freq),
+        "bank",
+    )
+    if use_log_fbank:
+        y = _log(draft, y)
+    if use_energy:
+        energy = frames.energy()
+        y = draft.side_by_side(*((y, energy) if htk_compat else (energy, y)))
+    return draft.model(features=y)
+
+
+def kaldi_mfcc(
+    num_ceps: int = 13,
+    num_mel_bins: int = 23,
+    sample_rate: int = 16000,
+    frame_length: float = 25.0,
+    frame_shift: float = 10.0,
+    low_freq: float = 20.0,
+    high_freq: float = 0.0,
+    window: str = "povey",
+    preemphasis: float = 0.97,
+    remove_dc_offset: bool = True,
+    snip_edges: bool = True,
+    round_to_power_of_two: bool = True,
+    dither: float = 0.0,
+    energy_floor: float = 0.0,
+    use_energy: bool = True,
+    raw_energy: bool = True,
+    htk_compat: bool = False,
+    cepstral_lifter: float = 22.0,
+    blackman_coeff: float = 0.42,
+    scale: float = 32768.0,
+    shape: str = "1,T",
+) -> TypedModel:
+    """Kaldi's cepstrum (``compute-mfcc-feats``).
+
+    Input    x [B, T]
+    Output   features [B, frames, num_ceps]
+    Delay    as of ``kaldi_fbank``
+
+    num_ceps  coefficients, at most num_mel_bins; the first one is the energy with ``use_energy``, and comes last with
+             ``htk_compat``, which scales it by sqrt(2) if it is no energy
+    cepstral_lifter  weight of the higher ones; 0: none
+    The others are those of ``kaldi_fbank``.
+    Raises   InputError
+    """
+    where = "kaldi_mfcc"
+    frames = _Frames(
+        where, sample_rate, frame_length, frame_shift, window, preemphasis, remove_dc_offset, snip_edges,
+        round_to_power_of_two, dither, energy_floor, raw_energy, blackman_coeff, scale, use_energy, shape,
+    )  # fmt: skip
+    draft = frames.draft
+    flag(where, "htk_compat", htk_compat)
+    bank = _bank(where, frames, num_mel_bins, low_freq, high_freq)
+    count(where, "num_ceps", num_ceps, 1, num_mel_bins)
+    lifter = number(where, "cepstral_lifter", cepstral_lifter, 0)
+    order = np.arange(num_ceps)
+    weight = 1 + 0.5 * lifter * np.sin(math.pi * order / lifter) if lifter else np.ones(num_ceps)
+    matrix = cosines(num_mel_bins, num_ceps, True) * weight
+    if htk_compat and not use_energy:
+        matrix[:, 0] *= math.sqrt(2)
+    logs = _log(draft, draft.times(frames.power(), bank, "bank"))
+    if not use_energy:
+        if htk_compat:
+            matrix = np.roll(matrix, -1, 1)
+        return draft.model(features=draft.times(logs, matrix, "cepstrum"))
+    energy = frames.energy()
+    if num_ceps == 1:
+        return draft.model(features=energy)
+    y = draft.times(logs, matrix[:, 1:], "cepstrum")
+    return draft.model(features=draft.side_by_side(*((y, energy) if htk_compat else (energy, y))))
+
+
+class _Frames:
+    """The frames that both begin with.
+
+    Without an offset, y = (x - m) - c * (x before - m) is a difference of the samples less (1 - c) * m, for every
+    sample of a frame but the first, which is its own predecessor.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        sample_rate: int,
+        frame_length: float,
+        frame_shift: float,
+        window: str,
+        preemphasis: float,
+        remove_dc_offset: bool,
+        snip_edges: bool,
+        round_to_power_of_two: bool,
+        dither: float,
+        energy_floor: float,
+        raw_energy: bool,
+        blackman_coeff: float,
+        scale: float,
+        use_energy: bool,
+        shape: str,
+    ) -> None:
+        self.rate_hz = count(where, "sample_rate", sample_rate)
+        self.size = _samples(where, "frame_length", frame_length, sample_rate, 2)
+        self.hop = _samples(where, "frame_shift", frame_shift, sample_rate, 1)
+        flag(where, "round_to_power_of_two", round_to_power_of_two)
+        self.points = 1 << (self.size - 1).bit_length() if round_to_power_of_two else self.size
+        if self.points % 2:
+            raise InputError(
+                f"{where}: frames of {self.size} samples are no even number; use round_to_power_of_two=True"
+            )
+        if not isinstance(dither, int | float) or dither != 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(
+                f"{where}: dither={dither!r} must be 0: random numbers cannot be repeated exactly"
+            )
+        self.preemphasis = number(where, "preemphasis", preemphasis, 0, 1)
+        self.floor = number(where, "energy_floor", energy_floor, 0)
+        self.raw = flag(where, "raw_energy", raw_energy)
+        flag(where, "use_energy", use_energy)
+        self.weights = _window(where, window, self.size, number(where, "blackman_coeff", blackman_coeff))
+        flag(where, "remove_dc_offset", remove_dc_offset)
+        flag(where, "snip_edges", snip_edges)
+        number(where, "scale", scale)
+        draft = self.draft = Draft(where, {"x": shape})
+        draft.require_rank(draft["x"], 2, "1,T")
+        x = draft["x"]
+        if scale != 1:
+            x = draft.each("mul", x, scale, name="scaled")
+        if not snip_edges:
+            before = self.size // 2 - self.hop // 2
+            after = self.size - self.size // 2 + 2 * (self.hop // 2) - self.hop
+            x = draft.padded(x, 1, before, after, "symmetric")
+        raw = draft.framed(x, 1, self.size, self.hop)
+        mean = draft.add("mean", Reduce("mean", (2,), True), raw) if remove_dc_offset else None
+        self.centred = raw if mean is None else draft.each("sub", raw, mean, name="centred")
+        self.emphasised = self._emphasised(raw, mean)
+
+    def _emphasised(self, raw: OutletId, mean: OutletId | None) -> OutletId:
+        """The frames after preemphasis, without the samples whose weights in front are 0."""
+        draft, c = self.draft, self.preemphasis
+        if not c:
+            return self.centred
+        later, before = draft.part(raw, 2, 1, self.size), draft.part(raw, 2, 0, self.size - 1)
+        rest = draft.each("sub", later, draft.each("mul", before, c))
+        if mean is not None:
+            rest = draft.each("sub", rest, draft.each("mul", mean, 1 - c))
+        if self.weights[0] == 0:
+            return rest
+        first = draft.each("mul", draft.part(self.centred, 2, 0, 1), 1 - c)
+        return draft.side_by_side(first, rest)
+
+    def power(self) -> OutletId:
+        """The power spectrum [B, frames, points // 2 + 1]."""
+        draft = self.draft
+        matrix = forward_matrix(self.points, self.size, True) * self.weights[:, None]
+        left = self.size - int(draft.shape(self.emphasised)[2])
+        y = draft.times(self.emphasised, matrix[left:], "transform")
+        bins = self.points // 2 + 1
+        return squared(
+            draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary")
+        )
+
+    def energy(self) -> OutletId:
+        """The logarithm of the energy of each frame [B, frames, 1]."""
+        draft = self.draft
+        frame = self.centred
+        if not self.raw:
+            left = self.size - int(draft.shape(self.emphasised)[2])
+            frame = draft.each(
+                "mul", self.emphasised, draft.constant("window", self.weights[left:]), name="windowed"
+            )
+        total = draft.add("energy", Reduce("sum_square", (2,), True), frame)
+        y = _log(draft, total)
+        return draft.each("max", y, math.log(self.floor)) if self.floor > 0 else y
+
+
+def _samples(where: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
+    number(where, name, milliseconds, 0, above=True)
+    samples = int(rate_hz * 0.001 * milliseconds)
+    if samples < least:
+        raise InputError(
+            f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least}"
+        )
+    return samples
+
+
+def _window(where: str, name: str, size: int, blackman: float) -> Array:
+    """Kaldi's windows, all symmetric."""
+    choice(where, "window", name, WINDOWS)
+    turn = np.arange(size) / (size - 1)
+    if name == "sine":
+        return np.sin(math.pi * turn) * (np.abs(np.sin(math.pi * turn)) > 1e-15)
+    if name == "blackman":
+        values = blackman - 0.5 * np.cos(2 * np.pi * turn) + (0.5 - blackman) * np.cos(4 * np.pi * turn)
+        return np.where(np.abs(values) < 1e-15, 0, values)
+    named = {"hanning": "hann", "rectangular": "ones"}.get(name, name)
+    return window_values(where, named, size, periodic=False)
+
+
+def _bank(where: str, frames: _Frames, bands: int, low_hz: float, high_hz: float) -> Array:
+    count(where, "num_mel_bins", bands, 3)
+    number(where, "low_freq", low_hz, 0)
+    half = frames.rate_hz / 2
+    high_hz = number(where, "high_freq", high_hz)
+    high_hz = high_hz if high_hz > 0 else half + high_hz
+    require_band(where, low_hz, high_hz, frames.rate_hz)
+    bins = frames.points // 2 + 1
+    return kaldi_triangles(bins, bands, frames.rate_hz, low_hz, high_hz)
+
+
+def _log(draft: Draft, x: OutletId) -> OutletId:
+    return draft.each("log", draft.each("max", x, EPSILON), name="log")

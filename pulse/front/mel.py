@@ -1,0 +1,248 @@
+"""Mel filter banks and what is computed from them."""
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.framing import PAD_MODES
+from pulse.front.layouts import REAL, gathered_real, placed_real
+from pulse.front.logarithms import decibels, floored_log
+from pulse.front.options import choice, count, number
+from pulse.front.spectra import raised, squared
+from pulse.front.transforms import Normalized, transformed
+from pulse.front.triangles import SCALES, cosines, mel_triangles, require_band
+from pulse.front.windows import WindowLike
+from pulse.graph import OutletId
+from pulse.typed import TypedModel
+
+NORMS = ("none", "slaney")
+LOGS = ("none", "natural", "log10", "db")
+
+
+def mel(
+    n_mels: int = 80,
+    sample_rate: int = 16000,
+    f_min: float = 0.0,
+    f_max: float | None = None,
+    mel_scale: str = "htk",
+    norm: str | None = None,
+    layout: str = "F,T",
+    output_layout: str = "T,F",
+    shape: str = "1,257,frames",
+) -> TypedModel:
+    """A spectrogram in mel bands, as ``torchaudio.functional.melscale_fbanks`` and ``librosa.filters.mel`` have them.
+
+    Input    x [B, F, frames], magnitudes or powers; [B, frames, F] with ``layout="T,F"``
+    Output   features [B, frames, n_mels]; [B, n_mels, frames] with ``output_layout="F,T"``
+    Delay    none
+
+    f_min, f_max  in Hz; half of the sample rate by default
+    mel_scale  ``htk`` (PyTorch's default) or ``slaney`` (librosa's)
+    norm     ``slaney``: each band has area 1 (librosa's default); ``none`` (PyTorch's)
+    Raises   InputError
+    """
+    where = "mel"
+    choice(where, "layout", layout, REAL)
+    choice(where, "output_layout", output_layout, REAL)
+    draft = Draft(where, {"x": shape})
+    x = gathered_real(draft, draft["x"], layout)
+    bins = draft.fixed(x, 2, "the frequencies")
+    bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
+    return draft.model(features=placed_real(draft, draft.times(x, bank, "bank"), output_layout))
+
+
+def mel_spectrogram(
+    sample_rate: int = 16000,
+    n_fft: int = 400,
+    win_length: int | None = None,
+    hop: int | None = None,
+    f_min: float = 0.0,
+    f_max: float | None = None,
+    n_mels: int = 128,
+    window: WindowLike = "hann",
+    periodic: bool = True,
+    beta: float = 12.0,
+    power: float = 2.0,
+    normalized: Normalized = False,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    norm: str | None = None,
+    mel_scale: str = "htk",
+    log: str = "none",
+    floor: float = 1e-10,
+    offset: float = 0.0,
+    output_layout: str = "T,F",
+    shape: str = "1,T",
+) -> TypedModel:
+    """Sound in mel bands, as ``torchaudio.transforms.MelSpectrogram`` and ``librosa.feature.melspectrogram``.
+
+    Input    x [B, T]
+    Output   features [B, frames, n_mels]; [B, n_mels, frames] with ``output_layout="F,T"``
+    Delay    as of ``stft``
+
+    hop      win_length // 2 by default, as torchaudio has it
+    power    1: of magnitudes, 2: of powers
+    normalized  as of ``stft``; torchaudio's True is ``"window"``
+    log      ``none``, ``natural``, ``log10`` or ``db``, of the larger of ``floor`` and the value plus ``offset``
+    The others are those of ``stft`` and ``mel``.
+    Raises   InputError
+    """
+    where = "mel_spectrogram"
+    draft, y = _bands(
+        where, sample_rate, n_fft, win_length, hop, f_min, f_max, n_mels, window, periodic, beta, power,
+        normalized, center, pad_mode, norm, mel_scale, shape,
+    )  # fmt: skip
+    y = _logarithm(draft, y, log, floor, offset)
+    choice(where, "output_layout", output_layout, REAL)
+    return draft.model(features=placed_real(draft, y, output_layout))
+
+
+def mfcc(
+    n_mfcc: int = 40,
+    sample_rate: int = 16000,
+    n_fft: int = 400,
+    win_length: int | None = None,
+    hop: int | None = None,
+    f_min: float = 0.0,
+    f_max: float | None = None,
+    n_mels: int = 128,
+    window: WindowLike = "hann",
+    periodic: bool = True,
+    beta: float = 12.0,
+    power: float = 2.0,
+    normalized: Normalized = False,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    norm: str | None = None,
+    mel_scale: str = "htk",
+    log: str = "db",
+    floor: float = 1e-10,
+    offset: float = 0.0,
+    dct_norm: str = "ortho",
+    lifter: float = 0.0,
+    output_layout: str = "T,F",
+    shape: str = "1,T",
+) -> TypedModel:
+    """Mel frequency cepstral coefficients, as ``torchaudio.transforms.MFCC`` and ``librosa.feature.mfcc``.
+
+    Both cut the decibels off at 80 below the loudest value of the whole recording, which a stream does not know; here
+    nothing is cut off but at ``floor``.
+
+    Input    x [B, T]
+    Output   features [B, frames, n_mfcc]; [B, n_mfcc, frames] with ``output_layout="F,T"``
+    Delay    as of ``stft``
+
+    log      ``db``, ``natural`` (torchaudio's ``log_mels`` with ``floor=0, offset=1e-6``), ``log10`` or ``none``
+    dct_norm, lifter  as of ``dct``
+    The others are those of ``mel_spectrogram``.
+    Raises   InputError
+    """
+    where = "mfcc"
+    draft, y = _bands(
+        where, sample_rate, n_fft, win_length, hop, f_min, f_max, n_mels, window, periodic, beta, power,
+        normalized, center, pad_mode, norm, mel_scale, shape,
+    )  # fmt: skip
+    y = _logarithm(draft, y, log, floor, offset)
+    choice(where, "output_layout", output_layout, REAL)
+    y = draft.times(y, _cosines(where, n_mels, n_mfcc, dct_norm, lifter), "cepstrum")
+    return draft.model(features=placed_real(draft, y, output_layout))
+
+
+def dct(
+    n_mfcc: int = 13,
+    norm: str = "ortho",
+    lifter: float = 0.0,
+    layout: str = "T,F",
+    output_layout: str = "T,F",
+    shape: str = "1,frames,80",
+) -> TypedModel:
+    """The first coefficients of a cosine transform (type 2) of each frame.
+
+    Input    x [B, frames, bins]; [B, bins, frames] with ``layout="F,T"``
+    Output   features [B, frames, n_mfcc]; [B, n_mfcc, frames] with ``output_layout="F,T"``
+    Delay    none
+
+    norm     ``ortho``, or ``none``: twice the sum
+    lifter   L: coefficient n is multiplied by 1 + L/2 sin(pi (n + 1) / L), as librosa does; 0: none
+    Raises   InputError
+    """
+    where = "dct"
+    choice(where, "layout", layout, REAL)
+    choice(where, "output_layout", output_layout, REAL)
+    draft = Draft(where, {"x": shape})
+    x = gathered_real(draft, draft["x"], layout)
+    matrix = _cosines(where, draft.fixed(x, 2, "the bins"), n_mfcc, norm, lifter)
+    return draft.model(features=placed_real(draft, draft.times(x, matrix, "cepstrum"), output_layout))
+
+
+def _bands(
+    where: str,
+    sample_rate: int,
+    n_fft: int,
+    win_length: int | None,
+    hop: int | None,
+    f_min: float,
+    f_max: float | None,
+    n_mels: int,
+    window: WindowLike,
+    periodic: bool,
+    beta: float,
+    power: float,
+    normalized: Normalized,
+    center: bool,
+    pad_mode: str,
+    norm: str | None,
+    mel_scale: str,
+    shape: str,
+) -> tuple[Draft, OutletId]:
+    """The draft, and the bands [B, frames, n_mels]."""
+    number(where, "power", power, 0, above=True)
+    count(where, "n_fft", n_fft, 2)
+    size = count(where, "win_length", n_fft if win_length is None else win_length)
+    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
+    draft, y = transformed(
+        where, n_fft, max(1, size // 2) if hop is None else hop, win_length, window, periodic, beta, center, mode,
+        normalized, True, shape,
+    )  # fmt: skip
+    bins = n_fft // 2 + 1
+    squares = squared(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    bank = _bank(where, bins, n_mels, sample_rate, f_min, f_max, mel_scale, norm)
+    return draft, draft.times(raised(draft, squares, power / 2), bank, "bank")
+
+
+def _bank(
+    where: str,
+    bins: int,
+    n_mels: int,
+    sample_rate: float,
+    f_min: float,
+    f_max: float | None,
+    mel_scale: str,
+    norm: str | None,
+) -> Array:
+    count(where, "n_mels", n_mels)
+    number(where, "sample_rate", sample_rate, 0, above=True)
+    low = number(where, "f_min", f_min, 0)
+    high = number(where, "f_max", sample_rate / 2 if f_max is None else f_max, 0)
+    require_band(where, low, high, sample_rate)
+    choice(where, "mel_scale", mel_scale, SCALES)
+    kind = choice(where, "norm", "none" if norm is None else norm, NORMS)
+    return mel_triangles(bins, n_mels, sample_rate, low, high, mel_scale, kind == "slaney")
+
+
+def _logarithm(draft: Draft, x: OutletId, kind: str, floor: float, offset: float) -> OutletId:
+    choice(draft.where, "log", kind, LOGS)
+    number(draft.where, "floor", floor, 0)
+    number(draft.where, "offset", offset, 0)
+    if kind == "none":
+        return x
+    x = draft.each("add", x, offset) if offset else x
+    return decibels(draft, x, floor) if kind == "db" else floored_log(draft, x, floor, kind)
+
+
+def _cosines(where: str, bands: int, n_mfcc: int, norm: str, lifter: float) -> Array:
+    count(where, "n_mfcc", n_mfcc, 1, bands)
+    choice(where, "dct_norm" if where == "mfcc" else "norm", norm, ("ortho", "none"))
+    number(where, "lifter", lifter, 0)
+    weight = 1 + lifter / 2 * np.sin(np.pi * np.arange(1, n_mfcc + 1) / lifter) if lifter else 1.0
+    return cosines(bands, n_mfcc, norm == "ortho") * weight

@@ -1,0 +1,170 @@
+"""Features less their mean, and of one variance: fixed, or over a sliding window."""
+
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count, flag
+from pulse.front.statistics import FORMS, read_statistics
+from pulse.graph import OutletId
+from pulse.ops.conv import no_pads
+from pulse.ops.pool import Pool
+from pulse.ops.position import Range
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import Expand
+from pulse.typed import TypedModel
+
+FEATURES = "1,frames,80"
+SMALLEST_VARIANCE = 1e-10
+
+
+def cmvn(
+    path: "str | PathLike[str] | None" = None,
+    form: str = "auto",
+    mean: Sequence[float] | float | None = None,
+    std: Sequence[float] | float | None = None,
+    norm_vars: bool = True,
+    axis: int = -1,
+    shape: str = FEATURES,
+) -> TypedModel:
+    """Features less a fixed mean, divided by a fixed deviation.
+
+    Input    x [...]
+    Output   features [...]
+    Delay    none
+
+    path     a file of statistics: Kaldi's (``compute-cmvn-stats``: sums, binary or text), or FunASR's ``am.mvn``
+    form     of the file: ``kaldi``, ``funasr``, or what it looks like
+    mean, std  the numbers themselves, one for each bin or one for all, in place of a file; 0 and 1 by default
+    norm_vars  divide by the deviation
+    axis     of the bins
+    Raises   InputError
+    """
+    where = "cmvn"
+    choice(where, "form", form, FORMS)
+    flag(where, "norm_vars", norm_vars)
+    draft = Draft(where, {"x": shape})
+    x = draft["x"]
+    at = draft.axis(x, axis)
+    bins = draft.fixed(x, at, "the bins")
+    if path is not None:
+        if mean is not None or std is not None:
+            raise InputError(f"{where}: give a path, or mean and std, not both")
+        shift, scale = read_statistics(where, path, form)
+    else:
+        if mean is None and std is None:
+            raise InputError(f"{where}: give the path of a file of statistics, or mean and std")
+        shift = -_given(where, "mean", 0.0 if mean is None else mean, bins)
+        deviation = _given(where, "std", 1.0 if std is None else std, bins)
+        if not (deviation > 0).all():
+            raise InputError(f"{where}: std must be above 0 for every bin")
+        scale = 1 / deviation
+    if len(shift) != bins:
+        raise InputError(
+            f"{where}: statistics of {len(shift)} bins for features of {bins}, {draft.text(x)!r}"
+        )
+    along = [bins if other == at else 1 for other in range(draft.rank(x))]
+    y = draft.each("add", x, draft.constant("shift", shift.reshape(along)), name="centred")
+    if norm_vars:
+        y = draft.each("mul", y, draft.constant("scale", scale.reshape(along)), name="normalised")
+    return draft.model(features=y)
+
+
+def sliding_cmvn(
+    window: int = 600,
+    min_window: int = 100,
+    center: bool = False,
+    norm_vars: bool = False,
+    shape: str = FEATURES,
+) -> TypedModel:
+    """Features less their mean over a sliding window, as Kaldi's ``apply-cmvn-sliding``.
+
+    Input    x [B, frames, bins]
+    Output   features [B, frames, bins]
+    Delay    min_window - 1 frames, with ``center`` window - 1: the first frame waits for so many
+
+    window   frames of the mean: those before a frame and itself, or around it with ``center``
+    min_window  at the beginning the mean is that of the first so many frames
+    norm_vars  divide by the deviation over the same frames
+    Raises   InputError. A stream of fewer frames than min_window (with ``center``: than window) is refused at its end
+    """
+    where = "sliding_cmvn"
+    count(where, "window", window, 2)
+    flag(where, "center", center)
+    flag(where, "norm_vars", norm_vars)
+    count(where, "min_window", min_window, 1, window)
+    draft = Draft(where, {"x": shape})
+    x = draft["x"]
+    draft.require_rank(x, 3, FEATURES)
+    draft.fixed(x, 2, "the bins")
+    mean, variance = _around(draft, x, window) if center else _behind(draft, x, window, min_window)
+    y = draft.each("sub", x, mean, name="centred")
+    if norm_vars:
+        y = draft.each("div", y, draft.each("sqrt", draft.each("max", variance, SMALLEST_VARIANCE)))
+    return draft.model(features=y)
+
+
+def _given(where: str, name: str, value: Sequence[float] | float, bins: int) -> Array:
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full((1, 1), np.nan)
+    if numbers.shape not in ((), (bins,)) or not np.isfinite(numbers).all():
+        raise InputError(f"{where}: {name} must be one finite number, or {bins} of them, one for each bin")
+    return np.broadcast_to(numbers, (bins,)).astype(np.float64)
+
+
+def _sums(draft: Draft, x: OutletId, frames: int) -> OutletId:
+    """Of each so many neighbouring frames."""
+    turned = draft.transposed(x, (0, 2, 1))
+    y = draft.add("sums", Pool("sum", (frames,), (1,), (1,), no_pads(1)), turned)
+    return draft.transposed(y, (0, 2, 1))
+
+
+def _around(draft: Draft, x: OutletId, window: int) -> tuple[OutletId, OutletId]:
+    """Mean and variance of the frames around each; near the ends those of the first and of the last window."""
+    draft.require(draft.shape(x)[1], window, "frames of a window")
+    before, after = window // 2, window - 1 - window // 2
+    mean = draft.each("mul", _sums(draft, x, window), 1 / window, name="mean")
+    variance = draft.each(
+        "mul", _squares(draft, draft.framed(x, 1, window, 1), mean), 1 / window, name="variance"
+    )
+    return draft.padded(mean, 1, before, after, "edge"), draft.padded(variance, 1, before, after, "edge")
+
+
+def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletId, OutletId]:
+    """The same of up to ``window`` frames before each and itself; of the first ``least`` frames at the beginning."""
+    frames = draft.shape(x)[1]
+    draft.require(frames, least, "frames of min_window")
+    padded = draft.padded(x, 1, window, 0)
+    counts = draft.add("counts", Range(1.0, 1.0, frames, np.dtype(np.float32)))
+    counts = draft.each("min", draft.reshaped(counts, 1, frames, 1), float(window + 1))
+    mean = draft.each("div", _sums(draft, padded, window + 1), counts, name="mean")
+    ones = draft.add(
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
+    )
+    present = draft.framed(draft.padded(ones, 1, window, 0), 1, window + 1, 1)
+    squares = _squares(draft, draft.framed(padded, 1, window + 1, 1), mean, present)
+    variance = draft.each("div", squares, counts, name="variance")
+    return _begun(draft, mean, least), _begun(draft, variance, least)
+
+
+def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
+    """``[B, frames, bins]``: the squared distances of [B, frames, window, bins] from their mean, summed.
+
+    Not the squares less the square of the mean: of loud features of little variance that would leave rounding alone.
+    """
+    apart = draft.each("sub", near, draft.with_axis(mean, 2))
+    if present is not None:
+        apart = draft.each("mul", apart, present)
+    return draft.add("squares", Reduce("sum_square", (2,), False), apart)
+
+
+def _begun(draft: Draft, x: OutletId, least: int) -> OutletId:
+    """The first frames replaced by the one at which there are ``least``."""
+    return draft.padded(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")

@@ -1,0 +1,175 @@
+"""Complex numbers in spectra: magnitude, phase, power, masks."""
+
+import math
+
+from pulse.front.draft import Draft
+from pulse.front.options import choice, number
+from pulse.graph import OutletId
+from pulse.typed import TypedModel
+
+DEFAULT = "1,257,frames,2"
+MASKS = ("real", "ratio", "complex", "polar")
+
+
+def magnitude(epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
+    """The magnitude of complex numbers: ``sqrt(re² + im² + epsilon)``.
+
+    Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
+    Output   magnitude, without the axis where its size is 2
+    Raises   InputError
+    """
+    return _of_parts("magnitude", "magnitude", 0.5, epsilon, axis, shape)
+
+
+def power(exponent: float = 2.0, epsilon: float = 0.0, axis: int = -1, shape: str = DEFAULT) -> TypedModel:
+    """A power of the magnitude of complex numbers: ``(re² + im² + epsilon)^(exponent/2)``.
+
+    Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
+    Output   power, without the axis where its size is 2
+    Raises   InputError
+    """
+    number("power", "exponent", exponent, 0, above=True)
+    return _of_parts("power", "power", exponent / 2, epsilon, axis, shape)
+
+
+def phase(axis: int = -1, shape: str = DEFAULT) -> TypedModel:
+    """The phase of complex numbers, ``atan2(im, re)`` in -π … π; 0 where both parts are.
+
+    Input    x [...]; the first half of ``axis`` are real parts, the second half imaginary ones
+    Output   phase, without the axis where its size is 2
+    Raises   InputError
+    """
+    draft = Draft("phase", {"x": shape})
+    real, imaginary, axis, single = _halves(draft, draft["x"], axis)
+    y = angle(draft, real, imaginary)
+    return draft.model(phase=draft.without_axis(y, axis) if single else y)
+
+
+def from_polar(axis: int = -1, shape: str = "1,257,frames") -> TypedModel:
+    """Complex numbers of a magnitude and a phase.
+
+    Inputs   x, the magnitude, and phase, both [...]
+    Output   spectrum with a new axis of real and imaginary part, the last one by default
+    Raises   InputError
+    """
+    draft = Draft("from_polar", {"x": shape, "phase": shape})
+    rank = draft.rank(draft["x"])
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -rank - 1 <= axis <= rank:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise draft.error(f"axis={axis!r} must be from {-rank - 1} to {rank}")
+    axis %= rank + 1
+    pair = from_angle(draft, draft["x"], draft["phase"])
+    return draft.model(
+        spectrum=draft.side_by_side(*(draft.with_axis(part, axis) for part in pair), axis=axis)
+    )
+
+
+def mask(
+    kind: str = "real", axis: int = -1, shape: str = DEFAULT, mask_shape: str | None = None
+) -> TypedModel:
+    """A spectrum times a mask.
+
+    real     the mask is a factor for each bin
+    ratio    the same, limited to 0 … 1
+    complex  the mask is a complex number for each bin
+    polar    the mask is a complex number whose magnitude goes through tanh (DCCRN's E)
+
+    Inputs   x [...], complex numbers whose parts are the halves of ``axis``; mask: of a complex one the shape of x, of
+             a real one that of x without the axis
+    Output   spectrum, as x
+    Raises   InputError
+    """
+    where = "mask"
+    choice(where, "kind", kind, MASKS)
+    real = kind in ("real", "ratio")
+    without = _without(Draft(where, {"x": shape}), axis)
+    draft = Draft(where, {"x": shape, "mask": mask_shape or (without if real else shape)})
+    x, m = draft["x"], draft["mask"]
+    at = draft.axis(x, axis)
+    if real:
+        draft.require_rank(m, without.count(",") + 1, without)
+        m = draft.each("max", draft.each("min", m, 1.0), 0.0) if kind == "ratio" else m
+        factor = (
+            draft.with_axis(m, at) if draft.rank(m) < draft.rank(x) else draft.side_by_side(m, m, axis=at)
+        )
+        return draft.model(spectrum=draft.each("mul", x, factor, name="spectrum"))
+    if draft.shape(m) != draft.shape(x):
+        raise draft.error(
+            f"a {kind} mask of shape {draft.text(m)!r} must have the shape {draft.text(x)!r} of x"
+        )
+    a, b, _, _ = _halves(draft, x, at)
+    c, d, _, _ = _halves(draft, m, at)
+    if kind == "polar":
+        size = length_of(draft, c, d)
+        factor = draft.each("div", draft.each("tanh", size), draft.each("max", size, 1e-12))
+        c, d = draft.each("mul", c, factor), draft.each("mul", d, factor)
+    re = draft.each("sub", draft.each("mul", a, c), draft.each("mul", b, d), name="real")
+    im = draft.each("add", draft.each("mul", a, d), draft.each("mul", b, c), name="imaginary")
+    return draft.model(spectrum=draft.side_by_side(re, im, axis=at))
+
+
+def squared(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+    """``re² + im²``."""
+    return draft.each(
+        "add", draft.each("mul", real, real), draft.each("mul", imaginary, imaginary), name="power"
+    )
+
+
+def length_of(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+    """``sqrt(re² + im²)``."""
+    return draft.each("sqrt", squared(draft, real, imaginary), name="magnitude")
+
+
+def angle(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:
+    """``atan2(im, re)``; a zero has no sign."""
+    none = draft.each("equal", imaginary, 0.0)
+    steepness = draft.each("div", imaginary, draft.each("abs", real))
+    acute = draft.each("where", none, 0.0, draft.each("atan", steepness))
+    half_turn = draft.each("where", draft.each("less", imaginary, 0.0), -math.pi, math.pi)
+    behind = draft.each("less", real, 0.0)
+    return draft.each("where", behind, draft.each("sub", half_turn, acute), acute, name="phase")
+
+
+def from_angle(draft: Draft, size: OutletId, turn: OutletId) -> tuple[OutletId, OutletId]:
+    """Real and imaginary part of a magnitude and a phase."""
+    return (
+        draft.each("mul", size, draft.each("cos", turn), name="real"),
+        draft.each("mul", size, draft.each("sin", turn), name="imaginary"),
+    )
+
+
+def raised(draft: Draft, squares: OutletId, exponent: float) -> OutletId:
+    """A power of positive numbers."""
+    if exponent == 1:
+        return squares
+    if exponent == 0.5:
+        return draft.each("sqrt", squares)
+    return draft.each("pow", squares, exponent)
+
+
+def _of_parts(where: str, name: str, exponent: float, epsilon: float, axis: int, shape: str) -> TypedModel:
+    number(where, "epsilon", epsilon, 0)
+    draft = Draft(where, {"x": shape})
+    real, imaginary, axis, single = _halves(draft, draft["x"], axis)
+    y = squared(draft, real, imaginary)
+    y = raised(draft, draft.each("add", y, epsilon) if epsilon else y, exponent)
+    return draft.model(**{name: draft.without_axis(y, axis) if single else y})
+
+
+def _halves(draft: Draft, x: OutletId, axis: object) -> tuple[OutletId, OutletId, int, bool]:
+    """Real parts, imaginary parts, their axis, and whether it has one of each."""
+    at = draft.axis(x, axis)
+    size = draft.fixed(x, at, "real and imaginary parts")
+    if size % 2:
+        raise draft.error(
+            f"axis {at} of {draft.text(x)!r} has {size} entries, not halves of real and imaginary parts"
+        )
+    half = size // 2
+    return draft.part(x, at, 0, half, "real"), draft.part(x, at, half, size, "imaginary"), at, half == 1
+
+
+def _without(draft: Draft, axis: object) -> str:
+    """The shape of x without its parts."""
+    x = draft["x"]
+    _, _, at, single = _halves(draft, x, axis)
+    dims = list(map(str, draft.shape(x)))
+    return ",".join([*dims[:at], *([] if single else [str(int(dims[at]) // 2)]), *dims[at + 1 :]])

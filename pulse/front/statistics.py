@@ -1,0 +1,104 @@
+"""Means and scales of features, as files hold them."""
+
+import re
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+
+LARGEST = 1 << 20
+"""Bytes of a file of statistics; there are two rows of some hundred numbers in one."""
+SMALLEST_VARIANCE = 1e-20
+FORMS = ("auto", "kaldi", "funasr")
+NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+
+
+def read_statistics(where: str, path: "str | PathLike[str]", form: str = "auto") -> tuple[Array, Array]:
+    """What is added to each bin, then what it is multiplied by, f64 [bins].
+
+    form     ``kaldi``: sums and sums of squares, binary or text, alone or after a key; ``funasr``: ``am.mvn``
+    Raises   InputError: no such file, or not of this form
+    """
+    data = _read(where, path)
+    if form == "auto":
+        form = "funasr" if b"<AddShift>" in data else "kaldi"
+    try:
+        return _funasr(data) if form == "funasr" else _kaldi(data)
+    except ValueError as error:
+        raise InputError(f"{where}: {path} holds no statistics of the form {form!r}: {error}") from error
+
+
+def _read(where: str, path: "str | PathLike[str]") -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: the statistics {path!r} cannot be read: {error}") from error
+    if len(data) > LARGEST:
+        raise InputError(
+            f"{where}: {path} has more than {LARGEST} bytes, which no statistics of features have"
+        )
+    return data
+
+
+def _kaldi(data: bytes) -> tuple[Array, Array]:
+    """Of a matrix [2, bins + 1]: sums and the count, sums of squares and nothing."""
+    matrix = _binary(data) if b"\0B" in data[:256] else _text(data)
+    if matrix.ndim != 2 or matrix.shape[0] not in (1, 2) or matrix.shape[1] < 2:
+        raise ValueError(f"a matrix of shape {list(matrix.shape)} instead of 2 rows")
+    frames = matrix[0, -1]
+    if not np.isfinite(matrix).all() or frames < 1:
+        raise ValueError(f"a count of {frames:g} frames, or numbers that are not finite")
+    mean = matrix[0, :-1] / frames
+    if len(matrix) == 1:
+        return -mean, np.ones_like(mean)
+    variance = np.maximum(matrix[1, :-1] / frames - mean**2, SMALLEST_VARIANCE)
+    return -mean, 1 / np.sqrt(variance)
+
+
+def _binary(data: bytes) -> Array:
+    at = data.index(b"\0B") + 2
+    kinds = {b"FM ": np.dtype("<f4"), b"DM ": np.dtype("<f8")}
+    dtype = kinds.get(data[at : at + 3])
+    if dtype is None or data[at + 3 : at + 4] != b"\4" or data[at + 8 : at + 9] != b"\4":
+        raise ValueError(f"its matrix begins with {data[at : at + 9]!r}; f32 and f64 are covered")
+    rows, columns = (int.from_bytes(data[at + k : at + k + 4], "little", signed=True) for k in (4, 9))
+    if rows < 0 or columns < 0 or rows * columns * dtype.itemsize > len(data) - at - 13:
+        raise ValueError(f"it says {rows} rows of {columns} numbers, and is shorter")
+    return np.frombuffer(data, dtype, rows * columns, at + 13).reshape(rows, columns).astype(np.float64)
+
+
+def _text(data: bytes) -> Array:
+    found = re.search(r"\[([^\[\]]*)\]", data.decode("utf-8", "replace"))
+    if found is None:
+        raise ValueError("it has no matrix in brackets")
+    rows = [_numbers(line) for line in found.group(1).splitlines() if line.strip()]
+    if len({len(row) for row in rows}) != 1:
+        raise ValueError("the rows of its matrix are not of one length")
+    return np.array(rows)
+
+
+def _funasr(data: bytes) -> tuple[Array, Array]:
+    """``<AddShift>`` and ``<Rescale>``, each with a vector in brackets."""
+    text = data.decode("utf-8", "replace")
+    vectors: list[Array] = []
+    for name in ("AddShift", "Rescale"):
+        found = re.search(rf"<{name}>[^\[]*\[([^\[\]]*)\]", text)
+        if found is None:
+            raise ValueError(f"it has no <{name}> with a vector in brackets")
+        vectors.append(np.array(_numbers(found.group(1))))
+    shift, scale = vectors
+    if not len(shift) or shift.shape != scale.shape or not (np.isfinite(shift) & np.isfinite(scale)).all():
+        raise ValueError(f"{len(shift)} shifts and {len(scale)} scales")
+    return shift, scale
+
+
+def _numbers(text: str) -> list[float]:
+    words = text.split()
+    wrong = next((word for word in words if re.fullmatch(NUMBER, word) is None), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong!r} is no number")
+    return [float(word) for word in words]

@@ -1,0 +1,347 @@
+"""Fourier transforms of frames and of sound, and back."""
+
+import math
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import DimError, InputError
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.framing import PAD_MODES
+from pulse.front.layouts import check_layout, example, gathered, gathered_real, placed, placed_real
+from pulse.front.options import choice, count, flag
+from pulse.front.spectra import angle, from_angle, length_of
+from pulse.front.windows import WindowLike, centred, window_values
+from pulse.graph import OutletId
+from pulse.ops.dft import dft_matrix, half_to_real
+from pulse.ops.relation import PadMode
+from pulse.ops.shape import Expand
+from pulse.typed import TypedModel
+
+Normalized: TypeAlias = bool | Literal["frame_length", "window"]
+
+LONGEST = 1 << 13
+"""Samples of the longest transform."""
+NORMS = ("backward", "ortho", "forward")
+SMALLEST_OVERLAP = 1e-11
+"""Below this the windows of an inverse transform do not cover a sample, as in PyTorch."""
+
+
+def forward_matrix(n: int, size: int, onesided: bool, scale: float = 1.0) -> Array:
+    """``[size, 2F]``: what each of the first samples of a frame adds to the bins, real parts before imaginary ones."""
+    bins = n // 2 + 1 if onesided else n
+    waves = dft_matrix(size, 1, n, bins, inverse=False)[:, 0]
+    return np.concatenate([waves[..., 0], waves[..., 1]], 1) * scale
+
+
+def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
+    """``[2F, n]``: what the parts of each bin add to the samples of a frame, which are real."""
+    waves = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
+    return np.concatenate([waves[:, 0, :, 0], waves[:, 1, :, 0]], 0) * scale
+
+
+def rfft(
+    n: int = 512,
+    norm: str = "backward",
+    window: WindowLike = None,
+    periodic: bool = True,
+    onesided: bool = True,
+    layout: str = "F,T,2",
+    parts: str = "complex",
+    shape: str | None = None,
+) -> TypedModel:
+    """The spectrum of each frame, as ``numpy.fft.rfft`` (``fft`` with ``onesided=False``).
+
+    Input    x [B, frames, size]; cut or filled with zeros to ``n`` samples
+    Output   spectrum [B, F, frames, 2] by default, F = n // 2 + 1; parts ``apart``: real and imaginary,
+             ``polar``: magnitude and phase, each [B, F, frames]
+    Delay    none
+
+    norm     ``backward``, ``ortho`` or ``forward``, as of numpy
+    window   of ``n`` samples, multiplied before
+    Raises   InputError
+    """
+    where = "rfft"
+    _check_size(where, "n", n)
+    layout, parts = check_layout(where, layout, parts)
+    draft = Draft(where, {"x": f"1,frames,{n}" if shape is None else shape})
+    x = draft["x"]
+    draft.require_rank(x, 3, f"1,frames,{n}")
+    size = min(n, draft.fixed(x, 2, "the samples of a frame"))
+    matrix = forward_matrix(n, size, flag(where, "onesided", onesided), _norm(where, norm, n))
+    if window is not None:
+        matrix = matrix * window_values(where, window, n, periodic)[:size, None]
+    y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
+    return _spectrum(draft, y, layout, parts)
+
+
+def irfft(
+    n: int = 512,
+    norm: str = "backward",
+    window: WindowLike = None,
+    periodic: bool = True,
+    onesided: bool = True,
+    layout: str = "F,T,2",
+    parts: str = "complex",
+    shape: str | None = None,
+) -> TypedModel:
+    """The frame of each spectrum, as ``numpy.fft.irfft`` (the real part of ``ifft`` with ``onesided=False``).
+
+    Input    x [B, F, frames, 2] by default, F = n // 2 + 1; of parts ``apart`` or ``polar`` two, each [B, F, frames]:
+             x and imaginary, x and phase
+    Output   frames [B, frames, n]
+    Delay    none
+
+    norm     ``backward``, ``ortho`` or ``forward``, as of numpy
+    window   of ``n`` samples, multiplied afterwards
+    Raises   InputError
+    """
+    where = "irfft"
+    _check_size(where, "n", n)
+    layout, parts = check_layout(where, layout, parts)
+    bins = n // 2 + 1 if flag(where, "onesided", onesided) else n
+    draft, y = _spectrum_input(where, layout, parts, bins, shape)
+    matrix = inverse_matrix(n, onesided, 1 / _norm(where, norm, n))
+    if window is not None:
+        matrix = matrix * window_values(where, window, n, periodic)
+    return draft.model(frames=draft.times(y, matrix, "transform"))
+
+
+def stft(
+    n_fft: int = 512,
+    hop: int | None = None,
+    win_length: int | None = None,
+    window: WindowLike = "hann",
+    periodic: bool = True,
+    beta: float = 12.0,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: Normalized = False,
+    onesided: bool = True,
+    layout: str = "F,T,2",
+    parts: str = "complex",
+    shape: str = "1,T",
+) -> TypedModel:
+    """The short-time Fourier transform of ``torch.stft``.
+
+    Input    x [B, T]
+    Output   spectrum [B, F, frames, 2] by default, F = n_fft // 2 + 1, frames = T // hop + 1 with ``center``, else
+             (T - n_fft) // hop + 1; parts ``apart``: real and imaginary, ``polar``: magnitude and phase, each
+             [B, F, frames]
+    Delay    a frame is there with the last of its samples whose weight is not 0; with ``center`` and mirrored ends the
+             first one waits for what is mirrored
+
+    hop        samples from frame to frame; n_fft // 4 by default
+    win_length samples of the window, in the middle of the frame; n_fft by default
+    window     a name, numbers, or None: all ones, which is PyTorch's default
+    periodic, beta  of the window
+    center     frame j is around sample j*hop, with n_fft // 2 samples of ``pad_mode`` beyond the ends
+    normalized divided by sqrt(n_fft) (True, ``frame_length``), or by the root of the window's power (``window``)
+    Raises     InputError
+    """
+    where = "stft"
+    layout, parts = check_layout(where, layout, parts)
+    mode = PAD_MODES[choice(where, "pad_mode", pad_mode, PAD_MODES)]
+    draft, y = transformed(
+        where, n_fft, hop, win_length, window, periodic, beta, center, mode, normalized, onesided, shape
+    )
+    return _spectrum(draft, y, layout, parts)
+
+
+def transformed(
+    where: str,
+    n_fft: int,
+    hop: int | None,
+    win_length: int | None,
+    window: WindowLike,
+    periodic: bool,
+    beta: float,
+    center: bool,
+    mode: PadMode,
+    normalized: Normalized,
+    onesided: bool,
+    shape: str,
+) -> tuple[Draft, OutletId]:
+    """A draft with the input x [B, T], and its spectrum [B, frames, 2F], the real parts first; as of ``stft``.
+
+    Zeros at the ends of the window are not read, so that nothing waits for them.
+    """
+    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
+    room = n_fft // 2 if flag(where, "center", center) else 0
+    scale = 1 / _normalizer(where, normalized, values)
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, "1,T")
+    seen = np.flatnonzero(values)
+    first = min(int(seen[0]), room or n_fft)
+    after = min(n_fft - 1 - int(seen[-1]), room or n_fft)
+    size = n_fft - first - after
+    x = draft.padded(draft["x"], 1, room - first, room - after, mode)
+    matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
+    return draft, draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
+
+
+def istft(
+    n_fft: int = 512,
+    hop: int | None = None,
+    win_length: int | None = None,
+    window: WindowLike = "hann",
+    periodic: bool = True,
+    beta: float = 12.0,
+    center: bool = True,
+    normalized: Normalized = False,
+    onesided: bool = True,
+    length: int | str | None = None,
+    layout: str = "F,T,2",
+    parts: str = "complex",
+    shape: str | None = None,
+) -> TypedModel:
+    """The inverse of ``stft``, of ``torch.istft``: frames added and divided by what their windows add up to.
+
+    Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
+             x and phase
+    Output   sound [B, (frames - 1)*hop] with ``center``, else [B, (frames - 1)*hop + n_fft]; or of ``length``
+    Delay    a sample is there with the last frame that reaches it: n_fft - hop samples
+
+    length   samples to give: a number, or an expression of the symbols of ``shape``, such as T where that is
+             ``1,257,T//256+1,2``; at most what the frames reach
+    The others are those of ``stft``.
+    Raises   InputError: also where the windows leave a sample uncovered
+    """
+    where = "istft"
+    values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
+    layout, parts = check_layout(where, layout, parts)
+    flag(where, "center", center)
+    bins = n_fft // 2 + 1 if flag(where, "onesided", onesided) else n_fft
+    scale = _normalizer(where, normalized, values)
+    skipped = n_fft // 2 if center else 0
+    _require_covered(where, values, hop, skipped)
+    draft, y = _spectrum_input(where, layout, parts, bins, shape)
+    frames = draft.shape(y)[1]
+    y = draft.times(y, inverse_matrix(n_fft, onesided, scale) * values, "transform")
+    sound, weight = draft.overlapped(y, hop), _weights(draft, frames, values, hop)
+    end = _end(draft, draft.shape(sound)[1], skipped, center, length)
+    sound, weight = (draft.part(wire, 1, skipped, end) for wire in (sound, weight))
+    return draft.model(sound=draft.each("div", sound, weight, name="sound"))
+
+
+def _check_size(where: str, name: str, n: object) -> None:
+    count(where, name, n, 2, LONGEST)
+
+
+def _norm(where: str, norm: str, n: int) -> float:
+    return {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[choice(where, "norm", norm, NORMS)]
+
+
+def _window(
+    where: str,
+    n_fft: int,
+    hop: int | None,
+    win_length: int | None,
+    window: WindowLike,
+    periodic: bool,
+    beta: float,
+) -> tuple[Array, int]:
+    """The window of a whole frame, and the hop."""
+    _check_size(where, "n_fft", n_fft)
+    hop = count(where, "hop", max(1, n_fft // 4) if hop is None else hop)
+    size = count(where, "win_length", n_fft if win_length is None else win_length, 1, n_fft)
+    values = centred(window_values(where, window, size, periodic, beta), n_fft)
+    if not values.any():
+        raise InputError(f"{where}: the window of {size} samples is all zeros")
+    return values, hop
+
+
+def _normalizer(where: str, normalized: object, values: Array) -> float:
+    if isinstance(normalized, bool):
+        return math.sqrt(len(values)) if normalized else 1.0
+    kind = choice(where, "normalized", normalized, ("frame_length", "window"))
+    return math.sqrt(len(values)) if kind == "frame_length" else math.sqrt(float((values**2).sum()))
+
+
+def _spectrum(draft: Draft, y: OutletId, layout: str, parts: str) -> TypedModel:
+    """The outputs that both parts [B, T, 2F] become."""
+    if parts == "complex":
+        return draft.model(spectrum=placed(draft, y, layout))
+    both = int(draft.shape(y)[2])
+    real, imaginary = draft.part(y, 2, 0, both // 2, "real"), draft.part(y, 2, both // 2, both, "imaginary")
+    if parts == "apart":
+        return draft.model(
+            real=placed_real(draft, real, layout), imaginary=placed_real(draft, imaginary, layout)
+        )
+    magnitude, phase = length_of(draft, real, imaginary), angle(draft, real, imaginary)
+    return draft.model(
+        magnitude=placed_real(draft, magnitude, layout), phase=placed_real(draft, phase, layout)
+    )
+
+
+def _spectrum_input(
+    where: str, layout: str, parts: str, bins: int, shape: str | None
+) -> tuple[Draft, OutletId]:
+    """The reverse: a draft with the inputs of a spectrum, and both parts [B, T, 2F]."""
+    text = example(layout, bins) if shape is None else shape
+    if parts == "complex":
+        draft = Draft(where, {"x": text})
+        both = gathered(draft, draft["x"], layout)
+    else:
+        other = "imaginary" if parts == "apart" else "phase"
+        draft = Draft(where, {"x": text, other: text})
+        pair = tuple(gathered_real(draft, draft[name], layout) for name in ("x", other))
+        both = draft.side_by_side(*(pair if parts == "apart" else from_angle(draft, *pair)))
+    found = draft.fixed(both, 2, "the frequencies")
+    if found != 2 * bins:
+        raise draft.error(
+            f"shape {text!r} has {found // 2} frequencies, a transform of this size has {bins}, "
+            f"as in {example(layout, bins)!r}"
+        )
+    return draft, both
+
+
+def _weights(draft: Draft, frames: TDim, values: Array, hop: int) -> OutletId:
+    """What the squares of the windows add up to at each sample, [1, (frames - 1)*hop + n]."""
+    size = len(values)
+    parts = -(-size // hop)
+    table = np.zeros((parts, hop))
+    table.ravel()[:size] = values**2
+    ones = draft.add(
+        "ones", Expand((TDim.of(1), frames, TDim.of(1))), draft.constant("one", np.ones((1, 1, 1)))
+    )
+    ones = draft.padded(ones, 1, parts - 1, parts - 1)
+    near = draft.joined(draft.framed(ones, 1, parts, 1), 2)
+    rows = draft.times(near, table[::-1], "overlap")
+    whole = draft.reshaped(rows, 1, draft.shape(rows)[1] * hop)
+    return draft.part(whole, 1, 0, (frames - 1) * hop + size)
+
+
+def _require_covered(where: str, values: Array, hop: int, skipped: int) -> None:
+    """Raises InputError where the windows of two or more frames leave out a sample that is given."""
+    size = len(values)
+    number = -(-size // hop) + 2
+    total = np.zeros((number - 1) * hop + size)
+    for j in range(number):
+        total[j * hop : j * hop + size] += values**2
+    given = total[skipped : len(total) - skipped]
+    if given.size and given.min() < SMALLEST_OVERLAP:
+        at = int(given.argmin())
+        raise InputError(
+            f"{where}: the windows leave sample {at} uncovered, so it cannot be divided by their sum; use a smaller "
+            "hop, center=True, or a window without zeros at its ends"
+        )
+
+
+def _end(draft: Draft, whole: TDim, skipped: int, center: bool, length: int | str | None) -> TDim:
+    """Where the samples that are given end, among all that the frames reach."""
+    if length is None:
+        return whole - skipped
+    if isinstance(length, int):
+        wanted = TDim.of(count(draft.where, "length", length))
+    else:
+        try:
+            wanted = draft.scope.parse(length)
+        except DimError as error:
+            raise draft.error(
+                f"length={length!r} must be a number or an expression such as 'T': {error}"
+            ) from error
+    draft.require(whole - skipped - wanted, 0, f"length={length} and the samples that the frames reach")
+    return skipped + wanted

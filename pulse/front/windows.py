@@ -1,0 +1,104 @@
+"""Windows: the weights of the samples of a frame."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front.options import count, flag, number
+
+WindowLike: TypeAlias = str | Sequence[float] | None
+"""A name of ``WINDOWS``, ``sqrt_`` in front of one for its root; numbers; None: all ones."""
+
+
+def _cosines(*terms: float) -> Callable[[Array, float], Array]:
+    """A sum of cosines of 0, 1, 2 … turns."""
+
+    def values(turn: Array, beta: float) -> Array:
+        return np.sum([term * np.cos(2 * np.pi * k * turn) for k, term in enumerate(terms)], axis=0)
+
+    return values
+
+
+def _povey(turn: Array, beta: float) -> Array:
+    return np.maximum(0, 0.5 - 0.5 * np.cos(2 * np.pi * turn)) ** 0.85
+
+
+def _bartlett(turn: Array, beta: float) -> Array:
+    return 1 - np.abs(2 * turn - 1)
+
+
+def _kaiser(turn: Array, beta: float) -> Array:
+    return np.i0(beta * np.sqrt(np.maximum(0, 1 - (2 * turn - 1) ** 2))) / np.i0(beta)
+
+
+def _ones(turn: Array, beta: float) -> Array:
+    return np.ones_like(turn)
+
+
+WINDOWS: dict[str, Callable[[Array, float], Array]] = {
+    "hann": _cosines(0.5, -0.5),
+    "hamming": _cosines(0.54, -0.46),
+    "blackman": _cosines(0.42, -0.5, 0.08),
+    "povey": _povey,
+    "bartlett": _bartlett,
+    "kaiser": _kaiser,
+    "ones": _ones,
+}
+"""By name: the values at the turns 0 … 1, ``n / N`` of a periodic window and ``n / (N - 1)`` of a symmetric one."""
+NAMES = (*WINDOWS, "vorbis")
+
+
+def window_values(
+    where: str, window: WindowLike, size: int, periodic: bool = True, beta: float = 12.0
+) -> Array:
+    """A window of ``size`` samples, f64.
+
+    periodic  as of a Fourier transform (``torch.hann_window``, ``scipy.signal.get_window``); else symmetric
+    beta      of a kaiser window
+    Raises    InputError: no such window, numbers that are not ``size`` finite ones
+    """
+    count(where, "the window's length", size)
+    flag(where, "periodic", periodic)
+    number(where, "beta", beta, 0)
+    if window is None:
+        return np.ones(size)
+    if not isinstance(window, str):
+        return _given(where, window, size)
+    name = window.removeprefix("sqrt_")
+    if name not in NAMES:
+        raise InputError(
+            f"{where}: window={window!r} must be one of {', '.join(NAMES)}, 'sqrt_' in front of one, numbers, or None"
+        )
+    if name == "vorbis":
+        values = np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 2)
+    else:
+        steps = size if periodic else size - 1
+        turn = np.arange(size) / steps if steps else np.full(1, 0.5)
+        values = WINDOWS[name](turn, beta)
+    values = np.where(np.abs(values) < 1e-15, 0, values)
+    if name == window:
+        return values
+    if values.min() < 0:
+        raise InputError(f"{where}: window={window!r} has no root: {name} is negative somewhere")
+    return np.sqrt(values)
+
+
+def _given(where: str, window: Sequence[float], size: int) -> Array:
+    try:
+        values = np.asarray(window, np.float64)
+    except (TypeError, ValueError):
+        values = np.zeros((0, 0))
+    if values.shape != (size,) or not np.isfinite(values).all():
+        raise InputError(
+            f"{where}: a window given as numbers must be {size} finite ones, got shape {list(values.shape)}"
+        )
+    return values
+
+
+def centred(values: Array, size: int) -> Array:
+    """A window with zeros around it, as ``torch.stft`` and librosa put a short one into a long frame."""
+    before = (size - len(values)) // 2
+    return np.pad(values, (before, size - len(values) - before))

@@ -1,0 +1,78 @@
+"""A function of ``pulse.front`` against its definition, offline and as a stream."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.typed import TypedModel
+from streaming import Session
+from tests.agreement import Expected
+
+EXACT = 1e-4
+"""How far from the definition a value may be, as a share of the largest one."""
+
+
+def sound(frames: int, seed: int = 0, batch: int = 1) -> Array:
+    """Noise whose loudness changes, [batch, frames] f32."""
+    rng = np.random.default_rng(seed)
+    swell = 0.3 + 0.25 * np.sin(np.arange(frames) / 500)
+    return (rng.standard_normal((batch, frames)) * swell).astype(np.float32)
+
+
+def near(got: Array, wanted: Array, share: float = EXACT) -> None:
+    """Equal shapes, and values as near as ``EXACT`` says."""
+    assert got.shape == wanted.shape, (got.shape, wanted.shape)
+    off = np.abs(got - wanted).max(initial=0)
+    assert off <= share * np.abs(wanted).max(initial=0) + 1e-8, off
+
+
+def offline(model: TypedModel, feeds: Mapping[str, Array] | Array) -> Array:
+    """The one output of a model."""
+    (result,) = model.run(feeds).values()
+    return result
+
+
+def streams(
+    model: TypedModel,
+    feeds: Mapping[str, Array] | Array,
+    pulses: Sequence[int] = (1, 3),
+    backends: Sequence[str] = BACKENDS,
+) -> dict[str, int]:
+    """Require that streams of uneven blocks equal the offline model; the outputs' delays at the smallest pulse.
+
+    pulses  multiples of the smallest pulse
+    """
+    given = feeds if isinstance(feeds, Mapping) else {next(iter(model.inputs)): feeds}
+    expected = Expected(model, given)
+    least = model.pulsify()
+    for times in pulses:
+        pulsed = model.declutter().pulsify(pulse=least.pulse * times)
+        for backend in backends:
+            session = Session(compile_model(pulsed, backend))
+            expected.require(_in_blocks(session, given), (times, backend))
+    return {port.name: port.delay for port in least.outputs}
+
+
+def _in_blocks(session: Session, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Everything, in blocks of uneven sizes."""
+    rng = np.random.default_rng(1)
+    axes = {port.name: port.axis or 0 for port in session.program.inputs}
+    most = max(array.shape[axes[name]] for name, array in feeds.items())
+    pieces: list[dict[str, Array]] = []
+    at = dict.fromkeys(feeds, 0)
+    while any(at[name] < array.shape[axes[name]] for name, array in feeds.items()):
+        block: dict[str, Array] = {}
+        for name, array in feeds.items():
+            size = int(rng.integers(0, max(2, most // 7)))
+            block[name] = np.take(
+                array, range(at[name], min(at[name] + size, array.shape[axes[name]])), axes[name]
+            )
+            at[name] += block[name].shape[axes[name]]
+        pieces.append(session.push(block))
+    pieces.append(session.flush())
+    return {
+        port.name: np.concatenate([piece[port.name] for piece in pieces], port.axis or 0)
+        for port in session.program.outputs
+    }

@@ -1,0 +1,38 @@
+"""Other libraries that say what a front computes; a test that needs a missing one skips."""
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+
+def library(name: str, package: str) -> Any:
+    """A library; its own warnings are not ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return import_module(name)
+        except (ImportError, OSError) as error:
+            pytest.skip(f"{package} is not installed, or does not run here: {error}")
+
+
+def torch() -> Any:
+    """PyTorch."""
+    return library("torch", "PyTorch")
+
+
+def torchaudio() -> Any:
+    """Torchaudio."""
+    return library("torchaudio", "torchaudio")
+
+
+def librosa() -> Any:
+    """librosa, whose parts are imported when they are first asked for."""
+    library("librosa.feature", "librosa")
+    return library("librosa", "librosa")
+
+
+def kaldi_native_fbank() -> Any:
+    """kaldi-native-fbank."""
+    return library("kaldi_native_fbank", "kaldi-native-fbank")

@@ -1,0 +1,128 @@
+"""Stacked and spliced frames and slopes, against loops over frames."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import deltas, splice, stack
+from tests.pulse.front import references
+from tests.pulse.front.agree import near, offline, streams
+
+
+def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal((1, frames, bins)).astype(np.float32)
+
+
+def lfr(x: Array, m: int, n: int) -> Array:
+    """``apply_lfr`` of FunASR, of one recording [frames, bins]."""
+    x = np.concatenate([np.repeat(x[:1], (m - 1) // 2, 0), x])
+    rows: list[Array] = []
+    for i in range(-(-(len(x) - (m - 1) // 2) // n)):
+        row = x[i * n : i * n + m]
+        rows.append(np.concatenate([row, np.repeat(x[-1:], m - len(row), 0)]).ravel())
+    return np.stack(rows)
+
+
+@pytest.mark.parametrize(("m", "n"), [(7, 6), (5, 1), (4, 3), (1, 2), (3, 3), (2, 5)])
+@pytest.mark.parametrize("frames", [1, 6, 7, 40])
+def test_stack(m: int, n: int, frames: int) -> None:
+    x = features(frames)
+    model = stack(m, n, shape="1,frames,5")
+    near(offline(model, x), lfr(x[0], m, n)[None])
+    streams(model, x)
+
+
+@pytest.mark.parametrize("ends", ["zeros", "none"])
+def test_stack_with_other_ends(ends: str) -> None:
+    x = features(40)
+    padded = np.pad(x[0], ((3, 3), (0, 0))) if ends == "zeros" else x[0]
+    rows = [padded[at : at + 7].ravel() for at in range(0, len(padded) - 6, 6)]
+    model = stack(ends=ends, shape="1,frames,5")
+    near(offline(model, x), np.array(rows)[None])
+    assert streams(model, x, (1,)) == {"features": {"zeros": 0, "none": 1}[ends]}
+
+
+@pytest.mark.parametrize(("left", "right"), [(4, 4), (0, 2), (3, 0), (0, 0)])
+@pytest.mark.parametrize("ends", ["edge", "zeros"])
+def test_splice(left: int, right: int, ends: str) -> None:
+    x = features(23)
+    padded = np.pad(x[0], ((left, right), (0, 0)), mode="edge" if ends == "edge" else "constant")
+    wanted = np.array([padded[at : at + left + 1 + right].ravel() for at in range(23)])[None]
+    model = splice(left, right, ends, "1,frames,5")
+    near(offline(model, x), wanted)
+    assert streams(model, x)["features"] == right
+
+
+def test_kaldi_splices_alike() -> None:
+    knf = references.kaldi_native_fbank()
+    x = features(23)
+    options = knf.SpliceOptions()
+    options.left_context, options.right_context = 3, 2
+    near(offline(splice(3, 2, shape="1,frames,5"), x), np.array(knf.splice_frames(x[0], options))[None])
+
+
+def slopes(x: Array, order: int, window: int, nested: bool) -> list[Array]:
+    """Of one recording, frame by frame."""
+    made, norm = [x.astype(np.float64)], 2 * sum(j * j for j in range(1, window + 1))
+    taps = np.ones(1)
+    for _ in range(order):
+        taps = np.convolve(taps, np.arange(-window, window + 1) / norm)
+        source, own = (made[-1], np.arange(-window, window + 1) / norm) if nested else (made[0], taps)
+        reach = len(own) // 2
+        rows = [
+            sum(own[j + reach] * source[min(max(t + j, 0), len(x) - 1)] for j in range(-reach, reach + 1))
+            for t in range(len(x))
+        ]
+        made.append(np.array(rows))
+    return made
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize(("order", "window"), [(1, 2), (2, 2), (2, 1), (3, 3)])
+@pytest.mark.parametrize("frames", [1, 3, 30])
+def test_deltas(nested: bool, order: int, window: int, frames: int) -> None:
+    x = features(frames)
+    made = slopes(x[0], order, window, nested)
+    for keep in (True, False):
+        model = deltas(order, window, nested, keep, "1,frames,5")
+        near(offline(model, x), np.concatenate(made if keep else made[1:], 1)[None])
+        assert streams(model, x)["features"] == order * window
+
+
+def test_torchaudio_and_kaldi_say_the_same() -> None:
+    knf = references.kaldi_native_fbank()
+    x = features(30)
+    near(offline(deltas(shape="1,frames,5"), x), np.array(knf.compute_deltas(knf.DeltaOptions(), x[0]))[None])
+    torch, functional = references.torch(), references.torchaudio().functional
+    once = functional.compute_deltas(torch.tensor(x).swapaxes(1, 2), 5)
+    twice = functional.compute_deltas(once, 5)
+    wanted = torch.cat([once, twice], 1).swapaxes(1, 2).numpy()
+    near(offline(deltas(nested=True, keep=False, shape="1,frames,5"), x), wanted)
+
+
+def test_the_proof() -> None:
+    pulse.verify(stack(shape="1,frames,4"), pulse=6).require()
+    pulse.verify(deltas(shape="1,frames,4"), pulse=2).require()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: stack(0), "stack: m=0 must be a whole number from 1"),
+        (lambda: stack(ends="mirror"), "ends='mirror' must be one of 'edge', 'zeros', 'none'"),
+        (lambda: stack(shape="1,frames"), "must have 3 axes, such as '1,frames,80'"),
+        (lambda: stack(shape="1,80,frames"), "the bins, axis 2 of '1,80,frames', must be a number"),
+        (lambda: splice(-1), "left=-1 must be a whole number from 0"),
+        (lambda: splice(ends="none"), "ends='none' must be one of 'edge', 'zeros'"),
+        (lambda: deltas(0), "order=0 must be a whole number from 1 to 8"),
+        (lambda: deltas(nested=1), "nested=1 must be True or False"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)

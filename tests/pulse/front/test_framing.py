@@ -1,0 +1,107 @@
+"""Frames and their sum, against loops over samples."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import frames, overlap_add
+from pulse.front.windows import window_values
+from tests.pulse.front.agree import near, offline, sound, streams
+
+PADDING = {"constant": "constant", "edge": "edge", "reflect": "reflect", "replicate": "edge"}
+
+
+def cut(x: Array, size: int, hop: int) -> Array:
+    count = max(0, (x.shape[1] - size) // hop + 1)
+    rows = [x[:, j * hop : j * hop + size] for j in range(count)]
+    return np.stack(rows, 1) if rows else np.zeros((x.shape[0], 0, size), x.dtype)
+
+
+def added(y: Array, hop: int) -> Array:
+    batch, count, size = y.shape
+    total = np.zeros((batch, (count - 1) * hop + size))
+    for j in range(count):
+        total[:, j * hop : j * hop + size] += y[:, j]
+    return total
+
+
+@pytest.mark.parametrize(("size", "hop"), [(8, 4), (400, 160), (5, 3), (6, 6), (3, 5), (7, 1)])
+@pytest.mark.parametrize("length", [5, 399, 1003])
+def test_frames(size: int, hop: int, length: int) -> None:
+    x = sound(length)
+    model = frames(size, hop)
+    np.testing.assert_array_equal(offline(model, x), cut(x, size, hop))
+    streams(model, x)
+
+
+@pytest.mark.parametrize("mode", list(PADDING))
+@pytest.mark.parametrize(("start", "end"), [(6, 0), (3, 5), (0, 4)])
+def test_padded_frames(mode: str, start: int, end: int) -> None:
+    x = sound(103)
+    padded = np.pad(x, ((0, 0), (start, end)), mode=PADDING[mode])  # pyright: ignore
+    model = frames(8, 4, pad_start=start, pad_end=end, pad_mode=mode)
+    np.testing.assert_array_equal(offline(model, x), cut(padded, 8, 4))
+    delays = streams(model, x)
+    if mode == "constant" and not end:
+        assert delays == {"frames": 0}, "zeros in front cost nothing"
+
+
+def test_windowed_frames_of_several_channels() -> None:
+    x = sound(200, batch=2)
+    model = frames(16, 8, window="hamming", shape="2,T")
+    near(offline(model, x), cut(x, 16, 8) * window_values("w", "hamming", 16))
+    streams(model, x)
+
+
+@pytest.mark.parametrize(
+    ("size", "hop"), [(8, 4), (512, 128), (5, 3), (6, 6), (3, 5), (9, 1), (40, 2), (7, 4)]
+)
+@pytest.mark.parametrize("count", [1, 2, 23])
+def test_overlap_add(size: int, hop: int, count: int) -> None:
+    y = np.random.default_rng(2).standard_normal((1, count, size)).astype(np.float32)
+    model = overlap_add(size, hop)
+    near(offline(model, y), added(y, hop))
+    assert streams(model, y) == {"sound": 0}
+
+
+def test_overlap_add_with_a_window_and_trimmed_ends() -> None:
+    y = np.random.default_rng(3).standard_normal((2, 11, 12)).astype(np.float32)
+    model = overlap_add(12, 4, window="sqrt_hann", trim_start=5, trim_end=8, shape="2,frames,12")
+    wanted = added(y * window_values("w", "sqrt_hann", 12), 4)[:, 5:-8]
+    near(offline(model, y), wanted)
+    streams(model, y)
+
+
+def test_the_proof() -> None:
+    pulse.verify(frames(16, 8, pad_start=8, pad_end=8, pad_mode="reflect"), pulse=8).require()
+    pulse.verify(overlap_add(16, 8), pulse=2).require()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: frames(0, 4), "frames: size=0 must be a whole number from 1"),
+        (lambda: frames(4, 1.5), "frames: hop=1.5 must be a whole number"),
+        (lambda: frames(4, 2, pad_mode="circular"), "pad_mode='circular' must be one of 'constant', 'zeros'"),
+        (lambda: frames(4, 2, shape="1,T,2"), "must have 2 axes, such as '1,T'"),
+        (lambda: frames(4, 2, shape="1,T,i16"), "must be f32"),
+        (lambda: frames(4, 2, shape="1,T+*"), "must be dims such as '1,80,T'"),
+        (lambda: frames(4, 2, shape=7), "must be dims such as"),
+        (lambda: overlap_add(4, 2, shape="1,frames,5"), "are not of size=4"),
+        (lambda: overlap_add(4, 2, shape="1,frames,n"), "must be a number of at least 1"),
+        (lambda: overlap_add(4, 2, trim_end=-1), "trim_end=-1 must be a whole number from 0"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_stream_too_short_to_add_is_refused() -> None:
+    with pytest.raises(InputError, match="frames"):
+        overlap_add(8, 4).run(np.zeros((1, 0, 8), np.float32))

@@ -1,0 +1,201 @@
+"""Fixed and sliding normalisation, against loops in f64; files of statistics."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import cmvn, sliding_cmvn
+from tests.pulse.front import references
+from tests.pulse.front.agree import near, offline, streams
+from tests.shared import shared
+
+
+def features(frames: int, bins: int = 5, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return (rng.standard_normal((1, frames, bins)) * 2 + rng.uniform(-3, 9, bins)).astype(np.float32)
+
+
+def sums_of(x: Array) -> Array:
+    """Kaldi's statistics of [frames, bins]."""
+    wide = x.astype(np.float64)
+    return np.stack([np.append(wide.sum(0), len(wide)), np.append((wide**2).sum(0), 0)])
+
+
+def binary(matrix: Array, kind: str = "DM ", key: str = "") -> bytes:
+    dtype = {"DM ": "<f8", "FM ": "<f4"}[kind]
+    head = key.encode() + b"\0B" + kind.encode()
+    sizes = b"".join(b"\4" + struct.pack("<i", size) for size in matrix.shape)
+    return head + sizes + matrix.astype(dtype).tobytes()
+
+
+def text(matrix: Array) -> bytes:
+    rows = "\n".join("  " + " ".join(repr(float(value)) for value in row) for row in matrix)
+    return f"global  [\n{rows} ]\n".encode()
+
+
+def am_mvn(mean: Array, scale: Array) -> bytes:
+    def vector(values: Array) -> str:
+        return "[ " + " ".join(repr(float(value)) for value in values) + " ]"
+
+    n = len(mean)
+    return (
+        f"<Nnet>\n<Splice> {n} {n}\n[ 0 ]\n<AddShift> {n} {n}\n<LearnRateCoef> 0 {vector(-mean)}\n"
+        f"<Rescale> {n} {n}\n<LearnRateCoef> 0 {vector(scale)}\n</Nnet>\n"
+    ).encode()
+
+
+FILES = {
+    "binary": lambda x: binary(sums_of(x)),
+    "single": lambda x: binary(sums_of(x), "FM "),
+    "archive": lambda x: binary(sums_of(x), key="speaker_1 "),
+    "text": lambda x: text(sums_of(x)),
+    "funasr": lambda x: am_mvn(x.astype(np.float64).mean(0), 1 / x.astype(np.float64).std(0)),
+}
+
+
+@pytest.mark.parametrize("form", list(FILES))
+@pytest.mark.parametrize("norm_vars", [True, False])
+def test_files(form: str, norm_vars: bool, tmp_path: Path) -> None:
+    x = features(200)
+    path = tmp_path / "statistics"
+    path.write_bytes(FILES[form](x[0]))
+    wide = x[0].astype(np.float64)
+    wanted = (wide - wide.mean(0)) / (wide.std(0) if norm_vars else 1)
+    for given in (path, str(path)):
+        model = cmvn(given, norm_vars=norm_vars, shape="1,frames,5")
+        near(offline(model, x), wanted[None])
+    streams(model, x)
+
+
+def test_sums_without_squares(tmp_path: Path) -> None:
+    x = features(50)
+    path = tmp_path / "sums"
+    path.write_bytes(text(sums_of(x[0])[:1]))
+    near(offline(cmvn(path, shape="1,frames,5"), x), x - x.astype(np.float64).mean(1, keepdims=True))
+
+
+def test_numbers() -> None:
+    x = features(30)
+    mean, std = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 0.5, 3.0, 4.0]
+    near(offline(cmvn(mean=mean, std=std, shape="1,frames,5"), x), (x - np.array(mean)) / np.array(std))
+    near(offline(cmvn(std=2.0, shape="1,frames,5"), x), x / 2)
+    turned = x.swapaxes(1, 2).copy()
+    model = cmvn(mean=mean, axis=1, shape="1,5,T")
+    near(offline(model, turned), turned - np.array(mean)[:, None])
+    streams(model, turned)
+
+
+def test_the_statistics_of_a_published_model() -> None:
+    case = np.load(shared("sound/fireredvad_en.npz"))
+    model = cmvn(str(shared("sound/cmvn.ark")))
+    wanted = (case["fbank"].astype(np.float64) - case["cmvn_mean"]) * case["cmvn_istd"]
+    near(offline(model, case["fbank"][None].astype(np.float32)), wanted[None])
+
+
+def sliding(x: Array, window: int, least: int, center: bool, norm_vars: bool) -> Array:
+    """``SlidingWindowCmnInternal`` of Kaldi, of one recording."""
+    wide, rows = x.astype(np.float64), list[Array]()
+    for t in range(len(x)):
+        start, end = (t - window // 2, t - window // 2 + window) if center else (t - window, t + 1)
+        if start < 0:
+            start, end = 0, end - start
+        if not center and end > t:
+            end = max(t + 1, least)
+        if end > len(x):
+            start, end = max(0, start - (end - len(x))), len(x)
+        part = wide[start:end]
+        row = wide[t] - part.mean(0)
+        if norm_vars:
+            row = row / np.sqrt(np.maximum((part**2).mean(0) - part.mean(0) ** 2, 1e-10))
+        rows.append(row)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("norm_vars", [True, False])
+@pytest.mark.parametrize(("window", "least"), [(30, 10), (9, 1), (8, 8), (60, 37)])
+@pytest.mark.parametrize("frames", [60, 131])
+def test_sliding(center: bool, norm_vars: bool, window: int, least: int, frames: int) -> None:
+    x = features(frames)
+    if least == 1 and norm_vars:
+        least = 2  # a variance of one frame is rounding
+    model = sliding_cmvn(window, least, center, norm_vars, shape="1,frames,5")
+    near(offline(model, x), sliding(x[0], window, least, center, norm_vars)[None])
+    delay = streams(model, x)["features"]
+    assert delay == (window if center else least) - 1
+
+
+def test_a_stream_shorter_than_the_window_is_refused() -> None:
+    for center, frames in ((True, 29), (False, 9)):
+        model = sliding_cmvn(30, 10, center, shape="1,frames,5")
+        with pytest.raises(InputError, match="frames"):
+            model.run(features(frames))
+
+
+@pytest.mark.parametrize("norm_vars", [True, False])
+def test_kaldi_says_the_same(norm_vars: bool, tmp_path: Path) -> None:
+    knf = references.kaldi_native_fbank()
+    x = features(80)
+    sums = np.array(knf.compute_cmvn_stats(x[0]))
+    path = tmp_path / "cmvn"
+    path.write_bytes(binary(sums))
+    options = knf.CmvnOptions()
+    options.norm_vars = norm_vars
+    wanted = np.array(knf.apply_cmvn(sums, options, x[0]))[None]
+    near(offline(cmvn(path, norm_vars=norm_vars, shape="1,frames,5"), x), wanted)
+
+
+def test_the_proof() -> None:
+    pulse.verify(sliding_cmvn(20, 5, norm_vars=True, shape="1,frames,4"), pulse=2).require()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cmvn(), "give the path of a file of statistics, or mean and std"),
+        (lambda: cmvn("x", mean=1.0), "give a path, or mean and std, not both"),
+        (lambda: cmvn("/nowhere"), "cannot be read"),
+        (lambda: cmvn(mean=[1.0]), "mean must be one finite number, or 80 of them"),
+        (lambda: cmvn(std=0.0), "std must be above 0 for every bin"),
+        (lambda: cmvn(mean=1.0, form="numpy"), "form='numpy' must be one of 'auto', 'kaldi', 'funasr'"),
+        (lambda: cmvn(mean=1.0, axis=1), "the bins, axis 1 of '1,frames,80', must be a number"),
+        (lambda: sliding_cmvn(10, 11), "min_window=11 must be a whole number from 1 to 10"),
+        (lambda: sliding_cmvn(center=None), "center=None must be True or False"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "no matrix in brackets"),
+        (b"[ 1 2\n 3 ]", "not of one length"),
+        (b"[ 1 2\n 3 x ]", "'x' is no number"),
+        (b"[ 1 0\n 3 0 ]", "a count of 0 frames"),
+        (b"[ 1 nan\n 3 0 ]", "'nan' is no number"),
+        (b"[ 1 2 ]\n", "statistics of 1 bins for features of 5"),
+        (b"\0BCM \4", "its matrix begins with"),
+        (binary(np.ones((2, 6)))[:-1], "and is shorter"),
+        (b"\0BDM \4\xff\xff\xff\xff\4\2\0\0\0", "it says -1 rows"),
+        (binary(np.ones((3, 6))), "instead of 2 rows"),
+        (b"<AddShift> [ 1 2 ]", "no <Rescale>"),
+        (b"<AddShift> [ 1 2 ] <Rescale> [ 1 ]", "2 shifts and 1 scales"),
+        (b" " * (1 << 20) + b" ", "has more than 1048576 bytes"),
+    ],
+)
+def test_broken_files(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "broken"
+    path.write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        cmvn(path, shape="1,frames,5")
+    assert message in str(caught.value) and "\n" not in str(caught.value)

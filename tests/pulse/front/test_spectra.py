@@ -1,0 +1,125 @@
+"""Complex numbers in spectra, against numpy."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import from_polar, magnitude, mask, phase, power
+from tests.pulse.front.agree import near, offline, streams
+
+
+def complexes(*shape: int, seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+def parted(z: Array, axis: int = -1) -> Array:
+    return np.stack([z.real, z.imag], axis).astype(np.float32)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-2])
+def test_magnitude_and_power(epsilon: float) -> None:
+    z = complexes(1, 9, 21)
+    model = magnitude(epsilon, shape="1,9,frames,2")
+    near(offline(model, parted(z)), np.sqrt(np.abs(z) ** 2 + epsilon))
+    streams(model, parted(z))
+    for exponent in (1.0, 2.0, 0.6):
+        model = power(exponent, epsilon, shape="1,9,frames,2")
+        near(offline(model, parted(z)), (np.abs(z) ** 2 + epsilon) ** (exponent / 2))
+        streams(model, parted(z), (3,))
+
+
+@pytest.mark.parametrize(("axis", "shape"), [(1, "1,2,9,frames"), (-1, "1,9,frames,2"), (2, "1,frames,2,9")])
+def test_the_axis_of_the_parts(axis: int, shape: str) -> None:
+    dims = [int(dim) if dim.isdigit() else 21 for dim in shape.split(",")]
+    at = axis % 4
+    z = complexes(*dims[:at], *dims[at + 1 :])
+    for model, wanted in ((magnitude(axis=axis, shape=shape), np.abs(z)), (phase(axis, shape), np.angle(z))):
+        near(offline(model, parted(z, at)), wanted)
+        streams(model, parted(z, at), (3,))
+
+
+def test_parts_side_by_side() -> None:
+    """Real parts, then imaginary ones, on one axis."""
+    z = complexes(1, 9, 21)
+    x = np.concatenate([z.real, z.imag], 1).astype(np.float32)
+    near(offline(magnitude(axis=1, shape="1,18,T"), x), np.abs(z))
+    near(offline(phase(axis=1, shape="1,18,T"), x), np.angle(z))
+    m = np.random.default_rng(3).random((1, 9, 21)).astype(np.float32)
+    got = offline(mask(axis=1, shape="1,18,T"), {"x": x, "mask": m})
+    near(got, np.concatenate([(z * m).real, (z * m).imag], 1))
+
+
+def test_phase_of_the_axes() -> None:
+    """As atan2 has them, of zeros without signs."""
+    points = np.array([0, 1, -1, 1j, -1j, 1 + 1j, -1 + 1j, -1 - 1j, 1 - 1j], np.complex128)[None]
+    x = parted(points)
+    wanted = np.angle(points)
+    model = phase(shape="1,T,2")
+    near(offline(model, x), wanted)
+    x[0, 2, 1] = -0.0
+    near(offline(model, x), wanted)
+    streams(model, x)
+
+
+@pytest.mark.parametrize("axis", [-1, 1, 2])
+def test_from_polar(axis: int) -> None:
+    z = complexes(1, 9, 21)
+    model = from_polar(axis, "1,9,frames")
+    feeds = {"x": np.abs(z).astype(np.float32), "phase": np.angle(z).astype(np.float32)}
+    near(offline(model, feeds), parted(z, axis))
+    streams(model, feeds)
+
+
+@pytest.mark.parametrize("kind", ["real", "ratio", "complex", "polar"])
+def test_masks(kind: str) -> None:
+    z, m = complexes(1, 9, 21), complexes(1, 9, 21, seed=5)
+    model = mask(kind, shape="1,9,frames,2")
+    if kind in ("real", "ratio"):
+        given = m.real.astype(np.float32)
+        wanted = z * (np.clip(given, 0, 1) if kind == "ratio" else given)
+    else:
+        given = parted(m)
+        wanted = z * (m if kind == "complex" else np.tanh(np.abs(m)) * m / np.abs(m))
+    feeds = {"x": parted(z), "mask": given}
+    near(offline(model, feeds), parted(wanted))
+    streams(model, feeds)
+
+
+def test_a_mask_for_whole_frames_and_one_of_zeros() -> None:
+    z = complexes(1, 9, 21)
+    gains = np.random.default_rng(1).random((1, 1, 21)).astype(np.float32)
+    model = mask(shape="1,9,frames,2", mask_shape="1,1,frames")
+    near(offline(model, {"x": parted(z), "mask": gains}), parted(z * gains))
+    streams(model, {"x": parted(z), "mask": gains}, (2,))
+    nothing = np.zeros((1, 9, 21, 2), np.float32)
+    assert not offline(mask("polar", shape="1,9,frames,2"), {"x": parted(z), "mask": nothing}).any()
+
+
+def test_the_proof() -> None:
+    pulse.verify(phase(shape="1,9,frames,2")).require()
+    pulse.verify(mask("polar", shape="1,9,frames,2")).require()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: magnitude(-1.0), "epsilon=-1.0 must be a finite number of at least 0"),
+        (lambda: magnitude(shape="1,9,frames,3"), "has 3 entries, not halves"),
+        (lambda: magnitude(axis=4), "axis=4 is none of '1,257,frames,2'; allowed are -4 to 3"),
+        (lambda: magnitude(axis=2), "must be a number of at least 1"),
+        (lambda: power(0.0), "exponent=0.0 must be a finite number above 0"),
+        (lambda: from_polar(9), "axis=9 must be from -4 to 3"),
+        (lambda: mask("soft"), "kind='soft' must be one of 'real', 'ratio', 'complex', 'polar'"),
+        (lambda: mask("complex", mask_shape="1,9,frames"), "must have the shape '1,257,frames,2' of x"),
+        (lambda: mask(mask_shape="1,257,frames,2"), "must have 3 axes, such as '1,257,frames'"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)

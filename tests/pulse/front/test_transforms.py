@@ -1,0 +1,285 @@
+"""Transforms of frames and of sound, against numpy in f64 and against PyTorch."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import irfft, istft, rfft, stft
+from pulse.front.layouts import COMPLEX
+from pulse.front.windows import centred, window_values
+from tests.pulse.front import references
+from tests.pulse.front.agree import near, offline, sound, streams
+
+SHAPES: list[dict[str, Any]] = [
+    {"n_fft": 512, "hop": 256, "window": "sqrt_hann"},
+    {"n_fft": 512, "hop": 128},
+    {"n_fft": 512, "hop": 160, "win_length": 400},
+    {"n_fft": 400, "hop": 160, "window": "hamming", "periodic": False},
+    {"n_fft": 320, "hop": 160, "pad_mode": "constant", "normalized": True},
+    {"n_fft": 256, "hop": 64, "pad_mode": "replicate", "normalized": "window"},
+    {"n_fft": 255, "hop": 100, "window": "ones"},
+    {"n_fft": 64, "hop": 16, "onesided": False},
+    {"n_fft": 96, "hop": 48, "window": "vorbis"},
+    {"n_fft": 64, "hop": 32, "window": "hamming", "center": False},
+    {"n_fft": 64, "hop": 16, "win_length": 31, "center": False},
+]
+NUMPY_MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge"}
+
+
+def window_of(how: dict[str, Any]) -> Array:
+    size = how.get("win_length", how["n_fft"])
+    values = window_values("w", how.get("window", "hann"), size, how.get("periodic", True))
+    return centred(values, how["n_fft"])
+
+
+def norm_of(how: dict[str, Any]) -> float:
+    normalized = how.get("normalized", False)
+    if normalized == "window":
+        return float(np.sqrt((window_of(how) ** 2).sum()))
+    return float(np.sqrt(how["n_fft"])) if normalized else 1.0
+
+
+def spectrum(x: Array, how: dict[str, Any]) -> Array:
+    """``[B, F, frames]`` complex, from the definition."""
+    n, hop = how["n_fft"], how["hop"]
+    wide = x.astype(np.float64)
+    if how.get("center", True):
+        mode = NUMPY_MODES[how.get("pad_mode", "reflect")]
+        wide = np.pad(wide, ((0, 0), (n // 2, n // 2)), mode=mode)  # pyright: ignore
+    count = (wide.shape[1] - n) // hop + 1
+    rows = np.stack([wide[:, j * hop : j * hop + n] * window_of(how) for j in range(count)], 1)
+    y = np.fft.rfft(rows) if how.get("onesided", True) else np.fft.fft(rows)
+    return y.transpose(0, 2, 1) / norm_of(how)
+
+
+def inverse(y: Array, how: dict[str, Any], length: int | None = None) -> Array:
+    """Samples of ``[B, F, frames]``, from the definition."""
+    n, hop = how["n_fft"], how["hop"]
+    w = window_of(how)
+    rows = y.transpose(0, 2, 1) * norm_of(how)
+    rows = np.fft.irfft(rows, n) if how.get("onesided", True) else np.fft.ifft(rows).real
+    count = rows.shape[1]
+    total, weight = np.zeros((len(y), (count - 1) * hop + n)), np.zeros((count - 1) * hop + n)
+    for j in range(count):
+        total[:, j * hop : j * hop + n] += rows[:, j] * w
+        weight[j * hop : j * hop + n] += w**2
+    first = n // 2 if how.get("center", True) else 0
+    end = total.shape[1] - first if length is None else first + length
+    return total[:, first:end] / weight[first:end]
+
+
+def two(y: Array) -> Array:
+    return np.stack([y.real, y.imag], -1)
+
+
+def laid(y: Array, layout: str) -> Array:
+    """Complex ``[B, F, T]`` in a layout."""
+    parts = two(y)
+    if "2F" in layout:
+        joined = np.concatenate([parts[..., 0], parts[..., 1]], 1)
+        return joined if layout == "2F,T" else joined.swapaxes(1, 2)
+    order = ["F", "T", "2"]
+    return parts.transpose(0, *(1 + order.index(axis) for axis in layout.split(",")))
+
+
+def shapes_of(how: dict[str, Any]) -> str:
+    return " ".join(f"{key}={value}" for key, value in how.items())
+
+
+@pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
+@pytest.mark.parametrize("length", [513, 2003])
+def test_stft(how: dict[str, Any], length: int) -> None:
+    x = sound(length)
+    model = stft(**how)
+    near(offline(model, x), two(spectrum(x, how)))
+    streams(model, x, (1, 2))
+
+
+@pytest.mark.parametrize("how", [how for how in SHAPES if how.get("win_length") != 31], ids=shapes_of)
+@pytest.mark.parametrize("length", [513, 2003])
+def test_istft(how: dict[str, Any], length: int) -> None:
+    y = spectrum(sound(length), how)
+    model = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
+    near(offline(model, two(y).astype(np.float32)), inverse(y, how))
+    streams(model, two(y).astype(np.float32), (1, 2))
+
+
+@pytest.mark.parametrize("how", SHAPES, ids=shapes_of)
+def test_torch_says_the_same(how: dict[str, Any]) -> None:
+    torch = references.torch()
+    x = sound(3001)
+    size = how.get("win_length", how["n_fft"])
+    window = torch.tensor(window_values("w", how.get("window", "hann"), size, how.get("periodic", True)))
+    given = {"center": how.get("center", True), "onesided": how.get("onesided", True)}
+    if how.get("normalized") != "window":
+        given["normalized"] = how.get("normalized", False)
+    wide = torch.tensor(x).double()
+    args = (how["n_fft"], how["hop"], size, window)
+    wanted = torch.stft(wide, *args, pad_mode=how.get("pad_mode", "reflect"), return_complex=True, **given)
+    scale = norm_of(how) if how.get("normalized") == "window" else 1.0
+    y = offline(stft(**how), x)
+    near(y, torch.view_as_real(wanted).numpy() / scale)
+    if how.get("win_length") != 31:
+        back = istft(**{key: value for key, value in how.items() if key != "pad_mode"})
+        near(offline(back, y), torch.istft(wanted, *args, **given).numpy())
+
+
+@pytest.mark.parametrize("layout", COMPLEX)
+def test_layouts(layout: str) -> None:
+    how: dict[str, Any] = {"n_fft": 64, "hop": 32}
+    x = sound(400, batch=2)
+    y = spectrum(x, how)
+    there = stft(64, 32, layout=layout, shape="2,T")
+    near(offline(there, x), laid(y, layout))
+    streams(there, x, (2,))
+    text = ",".join(
+        ["2", *({"F": "33", "T": "frames", "2": "2", "2F": "66"}[axis] for axis in layout.split(","))]
+    )
+    back = istft(64, 32, layout=layout, shape=text)
+    near(offline(back, laid(y, layout).astype(np.float32)), inverse(y, how))
+    streams(back, laid(y, layout).astype(np.float32), (2,))
+
+
+@pytest.mark.parametrize("layout", ["F,T", "T,F"])
+def test_real_and_imaginary_parts_apart(layout: str) -> None:
+    x = sound(400)
+    model = stft(64, 32, parts="apart", layout=layout)
+    y = spectrum(x, {"n_fft": 64, "hop": 32})
+    turned = y if layout == "F,T" else y.swapaxes(1, 2)
+    got = model.run(x)
+    near(got["real"], turned.real)
+    near(got["imaginary"], turned.imag)
+    streams(model, x)
+    back = istft(64, 32, parts="apart", layout=layout)
+    feeds = {"x": got["real"], "imaginary": got["imaginary"]}
+    near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
+    streams(back, feeds)
+
+
+@pytest.mark.parametrize("layout", ["F,T", "T,F"])
+def test_magnitude_and_phase(layout: str) -> None:
+    x = sound(400)
+    model = stft(64, 32, parts="polar", layout=layout)
+    y = spectrum(x, {"n_fft": 64, "hop": 32})
+    turned = y if layout == "F,T" else y.swapaxes(1, 2)
+    got = model.run(x)
+    near(got["magnitude"], np.abs(turned))
+    near(np.exp(1j * got["phase"]), np.exp(1j * np.angle(turned)), 1e-3)
+    assert np.abs(got["phase"]).max() <= np.float32(np.pi)
+    back = istft(64, 32, parts="polar", layout=layout)
+    feeds = {"x": got["magnitude"], "phase": got["phase"]}
+    near(offline(back, feeds), inverse(y, {"n_fft": 64, "hop": 32}))
+    streams(back, feeds)
+
+
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+@pytest.mark.parametrize(("n", "size"), [(512, 512), (512, 400), (100, 128), (63, 63)])
+def test_rfft(norm: Any, n: int, size: int) -> None:
+    frames = sound(5 * size).reshape(1, 5, size)
+    model = rfft(n, norm, window="hann", layout="T,F,2", shape=f"1,frames,{size}")
+    window = window_values("w", "hann", n)
+    filled = np.pad(frames[..., :n].astype(np.float64), ((0, 0), (0, 0), (0, max(0, n - size)))) * window
+    wanted = np.fft.rfft(filled, n, norm=norm)
+    near(offline(model, frames), two(wanted))
+    streams(model, frames)
+    back = irfft(n, norm, layout="T,F,2")
+    near(offline(back, two(wanted).astype(np.float32)), np.fft.irfft(wanted, n, norm=norm))
+    streams(back, two(wanted).astype(np.float32))
+
+
+def test_whole_transforms_of_frames() -> None:
+    frames = sound(6 * 48).reshape(1, 6, 48)
+    wanted = np.fft.fft(frames.astype(np.float64))
+    near(offline(rfft(48, onesided=False, layout="T,F,2"), frames), two(wanted))
+    back = irfft(48, onesided=False, layout="T,F,2", window="hamming")
+    near(offline(back, two(wanted).astype(np.float32)), frames * window_values("w", "hamming", 48))
+
+
+def test_the_delay() -> None:
+    """Zeros at the ends of a window are waited for by nobody."""
+    x = sound(3000)
+    for how, frames in (
+        ({"n_fft": 512, "hop": 256}, 0),
+        ({"n_fft": 512, "hop": 256, "window": "hamming"}, 1),
+    ):
+        assert streams(stft(**how), x, (1,)) == {"spectrum": frames}
+    assert streams(stft(64, 32, window="hamming", center=False), x, (1,)) == {"spectrum": 1}
+    assert istft(512, 128).pulsify().outputs[0].delay == 256, (
+        "a frame waits for three others, less half of it"
+    )
+
+
+def test_lengths() -> None:
+    """Also in the symbol of the sound before the transform, whose frames say only how many hops it has."""
+    model = istft(64, 16, length="T", shape="1,33,T//16+1,2")
+    assert str(model.outputs["sound"].shape[1]) == "T"
+    model = istft(64, 16, length="16*frames-9")
+    how: dict[str, Any] = {"n_fft": 64, "hop": 16}
+    for length, given in ((163, 167), (80, 87)):
+        y = spectrum(sound(length), how)
+        near(offline(model, two(y).astype(np.float32)), inverse(y, how, given))
+        streams(model, two(y).astype(np.float32))
+    fixed = istft(64, 16, length=100)
+    y = spectrum(sound(163), how)
+    near(offline(fixed, two(y).astype(np.float32)), inverse(y, how, 100))
+
+
+def test_the_proof() -> None:
+    pulse.verify(stft(64, 32), pulse=32).require()
+    pulse.verify(istft(64, 32), pulse=1).require()
+
+
+def test_the_kernel() -> None:
+    """One Fourier transform in either direction, whatever the window and the layout."""
+    for how, layout in itertools.product(SHAPES[:5], ("F,T,2", "2F,T")):
+        kernels = [
+            row.kernel for row in stft(**how, layout=layout).declutter().pulsify().compile().instructions
+        ]
+        assert kernels.count("fourier") == 1 and "product" not in kernels
+    for how in SHAPES[:5]:
+        given = {key: value for key, value in how.items() if key != "pad_mode"}
+        kernels = [row.kernel for row in istft(**given).declutter().pulsify().compile().instructions]
+        assert kernels.count("fourier") == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: stft(1), "stft: n_fft=1 must be a whole number from 2 to 8192"),
+        (lambda: stft(512, 0), "hop=0 must be a whole number from 1"),
+        (lambda: stft(512, 256, 600), "win_length=600 must be a whole number from 1 to 512"),
+        (lambda: stft(512, layout="F,2"), "layout='F,2' must be one of 'F,T,2'"),
+        (
+            lambda: stft(512, parts="polar", layout="T,F,2"),
+            "layout of parts='polar'='T,F,2' must be one of 'F,T'",
+        ),
+        (lambda: stft(512, parts="two"), "parts='two' must be one of 'complex', 'apart', 'polar'"),
+        (lambda: stft(512, pad_mode="circular"), "pad_mode='circular' must be one of"),
+        (lambda: stft(512, normalized="yes"), "normalized='yes' must be one of 'frame_length', 'window'"),
+        (lambda: stft(512, center=1), "center=1 must be True or False"),
+        (lambda: stft(512, window=[0.0] * 512), "is all zeros"),
+        (lambda: istft(64, 32, center=False), "leave sample 0 uncovered"),
+        (lambda: istft(64, 65, window=None), "leave sample"),
+        (lambda: istft(64, 16, shape="1,30,frames,2"), "has 30 frequencies, a transform of this size has 33"),
+        (lambda: istft(64, 16, shape="1,33,frames"), "must have 4 axes, such as '1,257,frames,2'"),
+        (lambda: istft(64, 16, shape="1,33,frames,3"), "has not 2 parts"),
+        (lambda: istft(64, 16, length="T-"), "length='T-' must be a number or an expression"),
+        (lambda: istft(64, 16, length="99+16*frames"), "the samples that the frames reach"),
+        (lambda: rfft(64, "none"), "norm='none' must be one of 'backward', 'ortho', 'forward'"),
+        (lambda: irfft(0), "n=0 must be"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_too_short_to_be_mirrored() -> None:
+    with pytest.raises(InputError, match="T"):
+        stft(64, 32).run(sound(20))
