@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pulse.front.context import deltas, splice, stack
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
+from pulse.front.levels import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
 from pulse.front.normalising import cmvn, sliding_cmvn
@@ -16,14 +17,18 @@ __all__ = [
     "FUNCTIONS",
     "cmvn",
     "db",
+    "dc_block",
     "dct",
+    "deemphasis",
     "deltas",
     "frames",
     "from_polar",
+    "gain",
     "irfft",
     "istft",
     "kaldi_fbank",
     "kaldi_mfcc",
+    "limiter",
     "log",
     "magnitude",
     "mask",
@@ -33,6 +38,7 @@ __all__ = [
     "overlap_add",
     "phase",
     "power",
+    "preemphasis",
     "rfft",
     "sliding_cmvn",
     "splice",
@@ -69,6 +75,11 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         splice,
         kaldi_fbank,
         kaldi_mfcc,
+        gain,
+        preemphasis,
+        deemphasis,
+        dc_block,
+        limiter,
     )
 }
 """Every function of this package, by name."""

@@ -202,7 +202,7 @@ def istft(
     Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
              x and phase
     Output   sound [B, (frames - 1)*hop] with ``center``, else [B, (frames - 1)*hop + n_fft]; or of ``length``
-    Delay    a sample is there with the last frame that reaches it: n_fft - hop samples
+    Delay    n_fft // 2 samples with ``center``; a sample is there with the last frame that reaches it
 
     length   samples to give: a number, or an expression of the symbols of ``shape``, such as T where that is
              ``1,257,T//256+1,2``; at most what the frames reach
