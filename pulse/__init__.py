@@ -14,12 +14,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pulse.api import load, stream, verify
+from pulse.chain import Stage, chain
 from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
+    CopyError,
     DimError,
     DivergenceError,
     FactError,
+    FaultError,
     InputError,
     LoadError,
     NotProvedError,
@@ -30,6 +33,7 @@ from pulse.errors import (
 )
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
+from pulse.typed import TypedModel
 from pulse.version import __version__
 
 if TYPE_CHECKING:
@@ -37,18 +41,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CompileError",
+    "CopyError",
     "DimError",
     "DivergenceError",
     "FactError",
+    "FaultError",
     "InputError",
     "LoadError",
     "NotProvedError",
     "PulseError",
     "PulseWarning",
     "PulsifyError",
+    "Stage",
+    "TypedModel",
     "WriteError",
     "__version__",
     "account",
+    "chain",
     "from_torch",
     "front",
     "load",

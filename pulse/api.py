@@ -38,6 +38,7 @@ def stream(
     weights: str = "f32",
     ignore_value_info: bool = False,
     prepare: Prepare | None = None,
+    budget: Mapping[str, float] | None = None,
 ) -> Program:
     """Load, analyse, declutter, pulsify and compile in one call.
 
@@ -53,7 +54,7 @@ def stream(
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
     constants  inputs that always have one value: ``{"sr": 16000}``
     weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
-    ignore_value_info  as of ``load``
+    ignore_value_info, budget  as of ``load``
     prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
 
     Of a model of chunks:
@@ -66,7 +67,7 @@ def stream(
     Raises   PulseError
     """
     chunking = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-    opened = open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info)
+    opened = open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info, budget)
     return opened.pulsed(pulse, align, max_context).compile(backend, weights, prepare)
 
 
@@ -80,6 +81,7 @@ def verify(
     prepare: Prepare | None = None,
     seed: int = 0,
     long: bool = False,
+    budget: Mapping[str, float] | None = None,
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
@@ -90,6 +92,7 @@ def verify(
     prepare  as of ``stream``
     seed     of the inputs
     long     try longer streams, and every signal on them, whatever it takes
+    budget   as of ``load``, for a file
     Raises   PulseError where the model cannot be streamed at all
     """
     original: TypedModel | None
@@ -101,6 +104,6 @@ def verify(
         original = model.analyse()
         pulsed = original.declutter().pulsify(symbol, pulse, max_context=max_context)
     else:
-        opened = open_model(model, symbol=symbol, pulse=pulse)
+        opened = open_model(model, symbol=symbol, pulse=pulse, budget=budget)
         original, pulsed = opened.original, opened.pulsed(pulse, max_context=max_context)
     return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from pulse.graph import Graph, Node, OutletId
+from pulse.printable import printable
 
 
 class Described(Protocol):
@@ -26,20 +27,21 @@ def text(graph: Graph[F, O], title: str = "graph") -> str:
     """
     rows = [_row(graph, graph.nodes[node_id]) for node_id in _all(graph)]
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [f"{title}: {len(rows)} nodes"]
+    lines = [printable(f"{title}: {len(rows)} nodes")]
     for row in rows:
         lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
     names = (
         name if name == graph.label(outlet) else f"{name} = {graph.label(outlet)}"
         for name, outlet in zip(graph.output_names, graph.outputs)
     )
-    return "\n".join([*lines, f"outputs: {', '.join(names)}".rstrip()]) + "\n"
+    return "\n".join([*lines, printable(f"outputs: {', '.join(names)}".rstrip())]) + "\n"
 
 
 def _row(graph: Graph[F, O], node: Node[F, O]) -> Sequence[str]:
     read = ", ".join(graph.label(outlet) for outlet in node.inputs)
     facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
-    return str(node.id), node.name, node.op.name, node.op.detail(), f"({read})", f"-> {facts}"
+    cells = (str(node.id), node.name, node.op.name, node.op.detail(), f"({read})", f"-> {facts}")
+    return [printable(cell) for cell in cells]
 
 
 def _all(graph: Graph[F, O]) -> list[int]:
@@ -52,8 +54,8 @@ def dot(graph: Graph[F, O], title: str = "graph") -> str:
     lines = [f"digraph {_quoted(title)} {{", "  node [shape=box];"]
     for node_id in _all(graph):
         node = graph.nodes[node_id]
-        label = "\n".join(part for part in (node.name, node.op.name, node.op.detail()) if part)
-        lines.append(f"  n{node_id} [label={_quoted(label)}];")
+        label = _quoted(*(part for part in (node.name, node.op.name, node.op.detail()) if part))
+        lines.append(f"  n{node_id} [label={label}];")
         lines.extend(f"  n{outlet.node} -> n{node_id} {_edge(graph, outlet)};" for outlet in node.inputs)
     for number, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
         lines.append(f"  out{number} [label={_quoted(name)}, shape=oval];")
@@ -65,7 +67,7 @@ def _edge(graph: Graph[F, O], outlet: OutletId) -> str:
     return f"[label={_quoted(str(graph.fact(outlet)))}]"
 
 
-def _quoted(content: str) -> str:
-    """A Graphviz string that shows ``content`` as it is."""
-    escaped = content.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
+def _quoted(*lines: str) -> str:
+    """A Graphviz string that shows lines as they are, control characters escaped."""
+    shown = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(shown) + '"'

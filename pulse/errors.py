@@ -8,16 +8,27 @@ PulseError
 ├── CompileError     a pulsed model that the chosen backend cannot run
 ├── WriteError       a pulsed model that cannot leave in the chosen format
 ├── InputError       arrays or audio of the wrong shape, type, rate or content
+│   └── FaultError   values for which an operation has no result, such as an index outside of its table
+├── CopyError        something that belongs to one process, copied or pickled; a TypeError too
 ├── DivergenceError  a stream that differs from its offline model
 └── NotProvedError   a proof that says nothing of some output
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pulse.printable import printable
 
 
 class PulseError(Exception):
-    """The root of every exception that a user can cause."""
+    """The root of every exception that a user can cause.
+
+    Messages quote files, and tracebacks print them: control characters in them are escaped.
+    """
+
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
 
 
 class LoadError(PulseError):
@@ -44,6 +55,48 @@ class InputError(PulseError):
     """Arrays or audio of the wrong shape, type, rate or content."""
 
 
+class CopyError(PulseError, TypeError):
+    """Something that belongs to one process, copied or pickled. A TypeError too, as Python's own refusals are."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Values for which a node has no result.
+
+    node    its label
+    op      its operation
+    reason  how many, of which input, and what is wrong with them
+    count   how many
+    """
+
+    node: str
+    op: str
+    reason: str
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.node} ({self.op}): {self.reason}"
+
+
+class FaultError(InputError):
+    """Values for which an operation has no result: an index outside of its table, an integer divided by 0.
+
+    faults   one for each node and input
+    lanes    where several streams stepped in one call: the lanes that failed
+    outputs  there, what the call would have returned; the rows of the lanes that failed mean nothing
+    """
+
+    def __init__(
+        self,
+        message: str,
+        faults: Sequence[Fault],
+        lanes: Sequence[int] = (),
+        outputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.faults, self.lanes, self.outputs = tuple(faults), tuple(lanes), dict(outputs or {})
+        super().__init__(message)
+
+
 class DivergenceError(PulseError):
     """A stream that differs from its offline model."""
 
@@ -54,6 +107,9 @@ class NotProvedError(PulseError):
 
 class PulseWarning(UserWarning):
     """Something in a file, or with the folder of compiled kernels, that is wrong and does no harm."""
+
+    def __init__(self, *told: Any) -> None:
+        super().__init__(*(printable(each) if isinstance(each, str) else each for each in told))
 
 
 @dataclass(frozen=True)
@@ -72,12 +128,18 @@ class Refusal:
         where = f"{self.node} ({self.op}{', ' + self.origin if self.origin else ''})"
         if self.axis is not None:
             where += f", stream axis {self.axis}"
-        return f"{where}: {self.relation}: {self.reason}; {self.help}"
+        return printable(f"{where}: {self.relation}: {self.reason}; {self.help}")
 
 
 class PulsifyError(PulseError):
     """A model, or a pulse, that cannot be streamed; ``refusals`` has one entry per failing node."""
 
     def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
-        self.refusals = tuple(refusals)
-        super().__init__("\n".join([message, *(f"  {refusal}" for refusal in self.refusals)]))
+        self.message, self.refusals = printable(message), tuple(refusals)
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return "\n".join([self.message, *(f"  {refusal}" for refusal in self.refusals)])
+
+    def __reduce__(self) -> tuple[type["PulsifyError"], tuple[str, tuple[Refusal, ...]]]:
+        return type(self), (self.message, self.refusals)

@@ -24,15 +24,15 @@ class InletId(NamedTuple):
     slot: int
 
 
-@dataclass
+@dataclass(slots=True)
 class Outlet(Generic[F]):
-    """What is known of a wire, and the inlets that read it."""
+    """What is known of a wire, and the inlets that read it: an ordered set, since one wire may have many readers."""
 
     fact: F
-    successors: list[InletId] = field(default_factory=list[InletId])
+    successors: dict[InletId, None] = field(default_factory=dict[InletId, None])
 
 
-@dataclass
+@dataclass(slots=True)
 class Node(Generic[F, O]):
     """An operation, the outlets it reads and the outlets it makes."""
 
@@ -54,17 +54,27 @@ class Graph(Generic[F, O]):
     def __init__(self) -> None:
         self.nodes: list[Node[F, O]] = []
         self.inputs: list[OutletId] = []
-        self.outputs: list[OutletId] = []
+        self._outputs: list[OutletId] = []
+        self._output_places: dict[OutletId, list[int]] = {}
         self.output_names: list[str] = []
         self._names: set[str] = set()
         self._taken: dict[str, int] = {}
+
+    @property
+    def outputs(self) -> Sequence[OutletId]:
+        """The outputs of the model, in their order; ``set_outputs`` changes them."""
+        return self._outputs
+
+    def is_output(self, outlet: OutletId) -> bool:
+        """Whether an outlet is an output of the model."""
+        return outlet in self._output_places
 
     def add(self, name: str, op: O, inputs: Sequence[OutletId], facts: Sequence[F]) -> list[OutletId]:
         """Append a node; the outlets it makes, one for each fact."""
         sources = [self.outlet(outlet) for outlet in inputs]
         node = Node(len(self.nodes), self.unique(name), op, list(inputs), [Outlet(fact) for fact in facts])
         for slot, source in enumerate(sources):
-            source.successors.append(InletId(node.id, slot))
+            source.successors[InletId(node.id, slot)] = None
         self.nodes.append(node)
         self._names.add(node.name)
         return [OutletId(node.id, slot) for slot in range(len(facts))]
@@ -93,7 +103,9 @@ class Graph(Generic[F, O]):
         chosen = [self.label(outlet) for outlet in outputs] if names is None else list(names)
         if len(chosen) != len(outputs) or len(set(chosen)) != len(chosen):
             raise PulseError(f"outputs need one distinct name each, got {chosen}")
-        self.outputs = list(outputs)
+        self._outputs, self._output_places = list(outputs), {}
+        for place, outlet in enumerate(outputs):
+            self._output_places.setdefault(outlet, []).append(place)
         self.output_names = chosen
 
     def node(self, outlet: OutletId) -> Node[F, O]:
@@ -172,11 +184,13 @@ class Graph(Generic[F, O]):
             return
         source, target = self.outlet(old), self.outlet(new)
         moved = [inlet for inlet in source.successors if before is None or inlet.node < before]
-        source.successors = [inlet for inlet in source.successors if inlet not in moved]
         for inlet in moved:
+            del source.successors[inlet]
             self.nodes[inlet.node].inputs[inlet.slot] = new
-            target.successors.append(inlet)
-        self.outputs = [new if outlet == old else outlet for outlet in self.outputs]
+            target.successors[inlet] = None
+        for place in self._output_places.pop(old, ()):
+            self._outputs[place] = new
+            self._output_places.setdefault(new, []).append(place)
 
     def retire(self, node_id: int) -> None:
         """Take a node out if nobody reads it, then what only it read; their names are free again.
@@ -188,11 +202,11 @@ class Graph(Generic[F, O]):
             node = self.nodes[doomed.pop()]
             wires = [OutletId(node.id, slot) for slot in range(len(node.outputs))]
             if not wires or any(
-                self.outlet(wire).successors or wire in self.outputs or wire in self.inputs for wire in wires
+                self.outlet(wire).successors or self.is_output(wire) or wire in self.inputs for wire in wires
             ):
                 continue
             for slot, outlet in enumerate(node.inputs):
-                self.outlet(outlet).successors.remove(InletId(node.id, slot))
+                del self.outlet(outlet).successors[InletId(node.id, slot)]
                 doomed.append(outlet.node)
             node.inputs, node.outputs = [], []
             self._free(node.name)

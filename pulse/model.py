@@ -5,15 +5,17 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from pulse.budget import Budget, Spending, counting, spending
 from pulse.dim import SymbolScope
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
 from pulse.infer.analyser import Facts, inferred
-from pulse.infer.claims import Claim, warn_contradicted, warn_refuted
+from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
+from pulse.printable import printable
 from pulse.typed import TypedGraph, TypedModel, constant
 from pulse.wording import spelled
 
@@ -74,6 +76,7 @@ class Model:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
+    spending  what the analysis has taken of the file's budget
     """
 
     graph: ModelGraph
@@ -81,6 +84,7 @@ class Model:
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
+    spending: Spending = field(default_factory=spending, repr=False)
 
     @property
     def inputs(self) -> dict[str, InferenceFact]:
@@ -90,10 +94,14 @@ class Model:
     def analyse(self) -> TypedModel:
         """Derive every type and shape; what the file does not say of the inputs is inferred first.
 
-        Warns where the file states shapes that do not hold.
+        Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
         Raises LoadError (operators not covered, unknown dims), FactError.
         """
-        return (self if self._inputs_known(self.inputs.values()) else self.infer())._translated()
+        with counting(self.spending) as taken:
+            typed = (self if self._inputs_known(self.inputs.values()) else self.infer())._translated()
+        if taken is not self.spending:
+            warn_unfolded(self.title, taken.unfolded.values())
+        return typed
 
     def _inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
         return all(fact.typed() is not None for fact in facts)
@@ -104,6 +112,10 @@ class Model:
         What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
         Raises LoadError where facts contradict each other, naming the node and both.
         """
+        with counting(self.spending):
+            return self._inferred()
+
+    def _inferred(self) -> "Model":
         nodes, claims = self._needed(), self.claims
         facts = inferred(self.graph, self.scope, nodes)
         if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
@@ -172,7 +184,7 @@ class Model:
         lines += [
             f"output {name} {graph.label(outlet)}" for name, outlet in zip(graph.output_names, graph.outputs)
         ]
-        return lines
+        return [printable(line) for line in lines]
 
 
 def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
@@ -201,6 +213,7 @@ def load(
     inputs: Mapping[str, str] | None = None,
     constants: Mapping[str, Any] | None = None,
     ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
 ) -> Model:
     """Read an ONNX model from a path, its bytes or a ModelProto.
 
@@ -210,6 +223,9 @@ def load(
              inputs of the model no more
     ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
              only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
+    budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
+             loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
+             ``seconds`` that this takes, all of them counted for the whole file
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import read
@@ -221,4 +237,5 @@ def load(
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
     if constants is not None and not isinstance(cast("Any", constants), Mapping):
         raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
-    return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)
+    with counting(Spending(Budget.of(budget))):
+        return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

@@ -1,6 +1,5 @@
 """What whole inputs should give: the offline side of every proof."""
 
-from pulse.chunks.loop import author_loop
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.program.reference import ReferenceProgram
@@ -15,11 +14,8 @@ def oracle_of(model: PulsedModel, typed: TypedModel | None = None) -> Oracle:
 
     typed   the offline model that it was made of, as it was before any rewriting; by default the one that it keeps
 
-    A model of chunks is run as its author would, chunk by chunk. A file that was written in pulses has no offline form
-    any more: its stream, op by op, stands for it.
+    A file that was written in pulses has no offline form any more: its stream, op by op, stands for it.
     """
-    if model.chunks is not None:
-        return lambda feeds, arithmetic: author_loop(model, feeds, typed, arithmetic)
     if model.registers:
         return lambda feeds, arithmetic: streamed(ReferenceProgram(model, arithmetic=arithmetic), feeds)
 

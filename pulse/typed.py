@@ -4,16 +4,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from pulse.budget import Spending, counting, spending
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.errors import DimError, FactError, InputError, PulseError
+from pulse.errors import DimError, FactError, FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
-from pulse.graph import Graph, OutletId
+from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
-from pulse.ops.op import Env, Op, symbolic_eval
+from pulse.ops.check import checked, tally_in_use
+from pulse.ops.folding import folded
+from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
 
@@ -21,9 +24,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.model import PulsedModel
 
 TypedGraph = Graph[TypedFact, Op]
-
-FOLD_LIMIT = 1 << 22
-"""Constants of more elements than this are not computed while a graph is being built."""
+TypedNode: TypeAlias = Node[TypedFact, Op]
 
 MOST_AXES = 64
 """Tensors of more axes than this are beyond numpy."""
@@ -38,7 +39,7 @@ def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> li
     try:
         outputs = op.facts(facts)
         _require_possible(outputs)
-        values = symbolic_eval(op, facts) if _small(outputs) else None
+        values = folded(name, op, facts, outputs)
     except DimError:
         outputs, values = op.facts(facts), None
     except FactError as error:
@@ -60,14 +61,6 @@ def _require_possible(facts: Sequence[TypedFact]) -> None:
             raise FactError(f"its output would be {fact}: its inputs are too short")
 
 
-def _small(facts: Sequence[TypedFact]) -> bool:
-    return all(
-        all(dim.is_const for dim in fact.shape)
-        and np.prod([int(dim) for dim in fact.shape], dtype=np.float64) <= FOLD_LIMIT
-        for fact in facts
-    )
-
-
 @dataclass
 class TypedModel:
     """A model that runs offline: a graph of typed ops over one scope of symbols."""
@@ -78,12 +71,16 @@ class TypedModel:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
     """Where nodes come from, by name: the file's node, the line of the program that made it."""
+    spending: Spending = field(default_factory=spending, repr=False)
+    """What the analysis has taken of the file's budget."""
 
     def copy(self) -> "TypedModel":
         """The same model in a graph of its own, holding only what the outputs need."""
         from pulse.patch import rebuilt
 
-        return TypedModel(rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins)
+        return TypedModel(
+            rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins, self.spending
+        )
 
     def with_outputs(self, names: Sequence[str]) -> "TypedModel":
         """The same model with only these outputs, which may be any wires. Raises PulseError."""
@@ -112,9 +109,10 @@ class TypedModel:
         from pulse.onnx.metadata import is_exported
         from pulse.pulsify.driver import pulsify
 
-        if is_exported(self.metadata):
-            return reopened(self, pulse, symbol)
-        return pulsify(self, symbol, pulse, align, max_context)
+        with counting(self.spending):
+            if is_exported(self.metadata):
+                return reopened(self, pulse, symbol)
+            return pulsify(self, symbol, pulse, align, max_context)
 
     def chunked(
         self,
@@ -131,11 +129,13 @@ class TypedModel:
 
         The shapes are those of one call; the arguments are those of ``pulse.chunks.chunking.Chunking``.
         """
-        from pulse.chunks.build import chunked
         from pulse.chunks.chunking import Chunking
+        from pulse.chunks.scanned import in_chunks, scanned
 
         given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-        return chunked(self, given, pulse, symbol)
+        with counting(self.spending):
+            model, chunks = scanned(self, given, symbol)
+            return in_chunks(model.declutter(), chunks, pulse)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:
@@ -189,7 +189,8 @@ class TypedModel:
         feeds    name -> array; any wire may be fed by its label. One array where there is one input.
         fetches  labels or outlets of any wires; the outputs by default. Only what they need is evaluated.
         arithmetic  how it is computed: in the model's types, or as ``pulse.ops.arithmetic`` has it
-        Raises InputError where arrays do not fit.
+        Raises InputError where arrays do not fit; FaultError where a node has no result for some values, such as an
+        index outside of its table. Only arithmetic other than the model's types puts the nearest value that has one.
         """
         named = self._named(feeds)
         env = self.bind(named)
@@ -216,14 +217,20 @@ class TypedModel:
             node = graph.nodes[node_id]
             if isinstance(node.op, Source):
                 raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
-            inputs = [values[outlet] for outlet in node.inputs]
+            inputs = _with_results(node, [values[outlet] for outlet in node.inputs], arithmetic)
             dtypes = [outlet.fact.dtype for outlet in node.outputs]
+            tally = tally_in_use()
+            if tally is not None:
+                tally.path.append(node.name)
             try:
                 results = arithmetic.evaluate(node.op, inputs, dtypes, partial(node.op.eval, env=env))
             except (ValueError, IndexError) as error:
                 raise InputError(
                     f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
                 ) from error
+            finally:
+                if tally is not None:
+                    tally.path.pop()
             for slot, result in enumerate(results):
                 outlet = OutletId(node_id, slot)
                 if readers[outlet]:
@@ -283,6 +290,26 @@ class TypedModel:
                 return found
         wanted = symbol if isinstance(symbol, str) else symbol.name
         raise PulseError(f"no input has a symbol {wanted}; there is {names or 'none'}")
+
+
+def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:
+    """The inputs of a node, if it has results for all of their values. Raises FaultError where nobody counts."""
+    checks = node.op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
+    if not checks or any(is_symbolic(value) for value in inputs):
+        return inputs
+    fixed, found = checked(checks, inputs)
+    tally = tally_in_use()
+    if tally is not None:
+        for check, count in found:
+            tally.add(node.name, node.op.name, check, count)
+    elif found and not arithmetic.widens:
+        faults = [check.fault(node.name, node.op.name, count) for check, count in found]
+        raise FaultError(
+            f"{'; '.join(map(str, faults))}. There is no result for that: feed other values, or limit them in front of "
+            "the node (Clip, Where)",
+            faults,
+        )
+    return fixed
 
 
 def _value(dim: TDim, env: Env) -> int:

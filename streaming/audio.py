@@ -4,57 +4,53 @@ import os
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 import numpy as np
 import soundfile
 
 from pulse.errors import InputError
+from pulse.wording import spelled
 from streaming.channels import Samples
 from streaming.part import write_all
 from streaming.replacing import part_of, publish, unwritable
 from streaming.rf64 import lengthen
+from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
+from streaming.sound_formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
 
-BLOCK_S = 0.5
-ENCODINGS = {
-    ".wav": ("WAV", ("PCM_16", "PCM_24", "FLOAT")),
-    ".flac": ("FLAC", ("PCM_16", "PCM_24")),
-    ".ogg": ("OGG", ("VORBIS",)),
-}
-"""Suffix -> format and its encodings, the usual one first."""
+EXACT_BITS = 24
+"""Integers of up to so many bits are all float32."""
+LENGTHENED = ("WAV", "WAVEX")
 
 
-class AudioReader:
-    """A sound file, read in blocks. WAV, FLAC, OGG and what else libsndfile reads.
+class AudioReader(SoundReader):
+    """A sound file, read in blocks: whatever libsndfile reads.
 
-    rate_hz, channels, frames  as the file states them; ``encoding`` is libsndfile's name, such as PCM_16
-    Raises                     InputError: no such file, not a sound, or without samples
+    path        the file
+    descriptor  of the file where it is open, such as standard input; it is closed
+    Raises      InputError: no such file, not a sound, or without samples
 
-    Iteration gives [samples, channels] float32. It raises InputError where the file is damaged or holds NaN.
+    Iteration raises InputError where the file is damaged or holds NaN.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], descriptor: int | None = None) -> None:
         self.path = Path(path)
-        if not self.path.exists():
-            raise InputError(f"{self.path}: no such file; check the path")
-        if self.path.is_dir():
-            raise InputError(f"{self.path}: is a folder; give a sound file in it")
-        if self.path.stat().st_size == 0:
-            raise InputError(f"{self.path}: the file is empty")
-        try:
-            self._file = soundfile.SoundFile(self.path)
-        except (soundfile.LibsndfileError, TypeError, OSError) as error:
-            raise InputError(
-                f"{self.path}: cannot be read as sound ({_reason(error)}); give a WAV, FLAC or OGG file"
-            ) from error
-        self.rate_hz: int = self._file.samplerate
-        self.channels: int = self._file.channels
-        self.frames: int = self._file.frames
-        self.encoding: str = self._file.subtype
+        self.name = str(self.path)
+        if descriptor is None:
+            self._require_file()
+        self._file = self._opened(descriptor)
+        self.rate_hz = self._file.samplerate
+        self.channels = self._file.channels
+        self._frames: int = self._file.frames
+        self.encoding = self._file.subtype
         if self.frames == 0:
             self.close()
             raise InputError(f"{self.path}: the file has no samples")
+
+    @property
+    def frames(self) -> int:
+        """Samples of each channel."""
+        return self._frames
 
     @property
     def duration_s(self) -> float:
@@ -70,6 +66,35 @@ class AudioReader:
             done += len(block)
             yield block
 
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _require_file(self) -> None:
+        if not self.path.exists():
+            raise InputError(f"{self.path}: no such file; check the path")
+        if self.path.is_dir():
+            raise InputError(f"{self.path}: is a folder; give a sound file in it")
+        if not self.path.is_file():
+            raise InputError(
+                f"{self.path}: is no file but a pipe or a device, which cannot be read twice; give a file"
+            )
+        if self.path.stat().st_size == 0:
+            raise InputError(f"{self.path}: the file is empty")
+
+    def _opened(self, descriptor: int | None) -> soundfile.SoundFile:
+        try:
+            return open_file(self.path if descriptor is None else descriptor)
+        except TypeError as error:  # what the binding says of a suffix of raw samples
+            raise InputError(
+                f"{self.path}: raw samples, of which nobody knows the format; give {spelled('raw', 's16,48000,2')}"
+            ) from error
+        except (soundfile.LibsndfileError, OSError) as error:
+            raise InputError(
+                f"{self.path}: cannot be read as sound ({_reason(error)}); give {common_suffixes()} or what else "
+                "libsndfile reads, or convert it: ffmpeg -i FILE new.wav"
+            ) from error
+
     def _read(self, size: int, done: int) -> Samples:
         try:
             block = np.asarray(self._file.read(size, dtype="float32", always_2d=True), np.float32)
@@ -82,58 +107,50 @@ class AudioReader:
     def _refuse(self, sample: int, reason: str, cause: Exception | None) -> NoReturn:
         raise InputError(f"{self.path}: damaged at sample {sample} of {self.frames} ({reason})") from cause
 
-    def _refuse_nan(self, block: Samples, done: int) -> None:
-        bad = np.isnan(block).any(axis=1)
-        if bad.any():
-            sample = done + int(np.argmax(bad))
-            raise InputError(
-                f"{self.path}: NaN at sample {sample} ({sample / self.rate_hz:.3f} s); write it again without"
-            )
 
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    def __enter__(self) -> "AudioReader":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class AudioWriter:
+class AudioWriter(SoundWriter):
     """A sound file to write; it appears under its name only when the ``with`` block ends well.
 
-    path      the suffix says the format: .wav, .flac or .ogg
-    encoding  one of ``ENCODINGS``, or that of a source; the usual one where the format has no such
-    clipped   samples beyond -1..1 that were written to an integer encoding
+    encoding  libsndfile's name, such as that of a source; where the format has no such, the nearest that it has
+    form      the format; by default what the suffix of ``path`` says
+    samples   of each channel that were written
     Raises    InputError: the format, or a folder that cannot be written to
 
-    A .wav beyond 4 GiB becomes RF64 when it is closed; see ``streaming.rf64``.
+    Integers are the nearest that the encoding has. A .wav beyond 4 GiB becomes RF64 when it is closed; see
+    ``streaming.rf64``.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], rate_hz: int, channels: int, encoding: str | None = None
+        self,
+        path: str | os.PathLike[str],
+        rate_hz: int,
+        channels: int,
+        encoding: str | None = None,
+        form: SoundFormat | None = None,
     ) -> None:
         self.path = Path(path)
-        self.clipped = 0
         self.samples = 0
-        self._form, encodings = sound_format(self.path)
-        self.encoding = encoding if encoding in encodings else encodings[0]
+        self.clipping = Clipping(channels)
+        self.form = form or sound_format(self.path)
+        same = encoding if encoding in self.form.encodings else None
+        self.encoding = same or self.form.suiting(encoding)
+        bits = BITS.get(self.encoding, 0)
+        self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
         self._part = part_of(self.path)
         self._bytes = _Bytes(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(
-                self._bytes, "w", rate_hz, channels, self.encoding, format=self._form
+                self._bytes, "w", rate_hz, channels, self.encoding, format=self.form.name
             )
         except soundfile.LibsndfileError as error:
             self._bytes.close()
             self._part.unlink(missing_ok=True)
-            raise InputError(f"{self.path}: cannot be written ({_reason(error)})") from error
+            kind = f"{self.form.name} of {channels} channel{'s' if channels > 1 else ''} at {rate_hz} Hz"
+            raise InputError(
+                f"{self.path}: cannot be written as {kind}, {self.encoding} ({_reason(error)}); write a .wav file"
+            ) from error
         if self._bytes.problem is not None:
-            self._discard()
+            self.discard()
             self._require_whole()
 
     def write(self, block: Samples) -> None:
@@ -141,10 +158,10 @@ class AudioWriter:
         and nothing more can be written.
         """
         self._require_whole()
-        if self.encoding != "FLOAT":
-            self.clipped += int(np.count_nonzero(np.abs(block) > 1))
+        if self.encoding not in UNLIMITED:
+            self.clipping.count(block)
         try:
-            self._file.write(block)
+            self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
         except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that all is written
             self._require_whole()
             raise unwritable(self.path, _reason(error)) from error
@@ -159,7 +176,7 @@ class AudioWriter:
         problem: Exception | None = None
         try:
             self._end()
-            if self._form == "WAV":
+            if self.form.name in LENGTHENED:
                 lengthen(self._part)
         except (soundfile.LibsndfileError, OSError) as error:
             problem = error
@@ -174,7 +191,8 @@ class AudioWriter:
         finally:
             self._bytes.close()
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
+        """End it after an error; nothing is left."""
         try:
             self._end()
         finally:
@@ -183,17 +201,6 @@ class AudioWriter:
     def _require_whole(self) -> None:
         if self._bytes.problem is not None:
             raise unwritable(self.path, _reason(self._bytes.problem)) from self._bytes.problem
-
-    def __enter__(self) -> "AudioWriter":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-            return
-        self._discard()
 
 
 class _Bytes(FileIO):
@@ -214,19 +221,6 @@ class _Bytes(FileIO):
         except OSError as error:
             self.problem = self.problem or error
         return self.tell() - position
-
-
-def sound_format(path: Path) -> tuple[str, tuple[str, ...]]:
-    """The name of the format in libsndfile and its encodings. Raises InputError."""
-    if path.suffix.lower() not in ENCODINGS:
-        known = ", ".join(ENCODINGS)
-        raise InputError(f"{path}: no sound format is called {path.suffix or 'nothing'!r}; use {known}")
-    return ENCODINGS[path.suffix.lower()]
-
-
-def is_sound(path: Path) -> bool:
-    """Whether the suffix is one that ``AudioWriter`` writes."""
-    return path.suffix.lower() in ENCODINGS
 
 
 def _reason(error: Exception) -> str:

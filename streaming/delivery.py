@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.facts import Array
+from pulse.facts import Array, DType
 from pulse.ops.stateful import FAR, frames_at, most_frames
 from pulse.program.program import Program
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.model import Port
+
+Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
 
 class Delivery:
@@ -26,6 +28,7 @@ class Delivery:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
+        self._layouts = [_Layout.of(port) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
         self.reset()
@@ -38,20 +41,33 @@ class Delivery:
         self._kept = {name: _no_frames(port) for name, port in self._unsure.items()}
         self._last: dict[str, Array] = {}
 
+    def mark(self) -> Mark:
+        """This moment, for ``undo``; no array or dictionary of it is changed later."""
+        return self.pulses, self.end, self.sent, self._kept, self._last
+
+    def undo(self, mark: Mark) -> None:
+        """Back to a moment."""
+        self.pulses, self.end, self.sent, self._kept, self._last = mark
+
     def valid(self, results: Iterable[Mapping[str, Array]], count: int) -> dict[str, Array]:
         """The frames that the next ``count`` pulses make ready.
 
         results  output name -> array of the port's shape, each valid until the next
         returns  every streaming output: frames that are surely of the stream, maybe 0, the caller's to keep
         """
-        gathered = _Gathered(self._streaming, self.pulses, count)
+        gathered = _Gathered(self._layouts, self.pulses, count)
         result: Mapping[str, Array] = {}
         for number, result in enumerate(results):
             gathered.add(number, result)
         if count and self._final:
             self._last = {port.name: result[port.name].copy() for port in self._final}
         self.pulses += count
-        return {port.name: self._sure(port, gathered.arrays[port.name]) for port in self._streaming}
+        ready = {port.name: self._sure(port, gathered.arrays[port.name]) for port in self._streaming}
+        self.sent = {
+            port.name: self.sent[port.name] + ready[port.name].shape[port.axis or 0]
+            for port in self._streaming
+        }
+        return ready
 
     def check_end(self, frames: int) -> None:
         """Raise InputError where a stream of so many frames leaves an output unknown."""
@@ -86,7 +102,8 @@ class Delivery:
         """The reverse of ``sent``, ``kept`` and ``dump``; ``pulses`` and ``end`` are of the stream's clock."""
         self.sent = dict(zip(self.sent, sent))
         for port, frames, chunk in zip(self._unsure.values(), kept, chunks):
-            self._kept[port.name] = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
+            frames_kept = np.frombuffer(chunk, port.dtype).reshape(_shape(port, frames))
+            self._kept = {**self._kept, port.name: frames_kept}
         self._last = {
             port.name: np.frombuffer(chunk, port.dtype).reshape(port.shape)
             for port, chunk in zip(self._final, chunks[len(kept) :])
@@ -101,8 +118,8 @@ class Delivery:
             sure = max(0, self._total(port) - self.sent[port.name])
             whole, array = array, frames_at(array, axis, 0, sure)
             if unsure:
-                self._kept[port.name] = frames_at(whole, axis, sure, whole.shape[axis]).copy()
-        self.sent[port.name] += array.shape[axis]
+                left = frames_at(whole, axis, sure, whole.shape[axis]).copy()
+                self._kept = {**self._kept, port.name: left}
         return array
 
     def _total(self, port: Port) -> int:
@@ -118,18 +135,36 @@ class Delivery:
         return frames_at(value, port.axis, port.frames - self._total(port), port.frames)
 
 
+class _Layout(NamedTuple):
+    """What each call asks of a streaming output: shapes and slices of the axes in front of time, and shape behind."""
+
+    name: str
+    delay: int
+    frames: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    dtype: DType
+    axes: tuple[slice, ...]
+
+    @classmethod
+    def of(cls, port: Port) -> "_Layout":
+        """That of a port."""
+        axis, shape = port.axis or 0, port.shape
+        axes = (slice(None),) * axis
+        return cls(port.name, port.delay, port.frames, shape[:axis], shape[axis + 1 :], port.dtype, axes)
+
+
 class _Gathered:
     """Where the frames of some pulses are gathered, without those of the delay."""
 
-    def __init__(self, streaming: list[Port], done: int, pulses: int) -> None:
+    def __init__(self, streaming: list["_Layout"], done: int, pulses: int) -> None:
         self.arrays: dict[str, Array] = {}
         self._places: list[tuple[str, int, int, Array, tuple[slice, ...]]] = []
-        for port in streaming:
-            frames = port.frames
-            drop = min(max(0, port.delay - done * frames), pulses * frames)
-            array: Array = np.empty(_shape(port, pulses * frames - drop), port.dtype)
-            self.arrays[port.name] = array
-            self._places.append((port.name, frames, -drop, array, (slice(None),) * (port.axis or 0)))
+        for name, delay, frames, before, after, dtype, axes in streaming:
+            drop = min(max(0, delay - done * frames), pulses * frames)
+            array: Array = np.empty((*before, pulses * frames - drop, *after), dtype)
+            self.arrays[name] = array
+            self._places.append((name, frames, -drop, array, axes))
 
     def add(self, number: int, result: Mapping[str, Array]) -> None:
         """The outputs of a pulse, counted from 0."""

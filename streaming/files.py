@@ -13,15 +13,16 @@ from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.pulsify.model import Port
-from streaming.audio import AudioReader, AudioWriter, is_sound
 from streaming.channels import Channels, Samples
 from streaming.frames import FramesFile
 from streaming.latency import Latency
 from streaming.resampling import Resampler
 from streaming.session import Session
+from streaming.sound import Clipping, SoundReader
+from streaming.target import Target
 
-Advance = Callable[[int, int], None]
-"""Called with how many samples or frames are done and how many there are."""
+Advance = Callable[[int, int | None], None]
+"""Called with how many samples or frames are done and how many there are; None: nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,22 @@ class FileRun:
 
     frames     frames of the symbol, of each stream
     streams    one for each channel that was heard
-    clipped    output samples beyond -1..1 that an integer encoding cut off
     nonfinite  values of the written outputs, before resampling, that are NaN or infinite
     latency    of every chunk: pushing one pulse and getting what is ready
     elapsed_s  everything, files and resampling included
+    samples    of the sound that was heard, of each channel; None where it was no sound
+    clipping   output samples that the encoding cut off; None where no sound was written
+    encoding   libsndfile's name of how sound was written
     """
 
     frames: int
     streams: int
-    clipped: int
     nonfinite: int
     latency: Latency
     elapsed_s: float
+    samples: int | None = None
+    clipping: Clipping | None = None
+    encoding: str | None = None
 
 
 class _Timed:
@@ -86,27 +91,29 @@ def audio_output(port: Port, source: Port) -> bool:
 
 def stream_sound(
     program: Program,
-    source: AudioReader,
-    target: Path,
+    source: SoundReader,
+    target: Target,
     rate_hz: int,
     output: Port,
     channels: Channels,
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run a sound file through a model that hears sound; the result is aligned with the file.
+    """Run sound through a model that hears sound; the result is aligned with the source.
 
-    target   .wav, .flac, .ogg: sound at the rate of the file; .npy, .csv: the frames of ``output``
-    rate_hz  of the model; the file is resampled to it and back
+    target   sound at the rate of the source, or the frames of ``output``
+    rate_hz  of the model; the source is resampled to it and back
     Raises   InputError
+
+    What is ready is written before more is read, so a source that comes in time goes on in time.
     """
     streams = channels.streams(source.channels)
     port = audio_input(program)
     if port is None:
         raise InputError(f"{program.model.title}: takes no sound; give a .npy or .npz file")
-    if not is_sound(target) and streams > 1:
+    if not target.is_sound and streams > 1:
         raise InputError(
-            f"{target}: holds one stream; give --channel mix or a number, or a sound file to write"
+            f"{target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
         )
     started = time.perf_counter()
     latency = Latency(deadline_s)
@@ -124,8 +131,10 @@ def stream_sound(
         for ready in zip(*runs):
             yield [outputs[output.name] for outputs in ready]
 
+    done = 0
+
     def pieces() -> Iterator[list[Array]]:
-        done = 0
+        nonlocal done
         for block in source:
             yield from frames(inward.process(channels.select(block)))
             done += len(block)
@@ -134,23 +143,24 @@ def stream_sound(
         yield from frames(inward.flush())
         yield [timed.session.flush()[output.name] for timed in sessions]
 
-    clipped = nonfinite = 0
-    if is_sound(target):
+    nonfinite = 0
+    clipping = encoding = None
+    if target.is_sound:
         keeps_length = output.length == port.length
-        with AudioWriter(target, source.rate_hz, streams, source.encoding) as writer:
+        with target.sound_writer(source.rate_hz, streams, source.encoding) as writer:
             outward = Resampler(rate_hz, source.rate_hz, streams)
             for piece in pieces():
                 nonfinite += sum(map(_nonfinite, piece))
                 writer.write(outward.process(np.stack([array.ravel() for array in piece], axis=1)))
-            writer.write(outward.flush(source.frames if keeps_length else None))
-            clipped = writer.clipped
+            writer.write(outward.flush(done if keeps_length else None))
+            clipping, encoding = writer.clipping, writer.encoding
     else:
-        with FramesFile(target, output.axis or 0, float(rate_hz * output.rate)) as frames_file:
+        with target.frames_writer(output.axis or 0, float(rate_hz * output.rate)) as frames_file:
             for piece in pieces():
                 nonfinite += _nonfinite(piece[0])
                 frames_file.write(piece[0])
-    heard = sessions[0].session.frames_in
-    return FileRun(heard, streams, clipped, nonfinite, latency, time.perf_counter() - started)
+    heard, elapsed_s = sessions[0].session.frames_in, time.perf_counter() - started
+    return FileRun(heard, streams, nonfinite, latency, elapsed_s, done, clipping, encoding)
 
 
 def stream_arrays(
@@ -200,7 +210,7 @@ def stream_arrays(
         for name, file in files.items():
             nonfinite += _nonfinite(rest[name])
             file.write(rest[name])
-    return FileRun(timed.session.frames_in, 1, 0, nonfinite, latency, time.perf_counter() - started)
+    return FileRun(timed.session.frames_in, 1, nonfinite, latency, time.perf_counter() - started)
 
 
 def _nonfinite(array: Array) -> int:

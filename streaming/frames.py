@@ -9,6 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.uncopied import Uncopied
 from streaming.frame_forms import FrameForm, NpyForm, TableForm
 from streaming.part import Part
 
@@ -35,7 +36,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
     return {names[0]: loaded}
 
 
-class FramesFile:
+class FramesFile(Uncopied):
     """Frames to write as they come; the file appears under its name only when the ``with`` block ends well and there
     are any.
 
@@ -47,6 +48,8 @@ class FramesFile:
     Memory does not grow. A .npy whose frames are on neither the first nor the last of its axes needs its room on the
     disk twice at the end; without it the error says in which file they are, in another order.
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, axis: int | None, rate_hz: float | None) -> None:
         if path.suffix.lower() not in WRITABLE:

@@ -19,7 +19,7 @@ class Intake:
     check_finite  refuse NaN in a block; infinities pass
 
     A block goes through ``checked``, which changes nothing, then ``feed``; its pulses are taken, then the rest is
-    kept and the block is the caller's again.
+    kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
     """
 
     def __init__(self, program: Program, check_finite: bool = True) -> None:
@@ -31,6 +31,7 @@ class Intake:
         }
         self._only = next(iter(self._queues)) if len(self._queues) == 1 else None
         self._fed: list[Reblocker] = []
+        self._marked: tuple[dict[str, int], int] | None = None
         self.received = dict.fromkeys(self._queues, 0)
         """Input name -> frames that have arrived."""
         self.left_out = 0
@@ -72,13 +73,30 @@ class Intake:
             self._check_limit(blocks, self.program.limit)
         return blocks
 
+    def mark(self) -> None:
+        """Remember this moment, between two blocks."""
+        for queue in self._queues.values():
+            queue.mark()
+        self._marked = self.received, self.left_out
+
+    def undo(self) -> None:
+        """Back to the moment of ``mark``."""
+        if self._marked is None:
+            return
+        for queue in self._queues.values():
+            queue.undo()
+        self._fed.clear()
+        self.received, self.left_out = self._marked
+
     def feed(self, blocks: Mapping[str, Array]) -> int:
         """Add checked blocks; how many pulses can be taken. Take them all, then ``keep``."""
+        received = self.received.copy()
         for name, block in blocks.items():
             queue = self._queues[name]
             queue.feed(block)
             self._fed.append(queue)
-            self.received[name] += block.shape[queue.axis]
+            received[name] += block.shape[queue.axis]
+        self.received = received
         return min([queue.held // queue.frames for queue in self._queues.values()])
 
     def take(self) -> dict[str, Array]:
@@ -144,6 +162,8 @@ class Intake:
         raise InputError(f"{name}: NaN at frame {frame}; replace it, or let it pass with check_finite=False")
 
     def _named(self, x: object) -> dict[str, Array]:
+        if self._only is not None and isinstance(x, np.ndarray):
+            return {self._only: x}
         if isinstance(x, Mapping):
             return {name: np.asarray(array) for name, array in cast("Mapping[str, Array]", x).items()}
         if self._only is None:

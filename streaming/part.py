@@ -5,6 +5,7 @@ from io import FileIO
 from pathlib import Path
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.replacing import part_of, publish, unwritable
 
 
@@ -17,11 +18,13 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
         left = left[write(left) :]
 
 
-class Part:
+class Part(Uncopied):
     """A file to be, beside ``path``.
 
     Raises  InputError: a folder that refuses, and whatever the disk refuses, at once
     """
+
+    instead = "it has an open file; make another one"
 
     def __init__(self, path: Path) -> None:
         self.path = path

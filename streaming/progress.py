@@ -8,19 +8,23 @@ Progress = Callable[[int, int], None]
 
 
 @contextmanager
-def progress(title: str) -> Generator[Progress]:
-    """A bar on stderr, where someone can see it."""
-    from rich.console import Console
+def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
+    """A bar on stderr, where someone can see it; it moves to and fro where nobody knows how much there is."""
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
+    from streaming.terminal import terminal
+
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    console = terminal(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total, visible=True)

@@ -14,6 +14,9 @@ class Reblocker:
 
     A pulse that lies whole within the block at hand is a view of it; only the frames of a pulse that spans
     two blocks are copied. The buffer holds one pulse and grows where another input lags behind.
+
+    What waits at a ``mark`` is not written over until the next one, so that ``undo`` costs nothing before it is called:
+    where a buffer would begin anew, the spare one takes its place.
     """
 
     def __init__(self, port: Port) -> None:
@@ -21,7 +24,9 @@ class Reblocker:
         self.port = port
         self.axis = port.axis
         self.frames = port.frames
-        self._buffer = np.zeros(port.shape, port.dtype)
+        self._buffer: Array = np.zeros(port.shape, port.dtype)
+        self._spare: Array = np.zeros(port.shape, port.dtype)
+        self._mark: tuple[Array, int, int] | None = None
         self._frame = port.shape[: port.axis] + port.shape[port.axis + 1 :]
         self._start = 0
         self._stop = 0
@@ -33,6 +38,20 @@ class Reblocker:
     def held(self) -> int:
         """Frames that wait."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
+
+    def mark(self) -> None:
+        """Remember what waits, for ``undo``. The block must be kept."""
+        self._mark = self._buffer, self._start, self._stop
+
+    def undo(self) -> None:
+        """Back to the last mark."""
+        if self._mark is None:
+            return
+        spare = self._buffer
+        self._buffer, self._start, self._stop = self._mark
+        if spare is not self._buffer:
+            self._spare = spare
+        self._block, self._taken = self._nothing, 0
 
     def feed(self, block: Array) -> None:
         """Add a block; ``take`` its pulses, then ``keep`` the rest before the caller has it back."""
@@ -54,6 +73,8 @@ class Reblocker:
         self._start += self.frames
         if self._start == self._stop:
             self._start = self._stop = 0
+            if self._mark is not None and self._buffer is self._mark[0]:
+                self._buffer, self._spare = self._spare, self._buffer
         return pulse
 
     def keep(self) -> None:
@@ -96,18 +117,24 @@ class Reblocker:
         return prod(self.shape(frames)) * self.port.dtype.itemsize
 
     def _append(self, frames: int) -> None:
-        """Move frames from the block to the end of the buffer, which is moved or doubled where it is full."""
-        capacity = self._buffer.shape[self.axis]
-        waiting = self._stop - self._start
-        if self._stop + frames > capacity:
-            source = self.rest()
-            if waiting + frames > capacity // 2 and waiting + frames > self.frames:
-                self._buffer = np.zeros(self.shape(2 * (waiting + frames)), self.port.dtype)
-                frames_at(self._buffer, self.axis, 0, waiting)[...] = source
-            else:
-                frames_at(self._buffer, self.axis, 0, waiting)[...] = source.copy()
-            self._start, self._stop = 0, waiting
+        """Move frames from the block to the end of the buffer."""
+        if self._stop + frames > self._buffer.shape[self.axis]:
+            self._move(frames)
         block = frames_at(self._block, self.axis, self._taken, self._taken + frames)
         frames_at(self._buffer, self.axis, self._stop, self._stop + frames)[...] = block
         self._stop += frames
         self._taken += frames
+
+    def _move(self, frames: int) -> None:
+        """Move the waiting frames to the beginning, of a larger buffer where so many more do not fit."""
+        source, capacity = self.rest(), self._buffer.shape[self.axis]
+        waiting = source.shape[self.axis]
+        target = self._buffer
+        if waiting + frames > max(capacity // 2, self.frames):
+            target = np.zeros(self.shape(2 * (waiting + frames)), self.port.dtype)
+        elif self._mark is not None and self._buffer is self._mark[0]:
+            fits = self._spare.shape[self.axis] >= waiting + frames
+            target = self._spare if fits else np.zeros_like(self._buffer)
+            self._spare = self._buffer
+        frames_at(target, self.axis, 0, waiting)[...] = source.copy() if target is self._buffer else source
+        self._buffer, self._start, self._stop = target, 0, waiting

@@ -5,6 +5,7 @@ import numpy as np
 import samplerate
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.native.filters import require_rates
 
@@ -12,7 +13,7 @@ QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
 
 
-class Resampler:
+class Resampler(Uncopied):
     """Turns blocks at one rate into blocks at another.
 
     rate_in_hz, rate_out_hz  samples a second
@@ -21,8 +22,11 @@ class Resampler:
     Raises                   InputError: rates that are not positive or more than 256 times apart
 
     Output sample k belongs to the moment ``k / rate_out_hz``: the filter's delay is time that it waits,
-    not samples that it adds. Any split into blocks gives the same samples.
+    not samples that it adds. Any split into blocks gives the same samples. After an exception in ``process`` or
+    ``flush``, whatever it is and wherever it comes, both raise InputError until ``reset``.
     """
+
+    instead = "what it remembers is inside of libsamplerate; make another one and give it the samples again"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, channels: int = 1, quality: str = "sinc_best"
@@ -38,22 +42,44 @@ class Resampler:
         self._converter = samplerate.Resampler(quality, channels)
         self._taken = 0
         self._given = 0
+        self._changing = False
 
     def process(self, block: Samples) -> Samples:
-        """From [samples, channels] the samples that are ready, [samples, channels]."""
-        self._taken += len(block)
-        if self._same or not len(block):
-            ready = block if self._same else block[:0]
-        else:
-            ready = self._convert(block)
-        self._given += len(ready)
-        return ready
+        """From [samples, channels] the samples that are ready, [samples, channels]. Raises InputError."""
+        self._require_whole()
+        if block.ndim != 2 or block.shape[1] != self.channels:
+            raise InputError(f"expected a block [samples, {self.channels}], got {list(block.shape)}")
+        try:
+            self._changing = True
+            self._taken += len(block)
+            if self._same or not len(block):
+                ready = block if self._same else block[:0]
+            else:
+                ready = self._convert(block)
+            self._given += len(ready)
+            self._changing = False
+            return ready
+        except BaseException:
+            self._changing = True
+            raise
 
     def flush(self, total: int | None = None) -> Samples:
         """End the sound: the rest, and the resampler begins anew.
 
         total  samples of the whole output; as long as the input, rounded, where None
+        Raises InputError
         """
+        self._require_whole()
+        try:
+            self._changing = True
+            rest = self._rest(total)
+            self.reset()
+            return rest
+        except BaseException:
+            self._changing = True
+            raise
+
+    def _rest(self, total: int | None) -> Samples:
         if total is None:
             total = resampled_length(self._taken, self.rate_in_hz, self.rate_out_hz)
         missing = total - self._given
@@ -63,13 +89,21 @@ class Resampler:
             piece = (silence if self._same else self._convert(silence))[:missing]
             pieces.append(piece)
             missing -= len(piece)
-        self.reset()
         return np.concatenate(pieces)
 
     def reset(self) -> None:
         """Begin a new sound."""
+        self._changing = True
         self._converter.reset()
         self._taken = self._given = 0
+        self._changing = False
+
+    def _require_whole(self) -> None:
+        if self._changing:
+            raise InputError(
+                "an exception has ended process or flush, and what of the block was taken cannot be told: begin a new "
+                "sound with reset()"
+            )
 
     def _convert(self, block: Samples) -> Samples:
         return self._converter.process(block, self._ratio).reshape(-1, self.channels)

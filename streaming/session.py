@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from pulse.errors import InputError
+from pulse.errors import FaultError, InputError
 from pulse.facts import Array
+from pulse.program.program import Mark as StateMark
 from pulse.program.program import Program, State, require_program
 from streaming.delivery import Delivery
+from streaming.delivery import Mark as DeliveryMark
 from streaming.intake import Intake
 from streaming.snapshot import pack, unpack
+
+_OWN = frozenset({"program", "_state", "_intake", "_delivery", "_changing"})
 
 
 @dataclass(frozen=True)
@@ -35,16 +40,41 @@ class Session:
     check_finite  refuse NaN in what is pushed; infinities pass
     Raises        InputError: constants that do not fit
 
-    Not safe for use by two threads at once. After an error in ``push`` or ``flush`` nothing has changed.
+    Not safe for use by two threads at once. A copy, or what a pickle gives, is a session of its own that goes on from
+    here, of the same program.
+
+    ``push`` and ``flush`` are all or nothing: after any exception, KeyboardInterrupt too, the session is as it was
+    before, or every further call raises InputError until ``reset`` or ``restore``. The latter holds after a FaultError:
+    a node had no result for some value.
     """
 
     def __init__(
         self, program: Program, constants: Mapping[str, Array] | None = None, check_finite: bool = True
     ) -> None:
-        self.program = require_program(program)
-        self._state: State = self.program.spawn(constants)
+        self._begin(require_program(program), constants, check_finite)
+
+    def _begin(self, program: Program, constants: Mapping[str, Array] | None, check_finite: bool) -> None:
+        self.program = program
+        self._state: State = program.spawn(constants)
         self._intake = Intake(program, check_finite)
         self._delivery = Delivery(program)
+        self._changing = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The program, the stream as a snapshot, and what a subclass has added."""
+        added = {name: value for name, value in self.__dict__.items() if name not in _OWN}
+        return {
+            "program": self.program,
+            "constants": self._state.constants,
+            "check_finite": self._intake.check_finite,
+            "snapshot": self.snapshot(),
+            "added": added,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._begin(state["program"], state["constants"], state["check_finite"])
+        self.restore(state["snapshot"])
+        self.__dict__.update(state["added"])
 
     @property
     def frames_in(self) -> int:
@@ -74,11 +104,23 @@ class Session:
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
         self._check_open("push")
-        intake, step = self._intake, self._state.step
-        pulses = intake.feed(intake.checked(x))
-        ready = self._delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
-        intake.keep()
-        return ready
+        intake, state, delivery = self._intake, self._state, self._delivery
+        blocks = intake.checked(x)
+        intake.mark()
+        sent, ran = delivery.mark(), None
+        try:
+            self._changing = True
+            pulses = intake.feed(blocks)
+            ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
+            ready = delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
+            intake.keep()
+            self._changing = False
+            return ready
+        except FaultError:
+            raise
+        except BaseException:
+            self._undo(sent, ran)
+            raise
 
     def check(self, x: Array | Mapping[str, Array]) -> None:
         """Raise the InputError that ``push`` would raise."""
@@ -94,20 +136,44 @@ class Session:
                  stream goes on. Also if it has been flushed before.
         """
         self._check_open("flush")
-        self._delivery.check_end(self.frames_in)
-        results = self._state.flush(self._intake.rest(), fill)
-        self._intake.clear()
-        self._delivery.end = self._state.clock.end
-        return {**self._delivery.valid(results, len(results)), **self._delivery.finals()}
+        intake, state, delivery = self._intake, self._state, self._delivery
+        delivery.check_end(self.frames_in)
+        intake.mark()
+        sent, ran = delivery.mark(), state.mark()
+        try:
+            self._changing = True
+            results = state.flush(intake.rest(), fill)
+            intake.clear()
+            delivery.end = state.clock.end
+            outputs = {**delivery.valid(results, len(results)), **delivery.finals()}
+            self._changing = False
+            return outputs
+        except FaultError:
+            raise
+        except BaseException:
+            self._undo(sent, ran)
+            raise
+
+    def _undo(self, sent: DeliveryMark, ran: StateMark | None) -> None:
+        """Back to the moment before a call; where the state cannot go back, ``_changing`` stays set."""
+        self._changing = True
+        if ran is not None:
+            self._state.rewind(ran)
+        self._intake.undo()
+        self._delivery.undo(sent)
+        self._changing = self._state.changing or self._state.clock.pulse != self._delivery.pulses
 
     def reset(self) -> None:
         """Begin a new stream; the constants stay."""
+        self._changing = True
         self._state.reset()
         self._intake.reset()
         self._delivery.reset()
+        self._changing = False
 
     def snapshot(self) -> bytes:
-        """All of the stream, the frames that wait included."""
+        """All of the stream, the frames that wait included. Raises InputError: an exception has left it in a pulse."""
+        self._require_whole()
         intake, delivery = self._intake, self._delivery
         counters = [int(delivery.end is not None), *intake.received.values(), *delivery.sent.values()]
         chunks = [self._state.snapshot(), *intake.dump(), *delivery.dump()]
@@ -125,11 +191,28 @@ class Session:
         fits = len(held) == inputs and len(kept) == len(delivery.kept)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
-        self._state.restore(state)
+        changing, self._changing = self._changing, True
+        try:
+            self._state.restore(state)
+        except InputError:
+            self._changing = changing
+            raise
         intake.load(received, held, chunks)
         delivery.load(sent, kept, chunks[inputs:])
         delivery.pulses, delivery.end = self._state.clock.pulse, self._state.clock.end
+        self._changing = False
+
+    def _require_whole(self) -> None:
+        if self._state.failed:
+            raise self._state.failure("before this call")
+        if self._changing:
+            raise InputError(
+                "an exception has ended push or flush while pulses ran, and they cannot be undone: begin a new stream "
+                "with reset(), or restore() a snapshot"
+            )
 
     def _check_open(self, call: str) -> None:
+        if self._changing:
+            self._require_whole()
         if self._delivery.end is not None:
             raise InputError(f"{call} after flush: the stream has ended; begin a new one with reset()")

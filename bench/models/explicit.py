@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from pulse.chunks.chunking import Chunking
+from pulse.chunks.initial import initial_value
 from pulse.chunks.opening import open_model
 from pulse.onnx.metadata import Notes
 from pulse.ops.length import FAR_END
@@ -53,14 +54,16 @@ class Explicit:
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         given = chunking or Chunking()
-        pulsed = open_model(proto, constants=constants, chunking=given, pulse=pulse).pulsed(pulse)
-        assert pulsed.chunks is not None, "a model of chunks"
-        states = tuple((pair.input, pair.output) for pair in pulsed.chunks.pairs)
-        (x,) = [port for port in pulsed.inputs if port.streams]
+        opened = open_model(proto, constants=constants, chunking=given, pulse=pulse)
+        assert opened.chunks is not None, "a model of chunks"
+        assert opened.call is not None, "its call"
+        states = tuple((pair.input, pair.output) for pair in opened.chunks.pairs)
+        (x,) = [port for port in opened.pulsed(pulse).inputs if port.streams]
         names = {value.name: value.name for value in proto.graph.output}
         for _, write in states:
             del names[write]
-        initial = {register.name: register.initial for register in pulsed.registers}
+        forms = opened.call.inputs
+        initial = {name: initial_value(name, forms[name], given.initial.get(name)) for name, _ in states}
         fixed = {name: np.array(value) for name, value in (constants or {}).items()}
         return cls(proto, x.name, names, states, initial, fixed, given.context.get(x.name, 0), x.axis or 0)
 

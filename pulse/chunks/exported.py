@@ -5,11 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from pulse.dim import Symbol, SymbolScope
+from pulse.chunks.chunking import Chunks, PortAxis
+from pulse.chunks.scanned import Timing, scanned_calls
+from pulse.chunks.states import Pair
+from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
-from pulse.facts import Array, PulsedFact, StreamFact
+from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
 from pulse.graph import Graph, OutletId
-from pulse.onnx.metadata import Notes, PortNote, StateNote
+from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
 from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
@@ -41,6 +44,55 @@ def reopened(typed: TypedModel, pulse: int | None = None, symbol: str | Symbol |
         ) from error
 
 
+def scanned_again(typed: TypedModel) -> TypedModel:
+    """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
+    notes = Notes.parse(typed.metadata)
+    if notes is None:
+        raise LoadError(f"{typed.title}: this file does not say that it is a pulsed model")
+    scope = SymbolScope()
+    symbol = scope.symbol(notes.symbol)
+    try:
+        for text in notes.assumptions:
+            scope.assume(text)
+        ports = (*notes.inputs, *notes.outputs)
+        timing = Timing(
+            symbol,
+            {note.name: scope.parse(note.length) for note in ports if note.axis is not None},
+            {note.name: note.delay for note in notes.outputs},
+            tuple((note.frames, scope.parse(note.length) + note.offset) for note in notes.awaits),
+            notes.end,
+        )
+    except DimError as error:
+        raise LoadError(
+            f"{typed.title}: what it says of its stream cannot be read ({error}); export it again"
+        ) from error
+    once = () if notes.end is None else (PortAxis(notes.end, None, 0, _NOTED),)
+    chunks = Chunks(
+        tuple(Pair(state.input, state.output, _NOTED) for state in notes.states),
+        (*(_axis(typed.inputs, note) for note in notes.inputs), *once),
+        tuple(_axis(typed.outputs, note) for note in notes.outputs),
+        {},
+        {},
+    )
+    initial = {state.input: state.value() for state in notes.states}
+    result = scanned_calls(typed, chunks, initial, timing)
+    names = [note.port or note.name for note in notes.outputs]
+    result.graph.set_outputs(result.graph.outputs, names)
+    result.metadata = {key: text for key, text in typed.metadata.items() if not is_exported({key: text})}
+    return result
+
+
+_NOTED = "as the file says"
+
+
+def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
+    if note.name not in facts:
+        raise LoadError(f"the file speaks of {note.name} and has no such input or output; export it again")
+    if note.axis is None or Fraction(note.rate) == 0:
+        return PortAxis(note.name, None, 0, _NOTED)
+    return PortAxis(note.name, note.axis, int(facts[note.name].shape[note.axis]), _NOTED)
+
+
 class _Reopening:
     """One file on its way back."""
 
@@ -65,7 +117,9 @@ class _Reopening:
         streaming = {note.name: self._source(note) for note in notes.inputs if note.axis is not None}
         given = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
         if notes.end is not None:
-            given[lean.graph.find(notes.end)] = self._wiring.add(notes.end, StreamEnd(self._symbol), (), None)
+            given[lean.graph.find(notes.end)] = self._wiring.add(
+                notes.end, StreamEnd(TDim.of(self._symbol)), (), None
+            )
         places = transferred(lean.graph, graph, given)
         graph.inputs = [places[lean.graph.find(note.name)] for note in notes.inputs]
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))

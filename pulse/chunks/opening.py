@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pulse.budget import counting
 from pulse.chunks.axes import time_axis
-from pulse.chunks.build import chunked
-from pulse.chunks.chunking import Chunking
+from pulse.chunks.chunking import Chunking, Chunks
 from pulse.chunks.plan import candidates
+from pulse.chunks.scanned import in_chunks, scanned
 from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, LoadError, PulsifyError
@@ -29,33 +30,42 @@ _BATCH = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 class Opened:
     """A model of a file.
 
-    original  as it was read: what a stream has to equal
-    typed     decluttered; of constant shapes where it is a chunk model
-    chunking  how it is called; None where it is offline and to be pulsified
+    original  as it was read, a scan over its calls where it takes chunks: what a stream has to equal
+    typed     decluttered
     symbol    the name of the stream's length, where the file or the user has one
+    chunks    how it is called; None where it is offline and to be pulsified
+    call      one call of it, as it was read, where it takes chunks
     """
 
     original: TypedModel
     typed: TypedModel
-    chunking: Chunking | None
     symbol: str | None
+    chunks: Chunks | None = None
+    call: TypedModel | None = None
 
     @classmethod
-    def of(cls, original: TypedModel, chunking: Chunking | None, symbol: str | None) -> "Opened":
-        """With the model decluttered."""
-        return cls(original, original.declutter(), chunking, symbol)
+    def of(cls, original: TypedModel, symbol: str | None) -> "Opened":
+        """Of a model that takes no chunks."""
+        return cls(original, original.declutter(), symbol)
+
+    @classmethod
+    def calling(cls, call: TypedModel, given: Chunking, symbol: str | None) -> "Opened":
+        """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+        with counting(call.spending):
+            original, chunks = scanned(call, given, symbol)
+        return cls(original, original.declutter(), symbol, chunks, call)
 
     @property
     def ready(self) -> bool:
         """Whether the file itself says what a pulse is: it takes chunks, or was written in pulses."""
-        return self.chunking is not None or is_exported(self.typed.metadata)
+        return self.chunks is not None or is_exported(self.typed.metadata)
 
     def pulsed(
         self, pulse: int | None = None, align: bool = False, max_context: int | None = None
     ) -> PulsedModel:
-        """The chunk model as a stream, or the offline one pulsified. Raises PulsifyError."""
-        if self.chunking is not None:
-            return chunked(self.typed, self.chunking, pulse, self.symbol)
+        """The model in pulses; of whole chunks, one by default, where it takes chunks. Raises PulsifyError."""
+        if self.chunks is not None:
+            return in_chunks(self.typed, self.chunks, pulse, align)
         return self.typed.pulsify(self.symbol, pulse, align, max_context)
 
 
@@ -67,6 +77,7 @@ def open_model(
     symbol: str | None = None,
     pulse: int | None = None,
     ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
 ) -> Opened:
     """Load and declutter; find out whether the model is one of chunks.
 
@@ -76,21 +87,21 @@ def open_model(
     Raises PulseError
     """
     given = chunking or Chunking()
-    model = load(source, inputs, constants, ignore_value_info)
+    model = load(source, inputs, constants, ignore_value_info, budget)
     if is_exported(model.metadata):
         return _exported(model, given, symbol)
     if not _symbols(model):
         typed = model.analyse()
         if given.asked or given.states is not None or candidates(typed).pairs():
-            return Opened.of(_keeping(typed, given.outputs), given, symbol)
+            return Opened.calling(_keeping(typed, given.outputs), given, symbol)
         return _offline(typed, given.outputs, symbol)
     sized = _sized(model, given, symbol, pulse)
     if sized is not None:
         shapes = {**(inputs or {}), **sized.shapes}
-        typed = _called(load(source, shapes, constants, ignore_value_info), sized)
+        typed = _called(load(source, shapes, constants, ignore_value_info, budget), sized)
         if given.asked or candidates(typed).pairs():
             known = replace(given, told=sized.axes, sizes=sized.sizes)
-            return Opened.of(_keeping(typed, given.outputs), known, sized.symbol)
+            return Opened.calling(_keeping(typed, given.outputs), known, sized.symbol)
     return _offline(model.analyse(), given.outputs, symbol)
 
 
@@ -113,7 +124,7 @@ def _exported(model: Model, given: Chunking, symbol: str | None) -> Opened:
             f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return Opened.of(model.analyse(), None, symbol or model.metadata.get("pulse_symbol"))
+    return Opened.of(model.analyse(), symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
@@ -124,7 +135,7 @@ def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
 
 def _offline(typed: TypedModel, outputs: Sequence[str] | None, symbol: str | None) -> Opened:
     kept = typed if outputs is None else typed.with_outputs(outputs)
-    return Opened.of(kept, None, symbol)
+    return Opened.of(kept, symbol)
 
 
 @dataclass(frozen=True)

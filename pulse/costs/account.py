@@ -8,6 +8,7 @@ import numpy as np
 from pulse.costs.work import Work
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError
+from pulse.printable import printable
 
 
 @dataclass(frozen=True)
@@ -148,17 +149,27 @@ class Account:
                     f"{self.compiled.state_bytes:,} of state, {self.compiled.arena_bytes:,} of arena",
                 )
             )
-        return [f"{name:<14} {text}" for name, text in pairs]
+        return [printable(f"{name:<14} {text}") for name, text in pairs]
 
     def lines(self) -> list[str]:
         """The totals, then one line for each node."""
         cells = [("node", "op", "output", "parameters", "multiply-adds", "elementwise")]
         for row in self.rows:
             macs, each = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
-            cells.append((row.node, row.op, row.shapes, f"{row.parameters:,}", macs, each))
+            cells.append(
+                (
+                    printable(row.node),
+                    printable(row.op),
+                    printable(row.shapes),
+                    f"{row.parameters:,}",
+                    macs,
+                    each,
+                )
+            )
         widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
         table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
-        return [f"{self.title}: {len(self.rows)} nodes", *self.header(), "", *table]
+        title = printable(f"{self.title}: {len(self.rows)} nodes")
+        return [title, *self.header(), "", *table]
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

@@ -24,6 +24,7 @@ from pulse.ops.determinant import Det
 from pulse.ops.dft import Dft
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.ends import FillEnds
+from pulse.ops.fault_count import CountFaults
 from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.generic import Generic
@@ -48,6 +49,7 @@ from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpos
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import Carried, OnPulses
+from pulse.ops.within import Within
 
 ZERO = TDim.of(0)
 F = TypeVar("F", bound=TypedFact)
@@ -215,6 +217,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
             Gather,
             GatherBatches,
             GatherElements,
+            CountFaults,
             LastFrames,
             Pad,
             RemoveAxis,
@@ -227,6 +230,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
             TableRows,
             Tile,
             Transpose,
+            Within,
         ),
         _moves,
     ),

@@ -15,9 +15,11 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.patch import Patch
-from pulse.typed import FOLD_LIMIT, TypedGraph, known
+from pulse.typed import TypedGraph, known
 
 Wide = NDArray[np.float64]
+MOST_CHANNELS = 1 << 22
+"""A vector of one number for each channel is not made for more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,7 @@ def _affine(graph: TypedGraph, node: TypedNode, axis: int) -> Affine | None:
 
 def _per_channel(value: Array, rank: int, axis: int, size: int) -> Wide | None:
     shape = (1,) * (rank - value.ndim) + value.shape
-    if size > FOLD_LIMIT or any(length != 1 for place, length in enumerate(shape) if place != axis):
+    if size > MOST_CHANNELS or any(length != 1 for place, length in enumerate(shape) if place != axis):
         return None
     return np.broadcast_to(value.reshape(-1), (size,)).astype(np.float64)
 

@@ -37,27 +37,55 @@ def _content(value: Array) -> Hashable:
     return value.dtype.str, value.shape, blake2b(value.tobytes()).digest()
 
 
-_INDEX: WeakKeyDictionary[TypedGraph, _ConstantIndex] = WeakKeyDictionary()
+class _NodeIndex:
+    """The nodes of a graph that a sweep has come by, by what they read and compute."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Hashable, list[int]] = {}
+
+    def twins(self, graph: TypedGraph, node: TypedNode) -> list[int]:
+        """Earlier nodes with the op and the inputs of ``node``, which is known from now on.
+
+        What stands in front of a node does not change any more when a sweep comes by; what it changes later is found
+        by the next sweep.
+        """
+        known = self._seen.setdefault(_computation(node), [])
+        same = [
+            other
+            for other in known
+            if other != node.id
+            and graph.nodes[other].inputs == node.inputs
+            and graph.nodes[other].op == node.op
+        ]
+        if not same:
+            known.append(node.id)
+        return same
+
+
+def _computation(node: TypedNode) -> Hashable:
+    """A key that equal ops of equal inputs share."""
+    try:
+        return type(node.op), tuple(node.inputs), hash(node.op)
+    except TypeError:  # an op that holds lists or arrays
+        return type(node.op), tuple(node.inputs)
+
+
+_CONSTANTS: WeakKeyDictionary[TypedGraph, _ConstantIndex] = WeakKeyDictionary()
+_NODES: WeakKeyDictionary[TypedGraph, _NodeIndex] = WeakKeyDictionary()
 
 
 def _twins(graph: TypedGraph, node: TypedNode) -> list[int]:
-    """Nodes, perhaps, with the op and the inputs of ``node``."""
+    """Nodes, perhaps retired, with the op and the inputs of ``node``, or the content of a constant."""
     if isinstance(node.op, Const):
-        return _INDEX.setdefault(graph, _ConstantIndex()).twins(graph, node)
+        found = _CONSTANTS.setdefault(graph, _ConstantIndex()).twins(graph, node)
+        return [twin for twin in found if twin < node.id]
     if isinstance(node.op, Source) or not node.inputs:
         return []
-    readers = {inlet.node for inlet in graph.outlet(node.inputs[0]).successors if inlet.slot == 0}
-    return [
-        reader
-        for reader in sorted(readers)
-        if graph.nodes[reader].inputs == node.inputs and graph.nodes[reader].op == node.op
-    ]
+    return _NODES.setdefault(graph, _NodeIndex()).twins(graph, node)
 
 
 def _merged(graph: TypedGraph, node: TypedNode) -> Patch | None:
     for twin in _twins(graph, node):
-        if twin >= node.id:
-            return None
         if not graph.nodes[twin].outputs:
             continue
         patch = Patch(graph)

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from pulse.budget import counting
 from pulse.declutter.affine import AFFINE
 from pulse.declutter.broadcasts import BROADCASTS
 from pulse.declutter.common import COMMON
@@ -14,6 +16,8 @@ from pulse.declutter.noops import NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rule import Rule, TypedNode
 from pulse.errors import PulseError
+from pulse.ops.loop import Loop
+from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
 from pulse.typed import TypedGraph, TypedModel
@@ -38,9 +42,24 @@ def decluttered(
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()
-    while _swept(lean.graph, rules, fired, stop_after):
-        lean = lean.copy()
+    with counting(model.spending) as lean.spending, np.errstate(all="ignore"):  # constants may hold anything
+        _lean_bodies(lean.graph, rules, fired, stop_after)
+        while _swept(lean.graph, rules, fired, stop_after):
+            lean = lean.copy()
     return lean, fired
+
+
+def _lean_bodies(
+    graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None
+) -> None:
+    """Declutter the bodies of scans and loops; the graph around them stays as it is."""
+    for node in graph.nodes:
+        if isinstance(node.op, Scan | Loop):
+            left = None if stop_after is None else stop_after - fired.total()
+            body, applied = decluttered(node.op.body, rules, left)
+            if applied:
+                node.op = replace(node.op, body=body)
+                fired.update(applied)
 
 
 def _swept(graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None) -> bool:
@@ -63,8 +82,7 @@ def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[R
     if isinstance(node.op, Source):
         return None
     for rule in rules:
-        with np.errstate(all="ignore"):  # constants may hold anything
-            patch = rule.rewrite(graph, node)
+        patch = rule.rewrite(graph, node)
         if patch is not None:
             return rule, patch
     return None

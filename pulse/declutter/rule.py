@@ -34,7 +34,7 @@ def result(node: TypedNode) -> OutletId:
 
 def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
     """Whether a wire has one reader and is no output of the model."""
-    return len(graph.outlet(outlet).successors) == 1 and outlet not in graph.outputs
+    return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
 
 
 def passed(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:

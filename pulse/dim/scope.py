@@ -132,7 +132,9 @@ class SymbolScope:
         return DimError(f"assumption {condition} can never hold (already assumed: {known}); drop one of them")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (tuple(self._symbols), tuple(map(str, self._assumptions)))
+        own = tuple(name for name, symbol in self._symbols.items() if symbol.scope is self)
+        others = tuple(symbol for symbol in self._symbols.values() if symbol.scope is not self)
+        return _restore, (own, tuple(map(str, self._assumptions)), others)
 
     def __copy__(self) -> SymbolScope:
         return self
@@ -141,8 +143,12 @@ class SymbolScope:
         return self
 
 
-def _restore(names: tuple[str, ...], assumptions: tuple[str, ...]) -> SymbolScope:
+def _restore(
+    names: tuple[str, ...], assumptions: tuple[str, ...], others: tuple[Symbol, ...] = ()
+) -> SymbolScope:
+    """A scope from its pickle; ``others`` are the symbols that it shares with the scope that it was narrowed from."""
     scope = SymbolScope()
+    scope._symbols.update((symbol.name, symbol) for symbol in others)  # pyright: ignore[reportPrivateUsage]
     for name in names:
         scope.symbol(name)
     for assumption in assumptions:

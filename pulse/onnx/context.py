@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from pulse.budget import spending
 from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic, symbolic_text
 from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op
-from pulse.typed import FOLD_LIMIT, TypedGraph, constant, wire
+from pulse.typed import TypedGraph, constant, wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +64,33 @@ class NodeContext(FileNode):
         return int(number)
 
     def count(self, size: int, what: str) -> int:
-        """How many elements are to be computed while the model is read. Raises LoadError where it is no such number."""
-        if not 0 <= size <= FOLD_LIMIT:
-            raise self.error(f"its {what} is {size}; only 0 to {FOLD_LIMIT} are covered")
+        """Take elements that are to be computed while the model is read. Raises LoadError: they are too many."""
+        if size < 0:
+            raise self.error(f"its {what} is {size}, which is negative")
+        account = spending()
+        reason = account.excess(size)
+        if reason:
+            raise self.error(f"its {what} is {size}: {reason}")
+        account.elements += size
         return size
+
+    def affords(self, size: int) -> bool:
+        """Whether so many elements may be computed while the model is read; they are counted then."""
+        account = spending()
+        if account.excess(size):
+            return False
+        account.elements += size
+        return True
+
+    def error(self, message: str) -> LoadError:
+        """A LoadError that names the node, and what in front of it the budget did not suffice for."""
+        unfolded = spending().unfolded
+        if not unfolded:
+            return super().error(message)
+        reads = [outlet for outlet in (*self.inputs, *self.captures.values()) if outlet is not None]
+        before = (self.graph.nodes[number].name for number in self.graph.order(reads))
+        reason = next((unfolded[name] for name in before if name in unfolded), None)
+        return super().error(message if reason is None else f"{message}. {reason}")
 
     def integers(self, slot: int, what: str) -> list[int]:
         """The constant integers of an input. Raises LoadError."""

@@ -6,6 +6,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from pulse.dim import TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
@@ -68,6 +69,13 @@ class FileNode:
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute. Raises LoadError."""
         return self._attribute(name, int, default)
+
+    def divisor(self, name: str, whole: TDim, what: str, default: int | None = None) -> int:
+        """An integer attribute that cuts a size into equal parts. Raises LoadError where it does not divide it."""
+        value = self.integer(name, default)
+        if value < 1 or (whole.is_const and int(whole) % value):
+            raise self.error(f"attribute {name} is {value}, which does not divide the {whole} {what}")
+        return value
 
     def flag(self, name: str, default: bool = False) -> bool:
         """An integer attribute that means yes or no."""

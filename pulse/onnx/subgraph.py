@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, GraphProto
 
+from pulse.budget import spending
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
@@ -31,7 +32,11 @@ class Subgraph:
         return [value.name for value in self.proto.input]
 
     def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedModel:
-        """The body as a model; inputs and captures whose value is known are constants in it."""
+        """The body as a model; inputs and captures whose value is known are constants in it.
+
+        Raises LoadError where the file's bodies have too many nodes.
+        """
+        spending().unfold(nodes_inside(self.proto), title)
         known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
         return Model(self.read(self.proto, known), scope, title).analyse()
 

@@ -15,6 +15,7 @@ import numpy as np
 from pulse.dim import TDim, dim_max, dim_min
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.ops.check import Check, conversion_check
 from pulse.ops.op import Env, Op, broadcast_shapes
 from pulse.ops.relation import Pointwise, Relation, Whole
 
@@ -47,10 +48,12 @@ def _softplus(x: Array) -> Array:
 
 
 def _divide(x: Array, y: Array) -> Array:
-    """Division; of integers towards zero, as in C."""
+    """Division; of integers towards zero, as in C; what is too large by one wraps around."""
     if np.issubdtype(x.dtype, np.integer):
         quotient = np.abs(x.astype(object)) // np.abs(np.where(y == 0, 1, y).astype(object))
-        return (np.sign(x) * np.sign(y) * quotient).astype(x.dtype)
+        signed = np.asarray(np.sign(x).astype(object) * np.sign(y).astype(object) * quotient, object)
+        wrapped = np.asarray(signed % (1 << 8 * x.dtype.itemsize), object)
+        return wrapped.astype(f"u{x.dtype.itemsize}").view(x.dtype)
     return x / y
 
 
@@ -248,6 +251,15 @@ class Elementwise(Op):
         dtype = inputs[-1].dtype if self.kind == "where" else inputs[0].dtype
         return [result.astype(np.bool_ if row.result == "bool" else dtype, copy=False)]
 
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        if not np.issubdtype(dtypes[0], np.integer):
+            return []
+        if self.kind in ("div", "mod", "fmod"):
+            return [Check(1, nonzero=True)]
+        if self.kind == "pow" and np.issubdtype(dtypes[1], np.signedinteger):
+            return [Check(1, 0, int(np.iinfo(dtypes[1]).max))]
+        return []
+
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)
 
@@ -296,6 +308,10 @@ class Cast(Op):
             return [inputs[0]]
         with np.errstate(all="ignore"):
             return [inputs[0].astype(self.dtype)]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        converts = np.issubdtype(dtypes[0], np.floating) and np.issubdtype(self.dtype, np.integer)
+        return [conversion_check(0, self.dtype)] if converts else []
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return broadcast_relation(inputs, axes)

@@ -7,7 +7,8 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact, dtype_name, is_symbolic
+from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
+from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op
 from pulse.ops.relation import Pointwise, Relation, Whole
 
@@ -51,6 +52,9 @@ class Gather(Op):
             numbers = [int(TDim.of(dim)) for dim in indices.ravel().tolist()]
             indices = np.array(numbers, np.int64).reshape(indices.shape)
         return [np.asarray(np.take(x, indices, self.axis))]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return [index_check(1, shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         own, index_axis = axes

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pulse.dim import Symbol, TDim
+from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
+from pulse.ops.op import Env
 from pulse.ops.stateful import Clock, Stateful
 
 FAR_END = 1 << 45
@@ -16,19 +17,22 @@ model multiplies it."""
 
 @dataclass(frozen=True)
 class StreamEnd(Stateful):
-    """How many frames of the symbol the stream has.
+    """How many frames the stream has.
 
-    Output   y scalar, i64; ``FAR_END`` as long as the stream has not ended
+    Output   y scalar, i64; offline ``frames``, in a stream ``FAR_END`` as long as it has not ended
     """
 
-    symbol: Symbol
+    frames: TDim
 
     def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
         return [TypedFact(np.dtype(np.int64), ())]
 
     def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
-        frames = FAR_END if clock.end is None else clock.frames(TDim.of(self.symbol))
+        frames = FAR_END if clock.end is None else clock.frames(self.frames)
         return [np.array(frames, np.int64)]
 
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.array(self.frames.eval(env), np.int64)]
+
     def detail(self) -> str:
-        return self.symbol.name
+        return str(self.frames)

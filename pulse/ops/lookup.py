@@ -4,10 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, DType, TypedFact
+from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Pointwise, Relation, Whole
-from pulse.ops.scatter import HELP, along_relation, check_along, check_integers, grid, index_depth, wrapped
+from pulse.ops.scatter import (
+    HELP,
+    along_relation,
+    check_along,
+    check_integers,
+    column_checks,
+    grid,
+    index_depth,
+    wrapped,
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,9 @@ class GatherElements(Op):
         place = grid(indices.shape)
         place[self.axis] = wrapped(indices, x.shape[self.axis])
         return [x[tuple(place)]]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return [index_check(1, shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return along_relation(inputs, axes, self.axis)
@@ -78,6 +91,9 @@ class GatherBatches(Op):
         place = grid(shape)[: self.batch]
         place += [wrapped(indices[..., k], x.shape[self.batch + k]) for k in range(count)]
         return [x[tuple(place)]]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return column_checks(shapes, self.batch)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         own, index_axis = axes

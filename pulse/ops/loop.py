@@ -9,6 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
+from pulse.ops.folding import turn_counter
 from pulse.ops.op import Env, Op
 from pulse.ops.relation import Relation, Whole
 from pulse.typed import TypedModel
@@ -32,6 +33,8 @@ class Loop(Op):
     body      takes ``names`` (the number of the turn, go_on, the states) and ``captured``, as far as it reads them
     turns     how many turns there are, where that does not depend on data; it may be a length
     """
+
+    iterates = True
 
     body: TypedModel
     names: tuple[str, ...]
@@ -67,10 +70,13 @@ class Loop(Op):
         states, around = list(inputs[first:][:count]), dict(zip(self.captured, inputs[first + count :]))
         outlets = self.body.graph.outputs[1 + count :]
         made: list[list[Array]] = [[] for _ in outlets]
+        count_turn = turn_counter(self, inputs) if self.turns is None else None
         turn = 0
         while go_on and turn < limit:
             if turn == MOST_TURNS:
                 raise InputError(f"{self.body.title}: the loop has not stopped after {turn} turns")
+            if count_turn is not None:
+                count_turn()
             feeds = dict(zip(self.names, (np.array(turn), np.array(go_on), *states))) | around
             wanted = {name: feeds[name] for name in self.body.inputs}
             results = self.body.run(wanted, arithmetic=arithmetic_in_use().plain)

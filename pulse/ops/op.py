@@ -7,7 +7,8 @@ import numpy as np
 
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
-from pulse.facts import Array, Shape, TypedFact, is_symbolic
+from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
+from pulse.ops.check import Check
 from pulse.ops.relation import Relation, Whole
 
 Env: TypeAlias = Mapping[Symbol, int]
@@ -18,13 +19,15 @@ class Op:
 
     ``symbolic`` says that ``eval`` also works on tensors of TDim, which is what folds shape arithmetic;
     ``positional`` that it can make a stream out of inputs that do not stream; ``folds`` that it is computed before
-    running where all that it reads is known; ``copies`` that it computes nothing: the elements of its outputs are those
+    running where all that it reads is known; ``iterates`` that it runs a body or a cell for each of many turns;
+    ``copies`` that it computes nothing: the elements of its outputs are those
     of its inputs, or known before.
     """
 
     symbolic: ClassVar[bool] = False
     positional: ClassVar[bool] = False
     folds: ClassVar[bool] = True
+    iterates: ClassVar[bool] = False
     copies: ClassVar[bool] = False
 
     @property
@@ -43,6 +46,10 @@ class Op:
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None where it has none."""
         return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> Sequence[Check]:
+        """The operands of which some values have no result, given the shapes and types of all."""
+        return ()
 
     def detail(self) -> str:
         """The attributes, for dumps."""
@@ -102,13 +109,19 @@ def normal_axis(axis: int, rank: int, what: str) -> int:
     return axis % rank
 
 
+def known_inputs(op: Op, inputs: Sequence[TypedFact]) -> list[Array]:
+    """The values of all inputs, where an op can be computed of them before running; else none."""
+    values = [fact.value for fact in inputs]
+    if not op.folds or any(value is None for value in values):
+        return []
+    known = [value for value in values if value is not None]
+    return [] if any(is_symbolic(value) for value in known) and not op.symbolic else known
+
+
 def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
     """The outputs of an op whose inputs are all known; None where they are not. Raises FactError, DimError."""
-    values = [fact.value for fact in inputs]
-    if not op.folds or not values or any(value is None for value in values):
-        return None
-    known = [value for value in values if value is not None]
-    if any(is_symbolic(value) for value in known) and not op.symbolic:
+    known = known_inputs(op, inputs)
+    if not known:
         return None
     try:
         with np.errstate(all="ignore"):

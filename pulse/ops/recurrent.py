@@ -31,6 +31,8 @@ class Recurrent(Op):
     lengths: frames of each sequence of the batch; frames behind them are zero and do not touch the state.
     """
 
+    iterates = True
+
     cell: Cell
     hidden: int
     reverse: bool = False

@@ -65,8 +65,9 @@ class Window:
     """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
 
     The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
-    ``op`` maps n frames to ``((n - span) // stride + 1) * up`` frames; without an op, span, stride and up are 1.
-    ``axis`` is the stream axis of the output, ``source`` the input that streams.
+    ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
+    without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
+    streams.
     """
 
     axis: int
@@ -77,6 +78,10 @@ class Window:
     ends: Ends | None = None
     op: "Op | None" = None
     source: int = 0
+
+    def needs(self, groups: int) -> int:
+        """How many input frames so many groups in a row see."""
+        return (groups - 1) * self.stride + self.span
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, DType, TypedFact
+from pulse.ops.check import Check
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Relation, Whole
 
@@ -68,6 +69,9 @@ class RoiAlign(Op):
         if self.kind == "avg":
             return np.sum(corners, axis=0).mean(axis=(2, 4))
         return np.max(corners, axis=0).max(axis=(2, 4))
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return [Check(2, 0, shapes[0][0] - 1)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return Whole("a region may lie anywhere in the stream", "cut windows of constant size")

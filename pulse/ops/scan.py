@@ -39,6 +39,8 @@ class Scan(Op):
               the states, then the frames
     """
 
+    iterates = True
+
     body: TypedModel
     states: tuple[str, ...]
     frames: tuple[str, ...]

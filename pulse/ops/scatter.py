@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pulse.errors import FactError
-from pulse.facts import Array, TypedFact, dtype_name
+from pulse.facts import Array, DType, TypedFact, dtype_name
+from pulse.ops.check import Check, index_check
 from pulse.ops.op import Env, Op, unify
 from pulse.ops.relation import Pointwise, Relation, Whole
 
@@ -57,6 +58,12 @@ def wrapped(index: Array, size: int) -> Array:
     return np.where(index < 0, index + size, index)
 
 
+def column_checks(shapes: Sequence[Sequence[int]], batch: int) -> list[Check]:
+    """Checks of indices whose last axis names a place on the axes behind the batch axes."""
+    x, indices = shapes[:2]
+    return [index_check(1, x[batch + column], column) for column in range(indices[-1])]
+
+
 @dataclass(frozen=True)
 class ScatterND(Op):
     """A copy of x in which the slices x[indices[i...]] are updated.
@@ -90,6 +97,9 @@ class ScatterND(Op):
         place = tuple(wrapped(indices[..., axis], x.shape[axis]) for axis in range(indices.shape[-1]))
         write(y, place, updates, self.reduction)
         return [y]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return column_checks(shapes, 0)
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         x, indices, _ = inputs
@@ -146,6 +156,9 @@ class ScatterElements(Op):
         place[self.axis] = wrapped(indices, x.shape[self.axis])
         write(y, tuple(place), updates, self.reduction)
         return [y]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return [index_check(1, shapes[0][self.axis])]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         return along_relation(inputs, axes, self.axis)

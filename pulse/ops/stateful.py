@@ -24,11 +24,13 @@ class Clock:
 
     pulse   how many pulses came before this one
     end     frames of the symbol in the whole stream, None as long as it has not ended
+    last    the number of the last pulse, None as long as the stream has not ended
     """
 
     symbol: Symbol
     pulse: int = 0
     end: int | None = None
+    last: int | None = None
 
     def frames(self, length: TDim) -> int:
         """A wire's length; as long as the stream has not ended, the most that it can be."""

@@ -182,6 +182,7 @@ COSTS: dict[str, Rule] = {
     "positions": Rule((0, 1)),
     "table_rows": Rule((0, 1, 2), parts={0: _of(3, 8, 9), 1: _of(3, 8, 9)}),
     "last_frames": Rule((0, 1, 1, 2, 3)),
+    "count_faults": Rule((0, 3, 4, 5, 6)),
     "keep_frame": Rule((0, 1, 2, 3), parts={0: _of(7), 1: _of(7)}),
     "tick": Rule((0, 0)),
 }

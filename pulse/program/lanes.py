@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.errors import InputError
+from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
 from pulse.program.program import Feed, Program, State
@@ -25,7 +26,10 @@ class Choice:
 class Lanes:
     """Several streams of one program, stepped in one call. Each joins, stalls, ends and leaves by itself.
 
-    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined.
+    ``lanes[i]`` is the state of lane i, to flush, reset, snapshot and restore it; at first all have joined. A copy of
+    it is a stream by itself; a copy of the lanes has all of them. After an exception in ``step``, whatever it is and
+    wherever it comes, all lanes are as they were before, or those that were to step refuse until they are reset or
+    restored.
     Not safe for use by two threads at once.
     """
 
@@ -33,17 +37,29 @@ class Lanes:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))
-        self._everyone = self._choice(self.joined)
+        self._everyone: Choice | None = None
+        self._stepping: Choice | None = None
+        """The lanes that a call is changing."""
+        self._interrupted = False
+        """Whether an exception has left some lane inside of a pulse."""
+        self._any_failed = False
+        """Whether some lane ever had a value for which a node has no result."""
         self._streaming = {port.name: port for port in program.inputs if port.streams}
 
     def __len__(self) -> int:
         return len(self._states)
 
     def __getitem__(self, number: int) -> State:
+        self._tell_states()
         return self._states[number]
 
     def __iter__(self) -> Iterator[State]:
+        self._tell_states()
         return iter(self._states)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        snapshots = [state.snapshot() for state in self]
+        return _spawned, (self.program, self._states[0].constants, self.joined, snapshots)
 
     @property
     def joined(self) -> list[int]:
@@ -55,16 +71,17 @@ class Lanes:
         free = next((number for number in range(len(self)) if number not in self._joined), None)
         if free is None:
             raise InputError(f"all {len(self)} lanes are taken; let one leave, or spawn more")
+        self._tell_states()
         self._states[free].reset()
+        self._everyone = None
         self._joined.add(free)
-        self._everyone = self._choice(self.joined)
         return free
 
     def leave(self, number: int) -> None:
         """Give a lane back; flush it before, if its last frames matter. Raises InputError where it is free."""
         self._require([number])
+        self._everyone = None
         self._joined.remove(number)
-        self._everyone = self._choice(self.joined)
 
     def step(self, feed: Feed | Array, lanes: Sequence[int] | None = None) -> dict[str, Array]:
         """Run one pulse of some lanes; the others stall.
@@ -73,26 +90,88 @@ class Lanes:
                  streams
         lanes    their numbers, in the order of the arrays; all that have joined by default
         returns  output name -> array [lanes, …], the caller's to keep
-        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then
+        Raises   InputError: names, shape or dtype differ, or a lane is free or has ended; nothing has changed then.
+                 FaultError: a node has no result for some value of the lanes that the error names. They take no more,
+                 but reset and restore; the others have stepped, their results are in the error's ``outputs``
         """
-        if lanes is None:
-            chosen = self._everyone
-        else:
-            numbers = [int(number) for number in lanes]
-            self._require(numbers)
-            chosen = self._choice(numbers)
+        chosen = (self._everyone or self._all()) if lanes is None else self._some(lanes)
         checked = self._checked(feed, len(chosen.numbers))
         self._check_open(chosen)
-        return self._run(checked, chosen)
+        pulse = chosen.clocks[0].pulse if chosen.clocks else 0
+        try:
+            results = self._run(checked, chosen)
+            self._stepping = None
+            failed = self._failed(chosen)
+            if failed:
+                self._any_failed = True
+                raise self._failure(failed, results)
+            return results
+        except FaultError:
+            raise
+        except BaseException:
+            if chosen.clocks and chosen.clocks[0].pulse != pulse:
+                self._stepping = chosen
+            self._tell_states()
+            raise
+
+    def _all(self) -> Choice:
+        """All that have joined."""
+        self._everyone = self._choice(self.joined)
+        return self._everyone
+
+    def _some(self, lanes: Sequence[int]) -> Choice:
+        """Those that were asked for. Raises InputError."""
+        numbers = [int(number) for number in lanes]
+        self._require(numbers)
+        return self._choice(numbers)
+
+    def _tell_states(self) -> None:
+        """Tell the lanes that a call was changing when an exception ended it."""
+        if self._stepping is not None:
+            self._interrupted = True
+            for number in self._stepping.numbers:
+                self._states[number].changing = True
+            self._stepping = None
+
+    def _failed(self, chosen: Choice) -> list[int]:
+        """The lanes with values for which a node has no result."""
+        states = self._states
+        return [n for n in chosen.numbers if states[n].faulted and states[n].stops_at_faults]
+
+    def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
+        for number in failed:
+            self._states[number].fail()
+        told = "; ".join(
+            f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
+        )
+        return FaultError(
+            f"{told}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
+            "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
+            "snapshot. The other lanes have stepped; the error's outputs are theirs",
+            [fault for number in failed for fault in self._states[number].faults],
+            failed,
+            outputs,
+        )
 
     def _choice(self, numbers: Sequence[int]) -> Choice:
         """Of lanes that exist and have joined."""
         return Choice(numbers, np.array(numbers, np.int64), [self._states[n].clock for n in numbers])
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
-        """One pulse of checked inputs."""
+        """One pulse of checked inputs; sets ``_stepping`` before it changes a lane."""
+        marks = [(self._states[number], self._states[number].mark()) for number in chosen.numbers]
+        self._stepping = chosen
+        try:
+            return self._one_by_one(feed, chosen)
+        except BaseException:
+            for state, mark in marks:
+                state.rewind(mark)
+            self._stepping = None
+            raise
+
+    def _one_by_one(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         results = [
-            self._states[number].step({name: array[i] for name, array in feed.items()})
+            self._states[number].advance({name: array[i] for name, array in feed.items()}, raises=False)
             for i, number in enumerate(chosen.numbers)
         ]
         return {
@@ -103,8 +182,15 @@ class Lanes:
         }
 
     def _check_open(self, chosen: Choice) -> None:
-        """Raise InputError where a lane has ended or would become too long."""
-        if self.program.limit is None and not [clock for clock in chosen.clocks if clock.end is not None]:
+        """Raise InputError where a lane has ended, failed, was left inside of a pulse or would become too long."""
+        if self._interrupted or self._stepping is not None:
+            self._tell_states()
+            self._interrupted = any(state.changing for state in self._states)
+        elif (
+            self.program.limit is None
+            and not self._any_failed
+            and not [clock for clock in chosen.clocks if clock.end is not None]
+        ):
             return
         for number in chosen.numbers:
             try:
@@ -145,6 +231,16 @@ class Lanes:
 
 def _form(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
+
+
+def _spawned(program: Program, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+    """Copied or unpickled lanes."""
+    lanes = program.spawn_many(len(snapshots), constants)
+    for number, snapshot in enumerate(snapshots):
+        lanes[number].restore(snapshot)
+        if number not in joined:
+            lanes.leave(number)
+    return lanes
 
 
 def lane_count(count: int) -> int:

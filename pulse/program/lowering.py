@@ -1,6 +1,6 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -11,10 +11,11 @@ from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
+from pulse.ops.check import Check
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
-from pulse.ops.stateful import most_frames
+from pulse.ops.stateful import FAR, most_frames
 from pulse.plugins import load_plugins
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.model import PulsedGraph
@@ -81,6 +82,15 @@ class Lowering:
     """Nodes that another one has done already."""
     node: str = ""
     op: str = ""
+    checks: Sequence[OutletId] = ()
+    """The counters of faults, which are run beside the outputs."""
+    counted: dict[tuple[str, str, Check], Value] = field(default_factory=dict[tuple[str, str, Check], Value])
+    """Where faults are counted, by node, op and check."""
+    unchecked: Collection[int] = ()
+    """Nodes whose bodies nobody looks at."""
+    body: "Callable[[Lowering, PulsedNode], None] | None" = None
+    """Called for each node of a body before it is lowered; looks for faults."""
+    _once: dict[str, Value] = field(default_factory=dict[str, Value])
     _ends: dict[tuple[TDim, int], Value] = field(default_factory=dict[tuple[TDim, int], Value])
     _wires: dict[Buffer, set[OutletId]] = field(default_factory=dict[Buffer, set[OutletId]])
     _memories: dict[int, tuple[Value, int]] = field(default_factory=dict[int, tuple[Value, int]])
@@ -95,10 +105,19 @@ class Lowering:
         for register in self.registers:
             self.settle(register.read, self.remembered(register.initial, range(register.initial.ndim)))
             self.kept.add(register.write)
-        order = graph.order([*graph.outputs, *self.kept])
+        order = self._checks_near(graph.order([*graph.outputs, *self.kept, *self.checks]))
         self._lower([*(outlet.node for outlet in graph.inputs if outlet.node not in order), *order])
         self._keep()
         self._write_registers()
+
+    def _checks_near(self, order: Sequence[int]) -> list[int]:
+        """The order with each check right behind what it looks at, which may then be overwritten."""
+        behind: dict[int, list[int]] = {}
+        checks = {outlet.node for outlet in self.checks}
+        for node_id in checks:
+            behind.setdefault(self.graph.nodes[node_id].inputs[0].node, []).append(node_id)
+        rest = (node_id for node_id in order if node_id not in checks)
+        return [each for node_id in rest for each in (node_id, *sorted(behind.get(node_id, [])))]
 
     def inside(self, body: PulsedGraph, given: dict[OutletId, Value]) -> list[Value]:
         """Emit the nodes of a body, its inputs at the given places; where its outputs are.
@@ -118,6 +137,8 @@ class Lowering:
             self.node, self.op = node.name, node.op.name
             if isinstance(node.op, Const) or node_id in self.done or OutletId(node_id) in self.values:
                 continue
+            if self.body is not None:
+                self.body(self, node)
             if isinstance(node.op, Source):
                 results = [self.new(OutletId(node_id))]
             else:
@@ -261,6 +282,31 @@ class Lowering:
     def ends(self) -> list[tuple[TDim, Value]]:
         """Every length that some instruction asks for, and its register."""
         return [(length, value) for (length, _), value in self._ends.items()]
+
+    @property
+    def last(self) -> Value:
+        """The register that holds the number of the last pulse, far off before the stream has ended."""
+        return self._word("last", FAR)
+
+    @property
+    def total(self) -> Value:
+        """The number of all faults."""
+        return self._word("faults", 0)
+
+    def word_of(self, name: str) -> Value | None:
+        """``last`` or ``faults``, if some instruction uses it."""
+        return self._once.get(name)
+
+    def _word(self, name: str, begin: int) -> Value:
+        if name not in self._once:
+            self._once[name] = self.remembered(np.array([begin], np.int64), [0])
+        return self._once[name]
+
+    def counter(self, node: str, op: str, check: Check) -> Value:
+        """The number of faults of a node."""
+        if (node, op, check) not in self.counted:
+            self.counted[node, op, check] = self.remembered(np.zeros(1, np.int64), [0])
+        return self.counted[node, op, check]
 
     # instructions
 

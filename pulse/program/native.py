@@ -1,8 +1,8 @@
 """The numba backend: an instruction table over weights, state and arena, run by one small machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,22 +11,26 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.ops.check import Site
 from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.kernels import families as families
 from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import KERNELS, compile_kernels
+from pulse.program.kernels.registry import KERNELS, compile_kernels, modules_of, require_kernels
 from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
 from pulse.program.program import Feed, Program, State
 from pulse.program.table import TableBuilder, link
+from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.model import PulsedModel
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
+
+_MODULES = "kernels"
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,14 @@ class NativeProgram(Program):
         prepare: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         super().__init__(model, form)
-        lowering = Lowering(model.graph, set(fetches), model.registers, form)
+        lowering = Lowering(
+            model.graph,
+            set(fetches),
+            model.registers,
+            form,
+            checks=model.checks,
+            unchecked=unchecked_bodies(model),
+        )
         lowering.run()
         self.arena_bytes = max(lowering.plan(), 64)
         self.weights = aligned_bytes(max(lowering.weights.size, 64))
@@ -85,18 +96,47 @@ class NativeProgram(Program):
         self.ends: tuple[tuple[TDim, int], ...] = tuple(
             (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
         )
+        self.counters = tuple((site, value.buffer.offset) for site, value in lowering.counted.items())
+        """What is looked at for faults (node, op, check), and the byte of the state that counts them."""
+        self.total_at, self.last_at = (
+            None if word is None else word.buffer.offset
+            for word in (lowering.word_of("faults"), lowering.word_of("last"))
+        )
+        """The bytes of the state that count all faults, and that hold the number of the last pulse."""
         graph = model.graph
         self.places = {outlet: Place.of(lowering.values[outlet]) for outlet in graph.inputs}
         self.sent = tuple(Place.of(lowering.results[outlet]) for outlet in graph.outputs)
         self.fetched = tuple(Place.of(lowering.results[outlet]) for outlet in fetches)
-        needed = list(dict.fromkeys(row.kernel for row in self.instructions))
         if prepare is not None:
-            prepare(needed)
-        compile_kernels(needed)
+            prepare(self._kernels())
+        self._link()
+
+    def _kernels(self) -> list[str]:
+        """The names of all that it runs."""
+        return list(dict.fromkeys(row.kernel for row in self.instructions))
+
+    def _link(self) -> None:
+        """Find the kernels in this process; they are compiled where they are missing. Raises CompileError."""
+        compile_kernels(self._kernels())
         self.unlinked = self._table()
         """The table with kernel numbers, for the machine in plain Python."""
         self.table = link(self.unlinked)
         machine.runner()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        del state["unlinked"], state["table"]
+        return {**state, _MODULES: modules_of(self._kernels())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parts = dict(state)
+        modules = parts.pop(_MODULES)
+        super().__setstate__(parts)
+        self.weights = aligned_bytes(self.weights.size)
+        self.weights[:] = parts["weights"]
+        self.weights.flags.writeable = False
+        require_kernels(modules)
+        self._link()
 
     @property
     def backend(self) -> str:
@@ -118,7 +158,7 @@ class NativeProgram(Program):
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()
         for row in self.instructions:
-            arguments = [_word(argument) for argument in row.arguments]
+            arguments = [_argument(argument) for argument in row.arguments]
             builder.add(KERNELS[row.kernel], *arguments)
         return builder.finish()
 
@@ -136,7 +176,12 @@ class NativeProgram(Program):
         return lines
 
 
-def _word(argument: Value | int) -> int:
+def _word(memory: Array, offset: int) -> "memoryview[int]":
+    """An int64 of a memory, which costs less to read than as an array."""
+    return memory[offset : offset + 8].data.cast("B").cast("q")
+
+
+def _argument(argument: Value | int) -> int:
     if isinstance(argument, Value):
         place = Place.of(argument)
         return operand(place.region, place.offset)
@@ -152,6 +197,8 @@ def _text(argument: Value | int) -> str:
 
 class NativeState(State):
     """One stream: its memory, and scratch of its own."""
+
+    pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
 
     def __init__(self, program: NativeProgram, constants: Feed | None, memory: Array, arena: Array) -> None:
         super().__init__(program, constants)
@@ -172,6 +219,8 @@ class NativeState(State):
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
+        self._total = None if program.total_at is None else _word(self._memory, program.total_at)
+        self._counting = self._total is not None
         self._call = (program.table.ctypes.data, len(program.instructions), self._bases.ctypes.data)
         self._run_machine = machine.runner()
         self._clear()
@@ -187,7 +236,8 @@ class NativeState(State):
     def _run(self, feed: Feed) -> dict[str, Array]:
         for name, place in self._inputs:
             array = feed.get(name)
-            place[...] = self.constants[name] if array is None else array
+            place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
+        self.changing = True
         self._run_machine(*self._call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
@@ -196,6 +246,22 @@ class NativeState(State):
     def _ended(self) -> None:
         for length, register in self._ends:
             register[0] = self.clock.frames(length)
+        if self._program.last_at is not None and self.clock.last is not None:
+            _word(self._memory, self._program.last_at)[0] = self.clock.last
+
+    @property
+    def faulted(self) -> bool:
+        return self._total is not None and self._total[0] != 0
+
+    def take_faults(self) -> int:
+        if self._total is None:
+            return 0
+        count, self._total[0] = self._total[0], 0
+        return count
+
+    def _counts(self) -> Iterator[tuple[Site, int]]:
+        for site, offset in self._program.counters:
+            yield site, _word(self._memory, offset)[0]
 
     def _save(self) -> bytes:
         return self._memory.tobytes()
@@ -205,13 +271,26 @@ class NativeState(State):
             raise InputError(
                 f"the snapshot holds {len(memory)} bytes of memory where {self._memory.size} are needed"
             )
+        self.changing = True
         self._memory[:] = np.frombuffer(memory, np.uint8)
+
+    def _keep(self) -> Array:
+        return self._memory.copy()
+
+    def _put_back(self, memory: Array) -> None:
+        self._memory[:] = memory
+
+    def run_machine(self) -> None:
+        """Run the table once on whatever is in the inputs; for measuring."""
+        self._run_machine(*self._call)
 
     def packed(self) -> Packed:
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
         streaming = [pair for pair in self._inputs if pair[0] not in self.constants]
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
-        return pack(self._call, streaming, self._outputs, constants, self.constants)
+        total_at = self._program.total_at
+        faults = 0 if total_at is None else self._memory.ctypes.data + total_at
+        return pack(self._call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> Profile:
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
@@ -220,6 +299,7 @@ class NativeState(State):
         for name, place in self._inputs:
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
-        profile = measured(self._program.instructions, self._call[0], self._call[2], steps)
-        self.restore(saved)
-        return profile
+        try:
+            return measured(self._program.instructions, self._call[0], self._call[2], steps)
+        finally:
+            self.restore(saved)

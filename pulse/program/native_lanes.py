@@ -57,6 +57,7 @@ class NativeLanes(Lanes):
         self._memory, memories = _side_by_side(count, program.initial.size)
         self._arena, arenas = _side_by_side(self._group, program.arena_bytes)
         super().__init__(program, [NativeState(program, constants, memory, arenas[0]) for memory in memories])
+        self._totals = self._faults_of(program.total_at)
         self._weights = program.weights
         graph = program.model.graph
         self._inputs = [self._tensors(graph.label(outlet), program.places[outlet]) for outlet in graph.inputs]
@@ -76,6 +77,18 @@ class NativeLanes(Lanes):
         self._call_group = (table, segments, len(self._tables[-1]) // 2, self._bases.ctypes.data)
         self._run_one, self._run_group = machine.runner(), machine.lanes_runner()
 
+    def _faults_of(self, total_at: int | None) -> NDArray[np.int64] | None:
+        """For each lane how many faults it had; None where there can be none."""
+        if total_at is None:
+            return None
+        strides = (self._memory.strides[0],)
+        return np.ndarray((len(self._memory),), np.int64, self._memory.data, total_at, strides)
+
+    def _failed(self, chosen: Choice) -> list[int]:
+        if self._totals is None or not np.count_nonzero(self._totals):
+            return []
+        return super()._failed(chosen)
+
     def _tensors(self, name: str, place: Place) -> Tensors:
         if place.region is Region.WEIGHTS:
             known = place.view(self._weights)
@@ -90,6 +103,7 @@ class NativeLanes(Lanes):
 
     def _run(self, feed: dict[str, Array], chosen: Choice) -> dict[str, Array]:
         lanes, size = chosen.index, self._group
+        self._stepping = chosen
         if len(lanes) <= size:
             results = self._step_group(feed, lanes)
         else:
@@ -111,6 +125,7 @@ class NativeLanes(Lanes):
             array = feed.get(places.name)
             places.write(lanes, self._constants[places.name] if array is None else array)
         if lanes is not self._based:
+            self._based = None
             self._bases[: len(lanes), Region.STATE] = self._states_at[lanes]
             self._bases[0, COUNT] = self._together(len(lanes))
             self._based = lanes

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.program.kernels.address import bytes_at
+from pulse.program.kernels.address import bytes_at, words_at
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_i32, move_bytes
 from pulse.program.kernels.registry import device
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
+from pulse.uncopied import Uncopied
 
-TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, BOXES = range(8)
-"""Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes."""
+TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, FAULTS, BOXES = range(9)
+"""Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes, FAULTS
+that of the word that counts values without a result, 0 where there is none."""
 ADDRESS, OFFSET, RUN, COUNT, STEP, OUTER, AXES = range(7)
 """Words of a box: its address, its packed offset, bytes of a run, how many runs and how far apart, how many groups
 of runs, how many axes those have; then size and step of each axis, the innermost first."""
@@ -43,13 +45,15 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Packed:
+class Packed(Uncopied):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 
     words, constants          to be kept as long as the address of the words is in use
     inputs, outputs           in the order of the program's streaming inputs, and of all outputs
     input_bytes, output_bytes of a packed pulse
     """
+
+    instead = "it holds addresses of this process; copy its state, and call packed() on the copy"
 
     words: NDArray[np.int64]
     constants: Array
@@ -69,10 +73,12 @@ def pack(
     outputs: Tensors,
     constants: Tensors,
     values: Mapping[str, Array],
+    faults: int = 0,
 ) -> Packed:
     """The packed form of a call of the machine: table, rows, bases.
 
     values   of the constants, which each pulse needs anew: scratch may lie over their places
+    faults   the address of the word that counts values without a result
     """
     slots_in, input_bytes = _slots(inputs)
     slots_out, output_bytes = _slots(outputs)
@@ -80,7 +86,7 @@ def pack(
     fixed = np.zeros(max(fixed_bytes, 1), np.uint8)
     for slot in slots_fixed:
         slot.view(fixed)[...] = values[slot.name]
-    words = [*call, len(constants), len(inputs), len(outputs), fixed.ctypes.data]
+    words = [*call, len(constants), len(inputs), len(outputs), fixed.ctypes.data, faults]
     for slot, (_, place) in zip((*slots_fixed, *slots_in, *slots_out), (*constants, *inputs, *outputs)):
         words += _box(place, slot.offset)
     return Packed(np.array(words, np.int64), fixed, slots_in, slots_out, input_bytes, output_bytes)
@@ -147,6 +153,24 @@ def _copy_boxes(box: Pointer, count: int, packed: int, inward: bool) -> Pointer:
         _copy_box(box, bytes_at(packed), inward)
         box = box + (AXES + 1 + 2 * box[AXES])
     return box
+
+
+@device
+def fault_count(words: Pointer) -> int:
+    """How many values of the stream had no result: of ``Packed.words``."""
+    found = 0
+    if words[FAULTS] != 0:
+        found = words_at(words[FAULTS])[0]
+    return found
+
+
+@device
+def take_faults(words: Pointer) -> int:
+    """The same since the last time."""
+    found = fault_count(words)
+    if found != 0:
+        words_at(words[FAULTS])[0] = 0
+    return found
 
 
 @device

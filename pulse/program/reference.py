@@ -1,6 +1,6 @@
 """The numpy backend: a pulsed model run node by node, the reference of the kernels."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -9,11 +9,17 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
+from pulse.ops.check import Site, Tally, checked, counting
+from pulse.ops.fault_count import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.program import Feed, Program, State
 from pulse.program.weights import stored_operand
+from pulse.pulsify.faults import body_sites, unchecked_bodies
 from pulse.pulsify.model import PulsedModel
+
+BODIES = -1
+"""Where a state counts the faults of bodies, beside the memories of nodes."""
 
 
 class ReferenceProgram(Program):
@@ -32,7 +38,16 @@ class ReferenceProgram(Program):
         super().__init__(model, form)
         self.arithmetic = arithmetic
         self.fetches = tuple(fetches)
-        self.order = model.graph.order([*model.targets, *self.fetches])
+        graph = model.graph
+        self.order = graph.order([*model.targets, *self.fetches, *model.checks])
+        self.unchecked = unchecked_bodies(model)
+        nodes = [graph.nodes[node_id] for node_id in self.order]
+        self.read_back = bool(model.registers) and model.chunks is None
+        """Whether nobody knows which values are of the stream: then the ops raise by themselves."""
+        bodies = (node for node in nodes if node.id not in self.unchecked)
+        sites = (site for node in bodies for site in body_sites(node.name, node.op))
+        self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
+        """What is looked at for faults in bodies, and where it is counted."""
         self.rounded = dict(self._rounded())
         """(node, slot) -> the weight as f32 that its stored form stands for, where that differs."""
 
@@ -60,11 +75,16 @@ class ReferenceState(State):
         super().__init__(program, constants)
         self._program = program
         self._memory: dict[int, list[Array]] = {}
+        self._next: dict[int, list[Array]] = {}
+        """What the pulse that is being run leaves behind; it becomes the memory when all of it is known."""
+        self._counting = bool(program.model.checks or program.sites)
         self._clear()
 
     def _clear(self) -> None:
+        self._taken = 0
         nodes = self._program.model.graph.nodes
-        self._memory = {
+        self._memory = {BODIES: [np.zeros(len(self._program.sites), np.int64)]}
+        self._memory |= {
             node_id: [self._program.arithmetic.given(array) for array in op.begin()]
             for node_id in self._program.order
             if isinstance(op := nodes[node_id].op, Stateful)
@@ -79,33 +99,73 @@ class ReferenceState(State):
             self._program.rounded,
             self._program.arithmetic,
         )
+        memory = {node_id: [array.copy() for array in arrays] for node_id, arrays in self._memory.items()}
+        self._next = memory
         values: dict[OutletId, Array] = {}
         for node_id in self._program.order:
             node = graph.nodes[node_id]
             inputs = [rounded.get((node_id, slot), values[outlet]) for slot, outlet in enumerate(node.inputs)]
-            if isinstance(node.op, Source) and node_id in self._memory:
-                results = self._memory[node_id]
+            if isinstance(node.op, Source) and node_id in memory:
+                results = memory[node_id]
             elif isinstance(node.op, Source):
                 given = feed[node.name] if node.name in feed else self.constants[node.name]
                 results = [arithmetic.given(given)]
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
-                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
+                try:
+                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
+                except (ValueError, IndexError) as error:
+                    raise InputError(f"{node.name} ({node.op.name}): {error}") from error
             for slot, result in enumerate(results):
                 values[OutletId(node_id, slot)] = result
-        self.fetched = [values[outlet] for outlet in self._program.fetches]
-        for register in self._program.model.registers:
-            self._memory[register.read.node] = [np.array(values[register.write])]
-        return {
+        fetched = [values[outlet] for outlet in self._program.fetches]
+        outputs = {
             name: np.array(values[outlet])
             for name, outlet in zip(graph.output_names, graph.outputs, strict=True)
         }
+        for register in self._program.model.registers:
+            memory[register.read.node] = [np.array(values[register.write])]
+        self.changing = True
+        self._memory, self.fetched = memory, fetched
+        return outputs
 
     def _evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
         op = self._program.model.graph.nodes[node_id].op
         if isinstance(op, Stateful):
-            return op.step(inputs, self._memory[node_id], self.clock)
-        return op.eval(inputs, {})
+            return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))
+        if self._program.read_back:
+            return op.eval(inputs, {})
+        checks = op.checks([value.shape for value in inputs], [value.dtype for value in inputs])
+        given, _ = checked(checks, inputs)  # nodes of their own count: most of this is not of the stream
+        return self._with_bodies(node_id, lambda: op.eval(given, {}))
+
+    def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
+        """The results of a node; faults in its bodies are counted."""
+        tally = Tally(path=[self._program.model.graph.nodes[node_id].name])
+        with counting(tally):
+            results = compute()
+        if node_id not in self._program.unchecked:
+            (counts,) = self._next[BODIES]
+            for site, count in tally.counts.items():
+                counts[self._program.sites[site]] += count
+        return results
+
+    @property
+    def faulted(self) -> bool:
+        return sum(count for _, count in self._counts()) != self._taken
+
+    def take_faults(self) -> int:
+        before, self._taken = self._taken, sum(count for _, count in self._counts())
+        return self._taken - before
+
+    def _counts(self) -> Iterator[tuple[Site, int]]:
+        graph = self._program.model.graph
+        for outlet in self._program.model.checks:
+            op = graph.node(outlet).op
+            assert isinstance(op, CountFaults)
+            yield (op.node, op.op, op.check), int(self._memory[outlet.node][0][0])
+        for site, place in self._program.sites.items():
+            yield site, int(self._memory[BODIES][0][place])
 
     def _ended(self) -> None:
         """Every op looks at the clock itself."""
@@ -117,9 +177,21 @@ class ReferenceState(State):
         expected = sum(array.nbytes for arrays in self._memory.values() for array in arrays)
         if len(memory) != expected:
             raise InputError(f"the snapshot holds {len(memory)} bytes of memory where {expected} are needed")
+        self.changing = True
+        self._taken = 0
+        loaded: dict[int, list[Array]] = {}
         start = 0
-        for arrays in self._memory.values():
-            for slot, array in enumerate(arrays):
+        for node_id, arrays in self._memory.items():
+            loaded[node_id] = []
+            for array in arrays:
                 stop = start + array.nbytes
-                arrays[slot] = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape).copy()
+                part = np.frombuffer(memory[start:stop], array.dtype).reshape(array.shape)
+                loaded[node_id].append(part.copy())
                 start = stop
+        self._memory = loaded
+
+    def _keep(self) -> tuple[dict[int, list[Array]], int]:
+        return self._memory, self._taken  # each pulse makes the memory anew
+
+    def _put_back(self, memory: tuple[dict[int, list[Array]], int]) -> None:
+        self._memory, self._taken = memory

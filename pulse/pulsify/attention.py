@@ -68,6 +68,8 @@ def attended(model: TypedModel, symbol: Symbol, max_context: int | None = None) 
     Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
     positions and lengths alone; then a product with values. What the mask allows is found by running it.
     """
+    if not any(isinstance(node.op, Softmax) for node in model.graph.nodes):
+        return Attended(model)
     result = Attended(model.copy())
     graph = result.model.graph
     still = _Still(graph)

@@ -6,6 +6,7 @@ from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.pulsify.attention import attended
+from pulse.pulsify.faults import awaited, counters
 from pulse.pulsify.model import Placed, Port, PulsedModel
 from pulse.pulsify.place import Placer, Wire
 from pulse.pulsify.prepare import prepared
@@ -57,7 +58,19 @@ def pulsify(
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
         if outlet in seen
     }
-    return PulsedModel(wiring.graph, typed, stream, frames, inputs, ports, wires, fields)
+    checks = counters(wiring, wiring.graph.outputs)
+    return PulsedModel(
+        wiring.graph,
+        typed,
+        stream,
+        frames,
+        inputs,
+        ports,
+        wires,
+        fields,
+        awaited=awaited(wiring, checks),
+        checks=checks,
+    )
 
 
 def _located(wiring: Wiring, wire: Wire) -> tuple[OutletId, PulsedFact]:

@@ -12,6 +12,7 @@ from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
+from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.receptive import Receptive
 from pulse.pulsify.registers import Awaited, Register, check_registers
@@ -110,6 +111,7 @@ class PulsedModel:
     registers  tensors that one pulse leaves for the next, beside what stateful ops remember
     awaited    what outputs wait for, beside what ops of the graph say
     chunks     how a chunk model is called; None where the model was pulsified
+    checks     the counters of faults (``CountFaults``); a file read back has none
     """
 
     graph: PulsedGraph = field(repr=False)
@@ -123,6 +125,7 @@ class PulsedModel:
     registers: tuple[Register, ...] = ()
     awaited: tuple[Awaited, ...] = ()
     chunks: "Chunks | None" = None
+    checks: tuple[OutletId, ...] = ()
 
     def __post_init__(self) -> None:
         check_registers(self.graph, self.registers)
@@ -145,7 +148,10 @@ class PulsedModel:
         ]
         for node_id in self.graph.order(self.targets):
             node = self.graph.nodes[node_id]
-            if isinstance(node.op, Stateful):
+            if isinstance(node.op, ScanStream):
+                states = zip(node.op.op.states, node.op.begin())
+                found += [(name, node.op, initial.nbytes) for name, initial in states]
+            elif isinstance(node.op, Stateful):
                 size = sum(array.nbytes for array in node.op.begin())
                 if size:
                     found.append((node.name, node.op, size))

@@ -3,8 +3,10 @@
 With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.relation``:
 
 pointwise   D = max(Din of all inputs); the others are delayed to it
-window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip
+window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip;
+            the op sees the frames of whole groups, which may begin and end inside of a pulse
 ends        D = Din - before; frames outside of the input are replaced by constants
+cumulative  D = max(Din of all inputs); where a state is read, at least the lag of their length
 banded      D = E + ahead with E = max(Din of keys and values, Din of queries - ahead, -ahead) their offset
 ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
 """
@@ -34,6 +36,7 @@ from pulse.ops.relation import (
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.ends import extended, mirrored_ends, sure_delay, surely_ended
+from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
@@ -251,6 +254,9 @@ class Placer:
         inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
         streams = [wire for wire in inputs if isinstance(wire, Stream)]
         offset = max(stream.fact.offset for stream in streams)
+        if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
+            fact = streams[0].fact
+            offset = max(offset, sure_delay(self.wiring, fact.length, fact.rate, node.name))
         past = None
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
@@ -276,6 +282,12 @@ class Placer:
             outlet if fact is None else self.wiring.expect(Stream(outlet, fact), node.name)
             for outlet, fact in zip(outlets, facts)
         ]
+
+    def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
+        """Whether a state is an output, or feeds one: then no frame may enter it that might not exist."""
+        graph = self.model.graph
+        states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
+        return any(state in graph.outputs or graph.outlet(state).successors for state in states)
 
     # bands
 

@@ -16,7 +16,7 @@ from pulse.typed import TypedModel
 
 def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
     """The model with averages over padded streams written as a quotient of two sums."""
-    result = model.copy()
+    result, changed = model.copy(), False
     for node_id in result.graph.order():
         node = result.graph.nodes[node_id]
         if isinstance(node.op, Pool) and node.op.counts_position:
@@ -24,7 +24,8 @@ def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
             axes = [axis - 2 for axis in fact.symbolic_axes(symbol) if axis >= 2]
             if any(node.op.pads[axis] != (0, 0) for axis in axes):
                 _average_as_quotient(result, node_id, node.op)
-    return result.copy()
+                changed = True
+    return result.copy() if changed else result
 
 
 def _average_as_quotient(model: TypedModel, node_id: int, op: Pool) -> None:

@@ -67,8 +67,15 @@ class Related:
 
     @property
     def divisor(self) -> int:
-        """The smallest pulse: it gives a whole number of frames on every wire."""
-        return math.lcm(*(flow.rate.denominator for flow in self.flows.values()))
+        """The smallest pulse: it gives a whole number of frames on every wire, and of groups to every window."""
+        frames = [flow.rate.denominator for flow in self.flows.values()]
+        groups = [self._groups(node_id).denominator for node_id in self.relations]
+        return math.lcm(*frames, *groups)
+
+    def _groups(self, node_id: int) -> Fraction:
+        """Groups of a window for each frame of the symbol; frames where the relation is another one."""
+        relation, rate = self.relations[node_id], self.flows[OutletId(node_id)].rate
+        return rate / relation.up if isinstance(relation, Window) else rate
 
     def fit(self, graph: TypedGraph, pulse: int | None) -> int:
         """The pulse, the smallest possible one where none is given. Raises PulsifyError if it does not suit."""
@@ -85,14 +92,18 @@ class Related:
             return pulse
         below, above = pulse // divisor * divisor, -(-pulse // divisor) * divisor
         choice = f"{below} or {above}" if below else f"{above}"
-        for node_id in self.order:
-            flow = self.flows.get(OutletId(node_id))
-            if flow is not None and (flow.rate * pulse).denominator != 1:
-                node = graph.nodes[node_id]
-                raise PulsifyError(
-                    f"{node.name} ({node.op.name}): pulse {pulse} gives {flow.rate * pulse} frames on axis "
-                    f"{flow.axis}; it is not a multiple of {divisor}: use {choice}"
-                )
+        for node_id in self.relations:
+            node, flow, groups = graph.nodes[node_id], self.flows[OutletId(node_id)], self._groups(node_id)
+            if (flow.rate * pulse).denominator != 1:
+                made = f"{flow.rate * pulse} frames"
+            elif (groups * pulse).denominator != 1:
+                made = f"{groups * pulse} groups of {flow.rate / groups} frames"
+            else:
+                continue
+            raise PulsifyError(
+                f"{node.name} ({node.op.name}): pulse {pulse} gives {made} on axis {flow.axis}; it is not a multiple "
+                f"of {divisor}: use {choice}"
+            )
         raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
 
 

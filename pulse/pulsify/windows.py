@@ -65,22 +65,25 @@ def place_window(
     group_offset = -((window.stride - window.span - stream.fact.offset) // window.stride)
     start = stream.fact.offset - group_offset * window.stride
     outlet = wiring.window(stream, max(0, -start), name)
-    if start > 0:
-        outlet = wiring.cropped(outlet, stream.fact.axis, start, wiring.frames(stream.fact.rate), name)
+    groups = wiring.frames(stream.fact.rate) // window.stride
+    first = max(0, start)
+    outlet = wiring.cropped(outlet, stream.fact.axis, first, first + window.needs(groups), name)
     offset = group_offset * window.up + window.skip
-    prefix = _window_prefix(window, stream, values, -offset, name) if offset < 0 else None
+    prefix = _window_prefix(window, stream, values, -group_offset, name) if offset < 0 else None
     fact = StreamFact(window.axis, length, rate, offset, prefix)
     reads = [outlet if slot == window.source else still(wire) for slot, wire in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, fact), fact), name)
 
 
 def _window_prefix(
-    window: Window, stream: Stream, values: list[Array | None], frames: int, name: str
+    window: Window, stream: Stream, values: list[Array | None], groups: int, name: str
 ) -> Array:
+    """The output frames before index 0, of so many groups whose frames are all known before the stream begins."""
     assert stream.fact.prefix is not None and window.op is not None
-    operands = [stream.fact.prefix if slot == window.source else value for slot, value in enumerate(values)]
+    seen = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
+    operands = [seen if slot == window.source else value for slot, value in enumerate(values)]
     (result,) = evaluated(window.op, [value for value in operands if value is not None], name)
-    return frames_at(result, window.axis, window.skip, window.skip + frames)
+    return frames_at(result, window.axis, window.skip, groups * window.up)
 
 
 def _mirrored_window(
@@ -117,8 +120,7 @@ def _mirrored_window(
     seen = wiring.window(stream, overlap, name)
     op = FillEnds(fact.axis, overlap, fact.offset, fact.offset, fact.length, wire.ends.mode, keep=keep)
     filled = wiring.add(f"{name}.ends", op, [seen], fact)
-    needed = (groups - 1) * window.stride + window.span
-    filled = wiring.cropped(filled, fact.axis, start + keep, start + keep + needed, name)
+    filled = wiring.cropped(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
     reads = [filled if slot == window.source else still(other) for slot, other in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, out), out), name)

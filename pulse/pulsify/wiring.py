@@ -13,6 +13,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
+from pulse.ops.check import checked
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.relation import Ends
@@ -75,6 +76,12 @@ def require_room(sizes: Sequence[int], name: str) -> None:
 
 def evaluated(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
+    _, found = checked(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
+    if found:
+        faults = "; ".join(str(check.fault(name, op.name, count)) for check, count in found)
+        raise PulsifyError(
+            f"{faults}, in frames that are known before the stream begins: every run of the model fails"
+        )
     for fact in op.facts([TypedFact.of(value) for value in values]):
         require_room([int(dim) for dim in fact.shape], f"{name} ({op.name})")
     return op.eval(values, {})

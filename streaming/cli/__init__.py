@@ -17,6 +17,7 @@ from streaming.cli.failure import errors_as_json, fail
 from streaming.cli.report import report
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
+from streaming.cli.standard_output import lending_stdout, show_any_name
 from streaming.cli.warm import warm
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
@@ -38,7 +39,7 @@ class Commands(TyperGroup):
                 sys.exit(BAD_USE)
 
     def invoke(self, ctx: Any) -> Any:
-        with watch_interrupts() as interrupts, plain_warnings():
+        with watch_interrupts() as interrupts, plain_warnings(), lending_stdout():
             return self._invoke(ctx, interrupts)
 
     def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:
@@ -100,6 +101,9 @@ def pulse(
 
       [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
 
+      [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
+                                                 sound through pipes, as it comes
+
       [cyan]pulse bench model.onnx --pulse 160[/cyan]        where the time goes
 
       [cyan]pulse run --live[/cyan]                          from the microphone to the loudspeaker
@@ -121,4 +125,5 @@ for command in (run, convert, check, bench, dump, warm, report, devices):
 def main() -> None:
     """The entry point of ``pulse``."""
     end_on_signals()
+    show_any_name()
     app()

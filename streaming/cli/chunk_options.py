@@ -31,6 +31,11 @@ def constants(options: ChunkOptions) -> Mapping[str, Any]:
     return _read("--constant", options.constant, "a value", "sr=16000", _value)
 
 
+def budget(options: ChunkOptions) -> Mapping[str, float]:
+    """The limits of reading a file that differ from the usual ones. Raises InputError."""
+    return _read("--budget", options.budget, "a number", "nodes=1000000", float)
+
+
 def chunking(options: ChunkOptions) -> Chunking:
     """What the user says of a chunk model. Raises InputError."""
     return Chunking(

@@ -1,6 +1,5 @@
 """What the commands print: reports on stdout, errors on stderr."""
 
-import json
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -20,17 +19,17 @@ PIPE_COLUMNS = 240
 
 def stdout() -> "Console":
     """Where reports go."""
-    from rich.console import Console
+    from streaming.terminal import terminal
 
     width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    return Console(highlight=False, markup=False, soft_wrap=True, width=width)
+    return terminal(width=width)
 
 
 def stderr() -> "Console":
     """Where errors go."""
-    from rich.console import Console
+    from streaming.terminal import terminal
 
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    return terminal(stderr=True)
 
 
 def print_error(message: str) -> None:
@@ -81,7 +80,9 @@ def documents() -> int:
 def print_json(report: dict[str, Any]) -> None:
     """A report as JSON, nothing else on stdout."""
     _documents.set(_documents.get() + 1)
-    sys.stdout.write(json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    from streaming.terminal import json_text
+
+    sys.stdout.write(json_text(report) + "\n")
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
@@ -89,9 +90,11 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from pulse.printable import printable
+
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, value in pairs:
-        table.add_row(Text(name, "dim"), Text(value))
+        table.add_row(Text(name, "dim"), Text(printable(value)))
     stdout().print(table)
 
 
@@ -102,13 +105,15 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
+    from pulse.printable import printable
+
     table = Table(
         box=None, title=Text(title, "bold"), title_justify="left", padding=(0, 2, 0, 0), header_style="dim"
     )
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
     stdout().print(table)
 
 

@@ -1,6 +1,5 @@
 """pulse dump: a model as text or as a picture, at any stage."""
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,16 +52,15 @@ def dump(
       [cyan]pulse dump model.onnx --stage account --rate 100[/cyan]   parameters, multiply-adds, memory
     """
     from pulse.errors import InputError
+    from streaming.terminal import write_text
 
     if json and stage is not Stage.ACCOUNT:
         raise InputError("--json goes with --stage account; the other stages are text")
     if stage is Stage.ACCOUNT:
         opened = _opened(model, pulse, symbol, rate, inputs, max_context, chunks)
-        sys.stdout.write(_account(opened, pulse, backend, weights, dot, json))
+        write_text(_account(opened, pulse, backend, weights, dot, json))
         return
-    sys.stdout.write(
-        _text(stage, dot, model, pulse, symbol, rate, inputs, max_context, backend, weights, chunks)
-    )
+    write_text(_text(stage, dot, model, pulse, symbol, rate, inputs, max_context, backend, weights, chunks))
 
 
 def _opened(
@@ -83,11 +81,10 @@ def _account(
     opened: "Opened", pulse: options.Pulse, backend: str, weights: str, dot: bool, as_json: bool
 ) -> str:
     """What the model costs, with its pulses and its program where it has them."""
-    from json import dumps
-
     from pulse.costs.counting import account
     from pulse.errors import CompileError, InputError, PulsifyError
     from streaming.cli.model import compile_model
+    from streaming.terminal import json_text
 
     if dot:
         raise InputError("an account is a table, not a graph; leave out --dot")
@@ -97,7 +94,7 @@ def _account(
     except (PulsifyError, CompileError) as error:
         made, refused = account(opened.typed, opened.rate_hz), str(error)
     if as_json:
-        return dumps({**made.as_dict(), "refused": refused or None}, indent=2) + "\n"
+        return json_text({**made.as_dict(), "refused": refused or None}) + "\n"
     return "\n".join([*made.lines(), *(["", f"not streamed: {refused}"] if refused else [])]) + "\n"
 
 
@@ -123,14 +120,19 @@ def _text(
     import pulse as pulse_package
     from pulse import dump as dumps
     from pulse.errors import InputError
+    from pulse.printable import printable
     from streaming.builtin import model_path
-    from streaming.cli.chunk_options import constants
+    from streaming.cli.chunk_options import budget, constants
     from streaming.cli.model import compile_model, parse_inputs
 
     show = dumps.dot if dot else dumps.text
     if stage in (Stage.LOAD, Stage.TYPED):
         loaded = pulse_package.load(
-            model or model_path(), parse_inputs(inputs), constants(chunks), chunks.ignore_value_info
+            model or model_path(),
+            parse_inputs(inputs),
+            constants(chunks),
+            chunks.ignore_value_info,
+            budget(chunks),
         )
         if stage is Stage.TYPED:
             typed = loaded.analyse()
@@ -157,4 +159,4 @@ def _text(
     listing = getattr(program, "listing", None)
     if listing is None:
         raise InputError(f"the {backend} backend has no instructions to list; use --backend numba")
-    return "\n".join(listing()) + "\n"
+    return "\n".join(map(printable, listing())) + "\n"

@@ -4,20 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
 from pulse.chunks.opening import Opened as OpenedModel
 from pulse.chunks.opening import open_model as open_source
 from pulse.dim import TDim
-from pulse.errors import InputError
+from pulse.errors import InputError, PulseWarning
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.receptive import Receptive
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
-from streaming.cli.chunk_options import chunking, constants, pairs
+from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ChunkOptions
 
 DEFAULT_RATE_HZ = 16_000
@@ -136,11 +137,11 @@ def open_model(
         symbol,
         pulse,
         given.ignore_value_info,
+        budget(given),
     )
     if not model.ready:
         model = replace(model, symbol=model.typed.find_symbol(symbol).name)
-    known = path is None and rate_hz is None
-    rate, told = (SAMPLE_RATE_HZ, "builtin") if known else _rate(model, rate_hz)
+    rate, told = _rate(model, rate_hz, builtin=path is None)
     return Opened(model, rate, told, max_context)
 
 
@@ -149,18 +150,33 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     return pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(model: OpenedModel, given: int | None) -> tuple[int | None, str | None]:
-    typed = model.typed
-    if given is not None:
-        return given, "option"
+def _rate(model: OpenedModel, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
+    """The rate and who says it; warns where the one given contradicts the model."""
+    known, told = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model.typed, given), "model")
+    if given is None:
+        if known is not None:
+            return known, told
+        return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
+    if known is not None and known != given:
+        who = "the built-in model" if builtin else f"{model.typed.title}: by its metadata the model"
+        warn(
+            f"{who} is made for {known} Hz; --rate {given} lets it hear other frequencies: leave it out",
+            PulseWarning,
+            stacklevel=3,
+        )
+    return given, "option"
+
+
+def _stated(typed: TypedModel, given: int | None) -> int | None:
+    """The rate in the metadata; None where there is none. Raises InputError."""
     text = typed.metadata.get("sample_rate")
-    if text is not None:
-        if not (text.isascii() and text.isdigit() and int(text) > 0):
-            raise InputError(
-                f"{typed.title}: its metadata says sample_rate {text!r}, no whole number; give --rate"
-            )
-        return int(text), "model"
-    return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    if given is not None:
+        return None
+    raise InputError(f"{typed.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
 
 
 def hears_sound(model: OpenedModel) -> bool:

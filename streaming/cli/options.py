@@ -140,6 +140,16 @@ class ChunkOptions:
             "--ignore-value-info", help="Do not look at the shapes that the file states of inner wires."
         ),
     ] = False
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--budget",
+            metavar="LIMIT=NUMBER",
+            help="What reading the file may take: nodes that its loops unfold to, elements of constants that are "
+            "computed, seconds of that. May be repeated.",
+            show_default=False,
+        ),
+    ] = None
 
 
 NO_CHUNKS = ChunkOptions()

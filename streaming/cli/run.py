@@ -1,6 +1,7 @@
 """pulse run: a file through a model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,14 +11,13 @@ from streaming.cli import options
 from streaming.cli.console import print_json
 from streaming.cli.live.options import NOT_LIVE, LiveOptions
 from streaming.cli.run_report import print_run, run_report, snr
+from streaming.cli.standard_output import take_stdout
 from streaming.progress import progress
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
     from pulse.pulsify.model import Port
     from streaming.cli.model import Opened
-
-SOUNDS = (".wav", ".flac", ".ogg")
 
 
 @options.takes(chunks=options.ChunkOptions, live=LiveOptions)
@@ -27,7 +27,7 @@ def run(
         Path | None,
         typer.Argument(
             metavar="IN",
-            help="Sound, or .npy/.npz; the built-in noisy sound by default.",
+            help="Sound, or .npy/.npz; - for standard input; the built-in noisy sound by default.",
             show_default=False,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def run(
         Path | None,
         typer.Argument(
             metavar="OUT",
-            help="Sound, or .npy/.csv for other frames; in this folder by default.",
+            help="Sound, or .npy/.csv for other frames; - for standard output; in this folder by default.",
             show_default=False,
         ),
     ] = None,
@@ -52,6 +52,34 @@ def run(
         str | None,
         typer.Option("--output", help="The output to write, where there are several.", show_default=False),
     ] = None,
+    raw: Annotated[
+        str | None,
+        typer.Option(
+            "--raw",
+            metavar="ENCODING[,HZ[,CHANNELS]]",
+            help="IN has no header: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and 1 channel "
+            "where they are not given.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="Of OUT, where its name does not say it: wav, flac …; raw or csv for a pipe.",
+            show_default=False,
+        ),
+    ] = None,
+    subtype: Annotated[
+        str | None,
+        typer.Option(
+            "--subtype",
+            metavar="ENCODING",
+            help="How samples are written: pcm_16, pcm_24, float …; as in IN by default.",
+            show_default=False,
+        ),
+    ] = None,
     inputs: options.Inputs = None,
     max_context: options.MaxContext = None,
     backend: options.Backend = "numba",
@@ -65,15 +93,22 @@ def run(
     Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay
     is cut off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
 
+    Files may be whatever libsndfile reads and writes. A pipe brings WAV or raw samples, and what is ready is
+    written at once; messages are on standard error where OUT is -.
+
     [bold]Examples[/bold]
 
       [cyan]pulse run[/cyan]                                       the built-in model on the built-in sound
 
-      [cyan]pulse run noisy.wav quiet.wav[/cyan]                   the built-in model on your sound
+      [cyan]pulse run noisy.mp3 quiet.wav[/cyan]                   the built-in model on your sound
 
       [cyan]pulse run model.onnx in.flac out.wav --channel each[/cyan]
 
       [cyan]pulse run vad.onnx in.wav speech.csv[/cyan]            probabilities with their times
+
+      [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
+
+      [cyan]arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000[/cyan]   a table as it comes
 
       [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are no sound
 
@@ -88,31 +123,63 @@ def run(
     from streaming.cli.model import compile_model, open_model
     from streaming.frames import READABLE
     from streaming.replacing import refuse_same
+    from streaming.source import brings_sound
 
-    if model is not None and model.suffix.lower() in SOUNDS:
+    if model is not None and brings_sound(model):
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
+    if live.live:
+        _refuse_streams(source, target, raw, form)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     program = compile_model(opened.pulsed(pulse), backend, weights, live.live)
     if live.live:
         from streaming.cli.live.command import run_live
 
         refuse_same([model, source], [target, *live.written])
-        run_live(opened, program, source, target, output, channel, live, json)
+        run_live(opened, program, source, target, subtype, output, channel, live, json)
         return
     if live != NOT_LIVE:
         raise InputError("the options of the panel Live need --live")
     source = source or noisy_path()
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
     if source.suffix.lower() in READABLE:
+        if raw or form or subtype:
+            raise InputError(f"{source}: holds frames; --raw, --format and --subtype are for sound")
         report = _run_arrays(opened, program, source, target, output, deadline_s)
     else:
-        report = _run_sound(opened, program, source, target, output, channel, deadline_s, model is None)
+        asked = SoundOptions(channel, raw, form, subtype)
+        report = _run_sound(opened, program, source, target, output, asked, deadline_s, model is None)
     if json:
         print_json(report)
     else:
         print_run(report, opened, program)
+
+
+def _refuse_streams(source: Path | None, target: Path | None, raw: str | None, form: str | None) -> None:
+    """Raises InputError where --live is given with what it cannot read or write."""
+    from pulse.errors import InputError
+    from streaming.source import is_stream
+
+    for path in (source, target):
+        if path is not None and is_stream(path):
+            raise InputError(
+                f"{path}: --live takes files; without it what comes from a pipe is run as it comes"
+            )
+    if raw or form:
+        raise InputError(
+            "--raw and --format do not go with --live; --live reads files with a header, and writes by suffix"
+        )
+
+
+@dataclass(frozen=True)
+class SoundOptions:
+    """How sound is read and written, as it is asked for; see the options of ``run``."""
+
+    channel: str
+    raw: str | None
+    form: str | None
+    subtype: str | None
 
 
 def _run_sound(
@@ -121,19 +188,21 @@ def _run_sound(
     source: Path,
     target: Path | None,
     output: str | None,
-    channel: str,
+    asked: SoundOptions,
     deadline_s: float | None,
     builtin: bool,
 ) -> dict[str, Any]:
     from pulse.errors import InputError
-    from streaming.audio import AudioReader, is_sound
     from streaming.builtin import noisy_path
     from streaming.channels import Channels
     from streaming.files import audio_input, audio_output, stream_sound
-    from streaming.frames import WRITABLE
     from streaming.replacing import refuse_same
+    from streaming.sound_formats import float_way
+    from streaming.source import is_stream, open_source
+    from streaming.target import OUTPUT_NAMES, Target
+    from streaming.wav_stream import StreamForm
 
-    choice = Channels.parse(channel)
+    choice = Channels.parse(asked.channel)
     port = audio_input(program)
     if port is None or opened.rate_hz is None:
         forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
@@ -144,26 +213,33 @@ def _run_sound(
         )
     chosen = _output(program, output, lambda candidate: audio_output(candidate, port))
     sound = audio_output(chosen, port)
-    target = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
-    if is_sound(target) and not sound:
+    path = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
+    place = Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype)
+    if place.is_sound and not sound:
         raise InputError(
-            f"{target}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
+            f"{place.name}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
         )
-    if sound and not is_sound(target) and target.suffix.lower() not in WRITABLE:
-        known = f"sound is written as {', '.join(SOUNDS)}, frames as {', '.join(WRITABLE)}"
-        raise InputError(f"{target}: {known}, not {target.suffix or 'this'}")
-    refuse_same([source], [target])
-    with AudioReader(source) as reader, progress(f"{source.name} -> {target.name}") as advance:
-        result = stream_sound(program, reader, target, opened.rate_hz, chosen, choice, deadline_s, advance)
+    raw = None if asked.raw is None else StreamForm.parse(asked.raw, opened.rate_hz)
+    if not is_stream(source) and not place.streamed:
+        refuse_same([source], [path])
+    if str(path) in OUTPUT_NAMES:
+        place = replace(place, descriptor=take_stdout())
+    with open_source(source, raw) as reader, progress(f"{source.name} -> {path.name}") as advance:
+        result = stream_sound(program, reader, place, opened.rate_hz, chosen, choice, deadline_s, advance)
         about = {
             "file_rate_hz": reader.rate_hz,
             "file_channels": reader.channels,
-            "channel": channel,
-            "duration_s": reader.duration_s,
+            "file_encoding": reader.encoding,
+            "channel": asked.channel,
+            "duration_s": (result.samples or 0) / reader.rate_hz,
         }
-    report = run_report(opened, program, source, target, [chosen.name], result) | about
-    if source == noisy_path() and is_sound(target):
-        report |= snr(target)
+    report: dict[str, Any] = run_report(opened, program, source, path, [chosen.name], result) | about
+    if place.form is not None and result.clipping is not None and result.clipping.total:
+        report["warnings"].append(
+            f"{place.name}: clipped to {(result.encoding or '').lower()}: {result.clipping}; {float_way(place.form)}"
+        )
+    if source == noisy_path() and place.is_sound and not place.streamed:
+        report |= snr(path)
     return report
 
 

@@ -32,8 +32,13 @@ def run_report(
         "delays": [opened.delay(port, program.pulse) for port in ports if port.streams],
         "frames": result.frames,
         "streams": result.streams,
-        "clipped_samples": result.clipped,
+        "encoding": result.encoding,
+        "clipped_samples": 0 if result.clipping is None else result.clipping.total,
+        "clipping": [] if result.clipping is None else result.clipping.as_list(),
         "nonfinite_values": result.nonfinite,
+        "warnings": [f"{result.nonfinite} values of the output are NaN or infinite"]
+        if result.nonfinite
+        else [],
         "elapsed_s": result.elapsed_s,
         "compute_s": computed_s,
         "real_time_factor": computed_s / sound_s if sound_s else None,
@@ -61,13 +66,14 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     from streaming.cli.model import backend_text
 
     latency = report["latency"]
-    source = "the built-in sound" if "snr_before_db" in report else report["input"]
-    files = f"{source} -> {report['output']}"
+    source = "the built-in sound" if "snr_before_db" in report else _name(report["input"], "input")
+    files = f"{source} -> {_name(report['output'], 'output')}"
     if "file_rate_hz" in report:
         channels = report["file_channels"]
         heard = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
         choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
-        files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice})"
+        encoding = "" if report["encoding"] is None else f", {report['encoding'].lower()}"
+        files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice}{encoding})"
     pairs = [
         ("model", f"{report['model']}, {backend_text(program)}"),
         ("file", files),
@@ -110,12 +116,9 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
             ("SNR", f"{report['snr_before_db']:.1f} dB before, {report['snr_after_db']:.1f} dB after")
         )
     print_pairs(pairs)
-    if report["clipped_samples"]:
-        stderr().print(
-            f"warning: {report['clipped_samples']} samples beyond -1..1 were clipped; a float WAV keeps them",
-            style="yellow",
-        )
-    if report["nonfinite_values"]:
-        stderr().print(
-            f"warning: {report['nonfinite_values']} values of the output are NaN or infinite", style="yellow"
-        )
+    for warning in report["warnings"]:
+        stderr().print(f"warning: {warning}", style="yellow")
+
+
+def _name(path: str, side: str) -> str:
+    return f"standard {side}" if path == "-" else path

@@ -18,6 +18,7 @@ OPTIONS = {
     "delay": "--delay",
     "initial": "--initial",
     "weights": "--weights",
+    "budget": "--budget",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
     "lengths": "--length",
@@ -30,6 +31,8 @@ OPTIONS = {
     "reconnect": "--reconnect",
     "input": "--mic",
     "output": "--speaker",
+    "raw": "--raw",
+    "encoding": "--subtype",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
+from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.account import Account, Tally, account_of
 from streaming.executor.engine import Engine
@@ -26,7 +27,7 @@ from streaming.executor.stream import Stream
 from streaming.realtime import Measure, Realtime, prepare
 
 
-class Executor:
+class Executor(Uncopied):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``
@@ -50,6 +51,8 @@ class Executor:
             async for outputs in executor.stream(source):
                 ...
     """
+
+    instead = "it has a thread; make another one with the same program, which can be copied"
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import anyio
 import anyio.to_thread
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
@@ -15,7 +16,7 @@ from streaming.live.capture import Capture
 from streaming.live.plan import STEREO
 
 
-class Microphone(SoundSource):
+class Microphone(Uncopied, SoundSource):
     """Sound from a device, as it comes.
 
     device        its number or a part of its name, see ``pulse devices``; the system's usual one where None
@@ -29,6 +30,8 @@ class Microphone(SoundSource):
     The device is open while a stream runs, and is given back when that is closed or cancelled. Its callback is
     compiled and keeps about 4 s; what the executor does not take in time is lost, and counted in ``frames_lost``.
     """
+
+    instead = "it has a device; open another one"
 
     def __init__(
         self,

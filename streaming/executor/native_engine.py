@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
-from pulse.program.packed import Packed, Slot
+from pulse.program.packed import FAULTS, Packed, Slot
 from pulse.program.program import Feed, State
+from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
@@ -34,8 +36,10 @@ ENTRIES = (
 )
 
 
-class NativeEngine:
+class NativeEngine(Uncopied):
     """For programs of the numba backend."""
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._words = aligned_bytes(8 * slots.WORKER_WORDS).view(np.int64)
@@ -100,13 +104,14 @@ class NativeEngine:
         slots.stop.call(self.address)
 
 
-class NativeSlots:
+class NativeSlots(Uncopied):
     """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(self, engine: NativeEngine, place: int, state: NativeState, depth: int) -> None:
         self.event = Event()
         os.set_blocking(self.event.to_read, False)
-        self.failure: Exception | None = None
         self._engine = engine
         self._place = place
         self._state = state
@@ -135,6 +140,12 @@ class NativeSlots:
         self._collected = 0
 
     @property
+    def failure(self) -> Exception | None:
+        done = slots.finished.call(self.address) - self._collected
+        sound = self._sound(done)
+        return None if sound == done else self._state.failure(f"in pulse {self._collected + sound}")
+
+    @property
     def free(self) -> int:
         return len(self._free)
 
@@ -155,10 +166,17 @@ class NativeSlots:
         return place
 
     def ready(self) -> int:
-        return slots.finished.call(self.address) - self._collected
+        return self._sound(slots.finished.call(self.address) - self._collected)
 
     def listen(self) -> int:
         return slots.listen.call(self.address) - self._collected
+
+    def _sound(self, done: int) -> int:
+        """How many of the pulses that have run are in front of the first with a value without a result."""
+        if not self._packed.words[FAULTS]:
+            return done
+        faults = (self._words[self._times[slot] + 2] for slot in islice(self._order, done))
+        return next((number for number, count in enumerate(faults) if count), done)
 
     def clear(self) -> None:
         slots.clear.call(self.event.to_read)

@@ -16,12 +16,15 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.pulsify.model import Port
-from streaming.audio import AudioWriter, is_sound
-from streaming.executor.encodings import Encoding
+from pulse.uncopied import Uncopied
+from streaming.audio import AudioWriter
+from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
 from streaming.files import audio_input
 from streaming.frames import FramesFile
 from streaming.resampling import Resampler
+from streaming.sound import Clipping
+from streaming.sound_formats import is_sound
 
 Write = Callable[[Mapping[str, Array]], Awaitable[None]]
 BATCH_S = 0.5
@@ -65,18 +68,22 @@ class Call(Sink):
         yield write
 
 
-class PcmSink(Sink):
+class PcmSink(Uncopied, Sink):
     """Raw samples of one output, little-endian, into a byte stream, which stays open.
 
-    encoding  s16, s32 or f32
+    encoding  u8, s16, s24, s32, f32 or f64
     output    its name; the first that is sound by default
     Raises    InputError: no such encoding
     """
+
+    instead = "it has an open stream of bytes; make another one"
 
     def __init__(self, stream: ByteSendStream, encoding: str, output: str | None = None) -> None:
         self._stream = stream
         self._encoding = Encoding.named(encoding)
         self._output = output
+        self.clipping = Clipping(1)
+        """What the encoding has cut off so far."""
 
     @asynccontextmanager
     async def opened(
@@ -85,21 +92,28 @@ class PcmSink(Sink):
         name = sound_output(program, self._output).name
 
         async def write(outputs: Mapping[str, Array]) -> None:
-            if outputs[name].size:
-                await self._stream.send(self._encoding.encode(outputs[name].ravel()))
+            samples = outputs[name].ravel()
+            if samples.size:
+                if not self._encoding.floating:
+                    self.clipping.count(samples[:, None])
+                await self._stream.send(self._encoding.encode(samples))
 
         yield write
 
 
-class SoundFileSink(Sink):
+class SoundFileSink(Uncopied, Sink):
     """A sound file of one output; it appears under its name when the stream has ended well.
 
-    path      the suffix says the format: .wav, .flac or .ogg
+    path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
     rate_hz   of the file; that of the source where it is sound, else that of the model
     output    its name; the first that is sound by default
     encoding  see ``streaming.audio``
     Raises    InputError: a suffix that is no sound
     """
+
+    instead = "it writes one file; make another one with another path"
+    clipping: Clipping | None = None
+    """What the encoding has cut off; None before there is a file."""
 
     def __init__(
         self,
@@ -131,7 +145,9 @@ class SoundFileSink(Sink):
             samples = np.concatenate(waiting.take())[:, None]
             writer.write(resampler.process(samples))
 
-        with AudioWriter(self.path, file_hz, 1, self._encoding) as writer:
+        writer = AudioWriter(self.path, file_hz, 1, self._encoding)
+        self.clipping = writer.clipping
+        with writer:
 
             async def write(outputs: Mapping[str, Array]) -> None:
                 samples = outputs[port.name].ravel()
@@ -146,11 +162,13 @@ class SoundFileSink(Sink):
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
 
-class FramesFileSink(Sink):
+class FramesFileSink(Uncopied, Sink):
     """Frames of one output as .npy or .csv; the file appears under its name when the stream has ended well.
 
     output  its name; the first by default
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(self, path: str | os.PathLike[str], output: str | None = None) -> None:
         self.path = Path(path)

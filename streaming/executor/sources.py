@@ -17,9 +17,10 @@ from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
 from pulse.program.program import Program
+from pulse.uncopied import Uncopied
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
-from streaming.executor.encodings import Encoding
+from streaming.encodings import Encoding
 from streaming.executor.pipeline import Block
 from streaming.files import audio_input
 from streaming.resampling import Resampler
@@ -47,8 +48,10 @@ class SoundSource(ABC):
         """Float32 [samples, channels], any number of samples; to be closed by whoever iterates."""
 
 
-class SoundFile(SoundSource):
+class SoundFile(Uncopied, SoundSource):
     """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
+
+    instead = "it has an open file; give the path to each stream"
 
     quality = "sinc_best"
 
@@ -64,12 +67,14 @@ class SoundFile(SoundSource):
                 yield block
 
 
-class PcmSource(SoundSource):
+class PcmSource(Uncopied, SoundSource):
     """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
 
-    encoding  s16, s32 or f32
+    encoding  u8, s16, s24, s32, f32 or f64
     Raises    InputError: no such encoding, rate or channels; later: the bytes end inside of a sample
     """
+
+    instead = "it has an open stream of bytes; make another one"
 
     def __init__(self, stream: ByteReceiveStream, encoding: str, channels: int, rate_hz: int) -> None:
         if min(channels, rate_hz) < 1:
@@ -80,7 +85,7 @@ class PcmSource(SoundSource):
         self.rate_hz = rate_hz
 
     async def blocks(self) -> AsyncGenerator[Samples]:
-        size, rest = self._encoding.dtype.itemsize * self.channels, b""
+        size, rest = self._encoding.nbytes * self.channels, b""
         async with self._stream:
             async for chunk in self._stream:
                 held = rest + chunk

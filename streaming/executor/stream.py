@@ -4,18 +4,21 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
+from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError
 from streaming.executor.flow import Flow
 from streaming.executor.outcome import outcome
 from streaming.executor.pipeline import Outputs
 
 
-class Stream:
+class Stream(Uncopied):
     """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
 
     Nothing is taken from the source before the first output is asked for. A stream that is broken off is closed when
     nobody holds it any more, or with ``async with``, ``aclose``, or its executor.
     """
+
+    instead = "it belongs to a running executor; call its stream() again"
 
     def __init__(self, begin: Callable[[], Flow]) -> None:
         self._begin = begin

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 
 from pulse.facts import Array
 from pulse.program.program import Feed, State
+from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native.events import Event
 from streaming.realtime import Measure, Realtime
 
 
-class ThreadEngine:
+class ThreadEngine(Uncopied):
     """For programs of any backend: a thread that calls ``State.advance``. It needs the GIL as all of Python does."""
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
         self._changed = threading.Condition()
@@ -53,8 +56,10 @@ class ThreadEngine:
                 slots.run_next()
 
 
-class ThreadSlots:
+class ThreadSlots(Uncopied):
     """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to whoever runs a pulse."""
+
+    instead = "it belongs to one engine; make another one"
 
     def __init__(
         self, state: State, depth: int, changed: threading.Condition, everyone: "list[ThreadSlots]"

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import anyio
 
+from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError
 from streaming.native.events import Event
 from streaming.realtime import Measure, Realtime, on_this_thread
@@ -13,7 +14,7 @@ LIMIT_S = 10.0
 """How long a worker may take to end: it ends behind the pulse that it runs."""
 
 
-class Worker:
+class Worker(Uncopied):
     """A thread that lives from ``start`` to ``stop``.
 
     body      what it does until it is told to end
@@ -21,6 +22,8 @@ class Worker:
     realtime  what the thread wishes of the system
     measures  what it had of that, known when it has started
     """
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, body: Callable[[], None], end: Callable[[], None], realtime: Realtime | None) -> None:
         self._body = body

@@ -81,6 +81,7 @@ class Bookkeeping:
             output_overflows=both(w.OUTPUT_OVERFLOWS),
             stalls=stalls,
             reopened=reopened,
+            faults=words[w.FAULTS],
         )
 
     def _now_s(self) -> float:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.memory import aligned_bytes
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, Order
 from streaming.live.memory import ring_frames
@@ -15,7 +16,7 @@ from streaming.native.events import Event
 from streaming.native.histogram import new_histogram
 
 
-class Capture:
+class Capture(Uncopied):
     """The blocks of a device that is heard.
 
     host          who has the device
@@ -28,6 +29,8 @@ class Capture:
     ``event`` is readable when there is something to ``read``, and when the device has ended by itself. What is not
     read within ``memory.RING_S`` is lost block by block, and counted.
     """
+
+    instead = "it has an open device; open another one"
 
     def __init__(
         self,

@@ -12,8 +12,9 @@ from types import TracebackType
 import numpy as np
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from pulse.wording import spelled
-from streaming.audio import AudioReader, AudioWriter, sound_format
+from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Kind
@@ -22,6 +23,8 @@ from streaming.live.bookkeeping import late_frames
 from streaming.live.device_call import DeviceCall
 from streaming.native import line_words as w
 from streaming.replacing import refuse_same
+from streaming.sound import Clipping
+from streaming.sound_formats import sound_format
 
 BLOCK_S = 0.01
 NOWHERE = "nowhere"
@@ -35,6 +38,7 @@ class FileHost:
     target        the file that is played to, from the first block on: so the sound is as late in it as it is live, and
                   so much longer. None: what is played is thrown away. Where it cannot be written the run goes on; what
                   was written until then is kept, and the error is raised at the end
+    encoding      of the target, such as float or pcm_24; as that of the source where None
     pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
                   ``Live.outputs`` are taken, where ``Behaviour.records``
     block_frames  where the run leaves the choice; 10 ms where None
@@ -45,6 +49,8 @@ class FileHost:
     ends = True
     problem: InputError | None = None
     """What went wrong with ``target`` in the last run."""
+    clipping: Clipping | None = None
+    """What the encoding of ``target`` cut off in the last run; None where nothing is written."""
 
     def __init__(
         self,
@@ -52,12 +58,18 @@ class FileHost:
         target: Path | None = None,
         pace: float | None = 1.0,
         block_frames: int | None = None,
+        encoding: str | None = None,
     ) -> None:
         with AudioReader(source) as sound:
             self._source = Endpoint(str(source), None, sound.channels, sound.rate_hz)
+            source_encoding = sound.encoding
+        self.encoding: str | None = None
         if target is not None:
-            sound_format(target)
+            form = sound_format(target)
+            self.encoding = form.suiting(source_encoding) if encoding is None else form.asked(encoding)
             refuse_same([source], [target])
+        elif encoding is not None:
+            raise InputError(f"{spelled('encoding', encoding)}: nothing is written; give a file to play to")
         self._target = replace(self._source, name=NOWHERE if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
@@ -77,7 +89,7 @@ class FileHost:
         """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
         if order.rate_hz != self._source.rate_hz:
             raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {order.rate_hz} are wanted")
-        self.problem = None
+        self.problem = self.clipping = None
         return FileStream(self, order, order.block_frames or self._block_frames)
 
     def refresh(self) -> bool:
@@ -85,8 +97,10 @@ class FileHost:
         return False
 
 
-class FileStream:
+class FileStream(Uncopied):
     """A thread that plays a file; see ``host.OpenStream``."""
+
+    instead = "it has a thread; open another one"
 
     note: str | None = None
     input_latency_s = 0.0
@@ -113,8 +127,9 @@ class FileStream:
             self._reader = files.enter_context(AudioReader(self._source))
             if self._target is not None and self._order.channels_out:
                 self._writer = AudioWriter(
-                    self._target, self._order.rate_hz, self._order.channels_out, self._reader.encoding
+                    self._target, self._order.rate_hz, self._order.channels_out, self._host.encoding
                 )
+                self._host.clipping = self._writer.clipping
                 files.push(self._finish)
             self._files = files.pop_all()
         self._thread.start()

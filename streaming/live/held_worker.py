@@ -3,6 +3,7 @@
 import ctypes
 from typing import Protocol
 
+from pulse.uncopied import Uncopied
 from streaming.live.line import Line
 from streaming.native import line_words as w
 from streaming.native.line import pump
@@ -24,11 +25,13 @@ class Clock(Protocol):
         ...
 
 
-class HeldWorker:
+class HeldWorker(Uncopied):
     """Computes the pulses of a line, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  when it is to be called again; None while it waits for a block
     """
+
+    instead = "it belongs to one line; make another one"
 
     def __init__(self, line: Line, clock: Clock) -> None:
         self.due_ns: int | None = None

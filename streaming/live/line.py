@@ -9,6 +9,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
+from pulse.uncopied import Uncopied
 from streaming.live.form import Behaviour, Form
 from streaming.live.memory import LineMemory
 from streaming.live.resamplers import Resamplers
@@ -37,7 +38,7 @@ class Record:
     outputs: list[dict[str, Array]]
 
 
-class Line:
+class Line(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
     program    one input streams, and it is sound; the numba backend runs without Python
@@ -49,6 +50,8 @@ class Line:
     A device calls the C function at ``callback_address`` with ``address`` as user data. ``Worker`` computes, or the
     callback does; ``Control`` changes what is heard.
     """
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(
         self,
@@ -156,7 +159,7 @@ class Line:
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.voices.run(self.memory.slots)
+            self.words[w.FAULTS] += self.voices.run(self.memory.slots)
         call_line.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:

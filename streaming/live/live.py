@@ -14,6 +14,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
+from pulse.uncopied import Uncopied
 from streaming.hosts.host import Host
 from streaming.hosts.usual import usual_host
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
@@ -34,7 +35,7 @@ RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
 
 
-class Live:
+class Live(Uncopied):
     """A program between a device that hears and one that plays.
 
     program    one input streams, and it is sound
@@ -50,6 +51,8 @@ class Live:
     A context manager, entered once; inside of the block the devices are open. What ends a run by itself is raised by
     ``wait``, else at the end of the block.
     """
+
+    instead = "it has threads and a device; start another run, and restore() there what snapshot() gives here"
 
     def __init__(
         self,
@@ -158,6 +161,7 @@ class Live:
             *(str(measure) for measure in self.measures if not measure.had),
             *self.devices.notes,
             *watch.events,
+            *self.line.voices.faults(),
         ]
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
@@ -219,6 +223,7 @@ class Live:
         program, line = self.line.program, self.line
         _ = line.callback_address
         state = program.spawn(line.constants)
+        state.stops_at_faults = False
         zeros = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}
         for _ in range(WARM_PULSES if program.limit is None else 1):
             state.step(zeros)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.program.memory import aligned_bytes
+from pulse.uncopied import Uncopied
 from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
@@ -39,7 +40,7 @@ class Times:
     )
 
 
-class LineMemory:
+class LineMemory(Uncopied):
     """The words of a line, set up, and all that they point to.
 
     model_delay  frames of the model that the sound is late by
@@ -52,6 +53,8 @@ class LineMemory:
     times    how long things took
     arrays   all of it
     """
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(
         self,

@@ -61,6 +61,7 @@ class Outputs:
             port = next(port for port in state.program.inputs if port.streams)
             shape = [rest if axis == port.axis else 1 for axis in range(len(port.shape))]
             results = state.flush(self._line.memory.slots[number, :rest].reshape(shape))
+            words[w.FAULTS] += state.take_faults()
             delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))
             ends.append({**joined(parts[number], ready, self._line), **delivery.finals()})

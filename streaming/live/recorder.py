@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
 from streaming.live.line import Line
 from streaming.live.taps import Tap
@@ -15,7 +16,7 @@ from streaming.native import line_words as w
 PERIOD_S = 0.1
 
 
-class Recorder:
+class Recorder(Uncopied):
     """Writes the input as it was accepted, and the output as it was played, silence included.
 
     line             whose rings are read
@@ -27,6 +28,8 @@ class Recorder:
     Where the disk stops for longer than the rings last, the line does not wait: frames are counted in ``lost``, and
     silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
+
+    instead = "it has open files and a thread; make another one"
 
     def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
         form, words = line.form, line.words

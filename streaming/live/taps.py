@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.native import positions
 
 
-class Tap:
+class Tap(Uncopied):
     """The frames of a ring since the last reading.
 
     ring      [frames, channels], a power of two of frames
@@ -16,6 +17,8 @@ class Tap:
     first     the first frame that is read; the next one where None
     lost      frames that were overwritten before they were read
     """
+
+    instead = "it reads memory of one run by its address; make another one"
 
     def __init__(
         self, ring: Samples, words: NDArray[np.int64], position: int, first: int | None = None

@@ -4,6 +4,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Protocol
 
+from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.hosts.host import Order
 from streaming.live.device_call import DeviceCall
@@ -52,8 +53,10 @@ class _Host(Protocol):
     def closed(self, stream: "VirtualStream", took_s: float) -> None: ...
 
 
-class VirtualStream:
+class VirtualStream(Uncopied):
     """A stream that is open; see ``host.OpenStream``."""
+
+    instead = "it is open on one host; open another one"
 
     note: str | None = None
     inside = False

@@ -11,11 +11,12 @@ from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program, State
 from pulse.pulsify.model import Port
+from pulse.uncopied import Uncopied
 from streaming.files import audio_output
 from streaming.native import line_words as w
 
 
-class Voices:
+class Voices(Uncopied):
     """One state of a program for each stream.
 
     program     one input streams, and it is sound
@@ -25,12 +26,16 @@ class Voices:
     Raises      InputError
     """
 
+    instead = "it holds addresses of this process; make another one"
+
     def __init__(
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
     ) -> None:
         self.program = program
         self.sound = sound
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
+        for state in self.states:
+            state.stops_at_faults = False
         self.packed = [_packed(state) for state in self.states]
         self.native = all(isinstance(state, NativeState) for state in self.states)
         own = sound.delay if sound is not None else 0
@@ -112,13 +117,28 @@ class Voices:
         parts = record.reshape(len(self.states), -1)
         return [{slot.name: slot.view(part).copy() for slot in self.packed[0].outputs} for part in parts]
 
-    def run(self, slots: NDArray[np.float32]) -> None:
-        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs."""
+    def faults(self) -> list[str]:
+        """The values for which nodes had no result, by node and stream, in words."""
+        several = len(self.states) > 1
+        return [
+            f"{f'stream {number}: ' if several else ''}{fault}"
+            for number, state in enumerate(self.states)
+            for fault in state.faults
+        ]
+
+    def run(self, slots: NDArray[np.float32]) -> int:
+        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs.
+
+        Returns for how many values a node had no result.
+        """
+        faults = 0
         port = next(port for port in self.program.inputs if port.streams)
         for number, state in enumerate(self.states):
             results = state.step(slots[number].reshape(port.shape))
+            faults += state.take_faults()
             for slot in self.packed[number].outputs:
                 slot.view(self._outputs[number])[...] = results[slot.name]
+        return faults
 
 
 def _memory(state: State) -> Array:

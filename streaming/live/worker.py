@@ -2,19 +2,22 @@
 
 import threading
 
+from pulse.uncopied import Uncopied
 from streaming.live.line import Line
 from streaming.native import line_words as w
 from streaming.native.line import work
 from streaming.realtime import Measure, Realtime, on_this_thread
 
 
-class Worker:
+class Worker(Uncopied):
     """One thread that computes whenever a block of input has come.
 
     line      whose pulses they are; a native one is computed without Python
     realtime  what the thread asks of the system
     measures  what it had of that
     """
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, line: Line, realtime: Realtime) -> None:
         self.measures: list[Measure] = []

@@ -5,14 +5,17 @@ import sys
 import threading
 
 from pulse.errors import PulseError
+from pulse.uncopied import Uncopied
 
 
-class Event:
+class Event(Uncopied):
     """Something that is set and waited for, by its descriptors.
 
     to_read   readable while it is set; blocking
     to_write  eight bytes written to it set it; never blocks
     """
+
+    instead = "it has file descriptors; make another one"
 
     def __init__(self) -> None:
         if sys.platform == "linux":

@@ -18,6 +18,7 @@ from pulse.program.kernels.entries import callback, entry
 from pulse.program.kernels.pointer_lowering import WORDS
 from pulse.program.kernels.raw import fill_bytes
 from pulse.program.memory import aligned_bytes
+from pulse.uncopied import Uncopied
 from streaming.native.primitives import load, store
 from streaming.native.stream_form import ABORT, CONTINUE, SIGNATURE
 
@@ -77,12 +78,14 @@ def shut(address):
     _advance(words_at(address), SHUT)
 
 
-class Gate:
+class Gate(Uncopied):
     """The memory of a gate, whose address is the user data of a stream.
 
     function, user  addresses of a stream callback of PortAudio's form, and of its user data
     channels_out    float32 each; what silence is written to once the gate is shut
     """
+
+    instead = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
         self.words: NDArray[np.int64] = aligned_bytes(8 * GATE_WORDS).view(np.int64)

@@ -95,7 +95,8 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     AGREED,  # frames of silence that were written to the ring of output: they are the delay
     LAST_COMPUTE_NS,
     EXPECTED_NS,  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
-) = range(80, 103)
+    FAULTS,  # values for which a node of the model that is heard had no result
+) = range(80, 104)
 
 # Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
 # input from ANCHOR_PLACE on. FORGIVEN is the part of the debt that is not skipped; CUT frames were left out for output

@@ -22,6 +22,7 @@ from pulse.program.kernels.registry import device
 from pulse.program.kernels.simd import LANES, vfma, vload, vsum, vzero
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
+from pulse.uncopied import Uncopied
 from streaming.native.filters import design
 
 (
@@ -161,7 +162,7 @@ def convert(words_address, source_address, count, target_address, outputs_wanted
     restore_denormals(mode)
 
 
-class NativeResampler:
+class NativeResampler(Uncopied):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples a second
@@ -173,6 +174,8 @@ class NativeResampler:
                   ``floor(k * rate_in_hz / rate_out_hz) + delay_frames + 1`` frames are.
     words         what compiled code takes, int64
     """
+
+    instead = "it holds addresses of this process; make another one"
 
     def __init__(
         self, rate_in_hz: int, rate_out_hz: int, quality: str = "medium", largest_block: int = 4096
@@ -211,13 +214,15 @@ class NativeResampler:
     def reset(self) -> None:
         """Begin a new sound; the tuning stays."""
         silent = self.filter.taps - self.filter.half_frames - 1
+        self._changing = True
         self._history[:silent] = 0
         self.words[[AT, END, FRACTION]] = 0, silent, 0
+        self._changing = False
 
     def process(self, block: NDArray[np.floating]) -> NDArray[np.float32]:
         """From samples [frames], any number, all that is ready [outputs]; silence of ``delay_frames`` gives the rest.
 
-        Raises InputError: not one row of floats
+        Raises InputError: not one row of floats, or an exception has ended an earlier call
         """
         if block.ndim != 1 or block.dtype.kind != "f":
             raise InputError(
@@ -225,5 +230,15 @@ class NativeResampler:
             )
         samples = np.ascontiguousarray(block, np.float32)
         target = np.empty(ready_after(self.words.tolist(), len(samples)), np.float32)
-        convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
-        return target
+        if self._changing:
+            raise InputError(
+                "an exception has ended process inside of a block: begin a new sound with reset()"
+            )
+        try:
+            self._changing = True
+            convert.call(self.address, samples.ctypes.data, len(samples), target.ctypes.data, len(target))
+            self._changing = False
+            return target
+        except BaseException:
+            self._changing = True
+            raise

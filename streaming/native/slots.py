@@ -12,7 +12,7 @@ from pulse.program.kernels.address import address_of, words_at
 from pulse.program.kernels.entries import entry
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, routine
-from pulse.program.packed import packed_step
+from pulse.program.packed import fault_count, packed_step
 from streaming.native.primitives import fence, load, monotonic_ns, replace, set_event, store, wait_event
 
 # Words of a worker; each block has one writer and a cache line of its own.
@@ -30,9 +30,9 @@ FINISHED = 16
 LISTENING = 24  # two writers; 1: set EVENT when a pulse is finished
 ORDER = 32
 
-# Words of a slot: addresses of packed bytes, and when its pulse ran.
-INPUTS, OUTPUTS, STARTED_NS, ENDED_NS = range(4)
-SLOT_WORDS = 4
+# Words of a slot: addresses of packed bytes, when its pulse ran, and values without a result up to then.
+INPUTS, OUTPUTS, STARTED_NS, ENDED_NS, FAULTS = range(5)
+SLOT_WORDS = 5
 
 
 def queue_words(depth: int) -> int:
@@ -62,6 +62,7 @@ def _run_next(queue: Pointer) -> bool:
         slot[STARTED_NS] = monotonic_ns()
         packed_step(words_at(queue[PACKED]), slot[INPUTS], slot[OUTPUTS])
         slot[ENDED_NS] = monotonic_ns()
+        slot[FAULTS] = fault_count(words_at(queue[PACKED]))
         store(queue, FINISHED, queue[FINISHED] + 1)
         fence()
         if load(queue, LISTENING) == 1:

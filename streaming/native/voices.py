@@ -5,7 +5,7 @@ from pulse.program.kernels.address import bytes_at, floats_at, words_at
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_u8, fill_bytes, move_bytes
 from pulse.program.kernels.registry import device
-from pulse.program.packed import packed_step
+from pulse.program.packed import packed_step, take_faults
 from streaming.native import line_words as w
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import record
@@ -21,6 +21,9 @@ def run_voices(words: Pointer, voices: int) -> None:
         voice = words_at(voices) + s * w.VOICE_WORDS
         stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
         packed_step(words_at(voice[w.PACKED]), stream[w.SLOT_IN], voice[w.SLOT_OUT])
+        faults = take_faults(words_at(voice[w.PACKED]))
+        if voices == words[w.VOICES]:
+            words[w.FAULTS] = words[w.FAULTS] + faults
         voice[w.RAN] = voice[w.RAN] + 1
         if sound:
             heard = floats_at(voice[w.HEARD])

@@ -26,6 +26,7 @@ class Counters:
     output_overflows    the same: it threw output away
     stalls              times that the device stopped calling
     reopened            times that the device was opened again
+    faults              values for which a node of the model had no result, such as an index outside of its table
     """
 
     callbacks: int = 0
@@ -43,6 +44,7 @@ class Counters:
     output_overflows: int = 0
     stalls: int = 0
     reopened: int = 0
+    faults: int = 0
 
     @property
     def xruns(self) -> int:

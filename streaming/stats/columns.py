@@ -83,5 +83,6 @@ def _extents(stats: Stats) -> dict[str, str]:
         "lost": (lost_s, f"{1e3 * lost_s:,.1f} ms"),
         "xrun": (found.xruns, counted(found.xruns, "flag")),
         "device": (found.stalls + found.reopened, counted(found.stalls, "stall")),
+        "model": (found.faults, counted(found.faults, "fault")),
     }
     return {name: text if amount else "" for name, (amount, text) in amounts.items()}

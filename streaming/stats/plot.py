@@ -13,6 +13,7 @@ from streaming.replacing import part_of, publish
 from streaming.stats.account import Delay
 from streaming.stats.columns import Columns
 from streaming.stats.reader import Stats
+from streaming.stats.setup import Setup
 from streaming.stats.trouble import GROUPS
 
 if TYPE_CHECKING:
@@ -24,7 +25,19 @@ FORMATS = (".png", ".svg", ".pdf")
 INK, QUIET, GRID = "#222222", "#777777", "#dddddd"
 P50, P99, MAX, LIMIT = "#0077bb", "#ee7733", "#999999", "#cc3311"
 STAGES = ("#77aadd", "#99ddff", "#44bb99", "#eedd88", "#ee8866", "#ffaabb")
-EVENTS = {"late": "#cc3311", "silent": "#222222", "lost": "#aa3377", "xrun": "#ee7733", "device": "#0077bb"}
+EVENTS = {
+    "late": "#cc3311",
+    "silent": "#222222",
+    "lost": "#aa3377",
+    "xrun": "#ee7733",
+    "device": "#0077bb",
+    "model": "#009988",
+}
+WIDTH_INCHES = 11
+TITLE_SIZE, TITLE_MARGIN = 11, 0.01
+LABEL_SIZE, LABEL_GAP = 8, 0.015
+AXES_SHARE = 0.8
+"""The least part of the picture's width that axes have."""
 CLASSES = 60
 FINEST = 0.05
 """The least width of a class, as a logarithm: several buckets of a Latency, or classes would be empty in turn."""
@@ -39,24 +52,28 @@ def draw(stats: Stats, path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise InputError(f"{path}: pictures are {', '.join(FORMATS)}, not {path.suffix or 'this'}")
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError(
-            "drawing needs matplotlib; pip install 'pulse-stream[report]', or leave the picture out"
-        ) from error
-    figure = Figure(figsize=(11, 8.2), facecolor="white", layout="constrained")
-    _fill(figure, stats)
+    figure = picture(stats)
+    from streaming.stats.titles import without_glyphs
+
     part = part_of(path)
     try:
-        figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
+        with without_glyphs():
+            figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
     except OSError as error:
         part.unlink(missing_ok=True)
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
     publish(part, path)
 
 
-def _fill(figure: "Figure", stats: Stats) -> None:
+def picture(stats: Stats) -> "Figure":
+    """A run as a figure of matplotlib. Raises InputError: matplotlib is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError(
+            "drawing needs matplotlib; pip install 'pulse-stream[report]', or leave the picture out"
+        ) from error
+    figure = Figure(figsize=(WIDTH_INCHES, 8.2), facecolor="white", layout="constrained")
     setup, account = stats.header.setup, stats.account
     rows = figure.add_gridspec(4, 1, height_ratios=(10, 3.2, 7, 2.6), hspace=0.06)
     times = figure.add_subplot(rows[0])
@@ -70,14 +87,21 @@ def _fill(figure: "Figure", stats: Stats) -> None:
     events.set_xlabel(f"time since {stats.started:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
     _histogram(histogram, stats)
     _budget(budget, account.delay)
-    figure.suptitle(
-        f"{setup.model}: pulses of {1e3 * setup.pulse_s:.3g} ms, engine {setup.engine}, policy {setup.policy}; "
+    _title(figure, setup)
+    return figure
+
+
+def _title(figure: "Figure", setup: Setup) -> None:
+    """The model, how it ran, and the devices, in as many lines as they need."""
+    from streaming.stats.titles import fitted
+
+    parts = [
+        f"{setup.model}: pulses of {1e3 * setup.pulse_s:.3g} ms, engine {setup.engine}, policy {setup.policy};",
         f"{setup.input or 'no input'} -> {setup.output or 'no output'}",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        fontweight="bold",
-        color=INK,
+    ]
+    text = fitted(parts, (1 - 2 * TITLE_MARGIN) * 72 * WIDTH_INCHES, TITLE_SIZE, "bold")
+    figure.suptitle(
+        text, x=TITLE_MARGIN, ha="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, parse_math=False
     )
 
 
@@ -168,26 +192,34 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
 
 
 def _mark(axes: "Axes", marks: Sequence[tuple[str, float, str]], edges: NDArray[np.float64]) -> None:
-    """Names and values of times above a histogram, in turn higher and lower where they would meet."""
+    """Names and values of times above a histogram, each as high as none before it is in its way."""
     low, high = min(edges[0], marks[0][1]) / 1.1, max(edges[-1], marks[-1][1]) * 1.1
     axes.set_xlim(low, high)
-    near, level = -1.0, 0
+    ends: list[float] = []
     for name, ms, colour in marks:
         place = float(np.log(ms / low) / np.log(high / low)) if ms > 0 else 0.0
-        level = (level + 1) % 3 if place - near < 0.09 else 0
-        near = place
+        text = f"{name} {ms:.3g}"
+        level = next((level for level, end in enumerate(ends) if end < place), len(ends))
+        ends[level : level + 1] = [place + _width(text) + LABEL_GAP]
         height = 0.9 - 0.1 * level
         axes.annotate(
-            f"{name} {ms:.3g}",
+            text,
             (ms, height),
             xycoords=("data", "axes fraction"),
             xytext=(3, 0),
             textcoords="offset points",
-            fontsize=8,
+            fontsize=LABEL_SIZE,
             color=colour,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.5},
         )
         axes.axvline(ms, ymin=0, ymax=height + 0.06, color=colour, linewidth=0.7, alpha=0.6)
+
+
+def _width(text: str) -> float:
+    """Of a label, as a part of the axes' width before they are laid out; rather more than it will be."""
+    from streaming.stats.titles import width_points
+
+    return width_points(text, LABEL_SIZE) / (72 * WIDTH_INCHES * AXES_SHARE)
 
 
 def _budget(axes: "Axes", delay: Delay) -> None:
@@ -195,6 +227,8 @@ def _budget(axes: "Axes", delay: Delay) -> None:
     _plain(axes, f"From mouth to ear: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):
+        if not seconds:
+            continue
         ms = 1e3 * seconds
         axes.barh(0, ms, left=begin, color=colour, edgecolor="white", linewidth=1, label=f"{name} {ms:.1f}")
         begin += ms
@@ -202,9 +236,15 @@ def _budget(axes: "Axes", delay: Delay) -> None:
     axes.set_xlim(0, begin or 1)
     axes.set_xlabel("ms", color=INK)
     axes.spines["left"].set_visible(False)
-    axes.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.75), ncols=6, frameon=False, fontsize=9, labelcolor=INK
-    )
+    if begin:
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.75),
+            ncols=6,
+            frameon=False,
+            fontsize=9,
+            labelcolor=INK,
+        )
 
 
 def _decades(axis: "Axis") -> None:

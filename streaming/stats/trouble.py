@@ -13,6 +13,7 @@ GROUPS = {
     "lost": ("frames_lost", "frames_skipped", "pulses_dropped"),
     "xrun": ("input_underflows", "input_overflows", "output_underflows", "output_overflows"),
     "device": ("stalls", "reopened"),
+    "model": ("faults",),
 }
 """Counters that tell of trouble, by what a listener would call it."""
 _NOUNS = {
@@ -27,6 +28,7 @@ _NOUNS = {
     "output_overflows": "output overflow",
     "stalls": "stall",
     "reopened": "reopening",
+    "faults": "model fault",
 }
 IRREGULAR = 1.5
 """A gap between callbacks that is so many blocks long is one that the audio system made."""
@@ -111,6 +113,17 @@ def _troubles(setup: Setup, account: AccountSummary) -> Iterator[Trouble]:
             "check its cable, its power saving and the sound server"
             + ("" if found.reopened else f"; {spelled('reconnect', 'keep')} opens it again"),
         )
+    if found.faults:
+        yield _faults(found.faults)
+
+
+def _faults(count: int) -> Trouble:
+    return Trouble(
+        "model",
+        f"{counted(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
+        "integers divided by 0, or floats that an integer cannot hold",
+        "what came out there means nothing; the notes name the nodes: limit what they read (Clip, Where)",
+    )
 
 
 def _lateness(setup: Setup, account: AccountSummary) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
+from pulse.uncopied import Uncopied
 from streaming.latency import Latency
 from streaming.replacing import unwritable
 from streaming.stats.account import Account, finite
@@ -29,7 +30,7 @@ from streaming.stats.setup import Setup
 from streaming.stats.ticks import Ticks
 
 
-class StatsWriter:
+class StatsWriter(Uncopied):
     """Writes a header at once, a line for each interval, and a summary at the end; each line is complete in the file.
 
     What goes wrong after the header, such as a full disk, never stops the run: the file is cut back to its last
@@ -40,6 +41,8 @@ class StatsWriter:
     interval_s  seconds of a line
     Raises      InputError: the file cannot be written, or no interval
     """
+
+    instead = "it writes one file; make another one with another path"
 
     def __init__(self, path: Path, setup: Setup, interval_s: float = 1.0) -> None:
         self.ticks = Ticks(interval_s)

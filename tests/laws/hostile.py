@@ -148,6 +148,54 @@ def functions() -> Iterator[tuple[str, ModelProto]]:
     yield "function_output", broken
 
 
+def unfolding() -> Iterator[tuple[str, ModelProto]]:
+    """Few nodes that stand for many turns, nodes or numbers."""
+    one, many = np.ones(1, np.float32), np.array(10**6)
+    constants = {"one": one, "many": many, "first": np.zeros(1, np.float32), "yes": np.array(True)}
+    for inner, outer in ((10**6, 10**6), (1000, 1000), (100, 10**6)):
+        turns = {"inner": np.array(inner), "outer": np.array(outer)}
+        deep = counting_loop(
+            [node("Loop", "inner yes v", "w", body=counting_loop([node("Add", "v one", "w")]))]
+        )
+        looped = node("Loop", "outer yes first", "r", body=deep)
+        yield f"loops_{outer}_{inner}", model([looped, node("Add", "x r")], constants | turns)
+    ends = counting_loop([node("Add", "v one", "w"), node("Less", "w far", "go")], "go")
+    far = {"far": np.full(1, 1e9, np.float32)}
+    yield (
+        "loop_stops_late",
+        model([node("Loop", "_ yes first", "r", body=ends), node("Add", "x r")], constants | far),
+    )
+    once = node("Loop", "many yes first", "l", body=ends)
+    yield "loop_in_scan", model([once, node("Add", "x l")], constants | far)
+    steps = [node("MatMul", f"a{k} b{k}", f"m{k}") for k in range(8)]
+    steps += [
+        node("MatMul", f"{'x' if k == 0 else f'p{k}'} m{k}", "y" if k == 7 else f"p{k + 1}") for k in range(8)
+    ]
+    sides = {f"{side}{k}": np.ones(shape, np.float32) for k in range(8) for side, shape in SIDES.items()}
+    yield "eight_products", model(steps, sides, ("T", 8000))
+    wide = [node("Expand", "one size", "wide"), *(node("Add", "wide one", f"w{k}") for k in range(40))]
+    folded = [*wide, *(node("ReduceSum", f"w{k}", f"s{k}", keepdims=0) for k in range(40))]
+    total = node("Sum", " ".join(["x", *(f"s{k}" for k in range(40))]))
+    yield "forty_constants", model([*folded, total], constants | {"size": np.array([1 << 22])})
+    spread = [node("Expand", "one size", "wide"), node("Conv", "wide taps", "c"), node("Add", "x c")]
+    wide_taps = {"size": np.array([1, 1, 1 << 21]), "taps": np.ones((1, 1, 1 << 20), np.float32)}
+    yield "long_convolution", model(spread, constants | wide_taps)
+
+
+SIDES = {"a": (8000, 1), "b": (1, 8000)}
+
+
+def counting_loop(inner: Sequence[NodeProto], go_on: str = "c1") -> GraphProto:
+    """The body of a loop over one number, from v to w."""
+    ports = [
+        helper.make_tensor_value_info("i", TensorProto.INT64, []),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("v", F, [1]),
+    ]
+    outs = [helper.make_empty_tensor_value_info(name) for name in (go_on, "w")]
+    return helper.make_graph([node("Identity", "c", "c1"), *inner], "turn", ports, outs)
+
+
 def nested() -> Iterator[tuple[str, ModelProto]]:
     """Bodies inside of bodies, as deep as a file can have them."""
     for op in ("Scan", "If", "Loop"):
@@ -266,6 +314,7 @@ FAMILIES: tuple[Callable[[], Iterator[tuple[str, ModelProto]]], ...] = (
     giants,
     growing,
     functions,
+    unfolding,
     nested,
     wrong_names,
     wrong_data,

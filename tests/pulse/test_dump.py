@@ -77,5 +77,5 @@ def test_dot_names_are_escaped() -> None:
     assert statements(dot(graph, 'title"\\')) == [
         r'  n0 [label="a \"b\"\\\nx\\n"];',
         r'  out0 [label="a \"b\"\\", shape=oval];',
-        r'  n0 -> out0 [label="fact \"f\"\n"];',
+        r'  n0 -> out0 [label="fact \"f\"\\n"];',
     ]

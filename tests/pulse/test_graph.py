@@ -32,7 +32,7 @@ def diamond() -> Graph[str, Named]:
 def test_add_keeps_successors() -> None:
     graph = diamond()
     graph.check()
-    assert graph.outlet(OutletId(2)).successors == [InletId(3, 1), InletId(3, 2)]
+    assert list(graph.outlet(OutletId(2)).successors) == [InletId(3, 1), InletId(3, 2)]
     assert graph.input_facts(graph.nodes[3]) == ["bool", "int", "int"]
     assert [graph.label(wire) for wire in graph.wires()] == ["x", "left:0", "left:1", "right", "end"]
 

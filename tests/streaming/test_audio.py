@@ -1,5 +1,7 @@
 """Sound files: read in blocks, written whole or not at all, errors in one line."""
 
+import os
+
 import numpy as np
 import pytest
 import soundfile
@@ -38,7 +40,13 @@ def test_what_is_written_is_read(tmp_path, name, step):
         ("a.wav", None, "PCM_16"),
         ("a.wav", "PCM_24", "PCM_24"),
         ("a.wav", "FLOAT", "FLOAT"),
-        ("a.flac", "FLOAT", "PCM_16"),
+        ("a.flac", "FLOAT", "PCM_24"),
+        ("a.wav", "DOUBLE", "DOUBLE"),
+        ("a.wav", "PCM_32", "PCM_32"),
+        ("a.aif", "PCM_32", "PCM_32"),
+        ("a.w64", "ALAC_24", "PCM_24"),
+        ("a.mp3", "PCM_24", "MPEG_LAYER_III"),
+        ("a.opus", None, "OPUS"),
         ("a.flac", "PCM_24", "PCM_24"),
         ("a.ogg", "PCM_16", "VORBIS"),
     ],
@@ -57,7 +65,7 @@ def test_clipped_samples_are_counted_and_a_float_file_keeps_them(tmp_path):
     ]:
         with AudioWriter(tmp_path / name, 16000, 1, encoding) as writer:
             writer.write(x)
-        assert writer.clipped == clipped
+        assert writer.clipping.total == clipped
         np.testing.assert_allclose(soundfile.read(tmp_path / name)[0], expected, atol=1e-4)
 
 
@@ -132,7 +140,10 @@ def damaged(tmp_path, name):
         ("missing", "no such file; check the path"),
         ("empty", "the file is empty"),
         ("no-samples", "the file has no samples"),
-        ("text", r"cannot be read as sound \(.*\); give a WAV, FLAC or OGG file"),
+        (
+            "text",
+            r"cannot be read as sound \(.*\); give \.wav, \.flac, \.ogg.* or what else libsndfile reads, or convert it",
+        ),
         ("folder", "is a folder"),
     ],
 )
@@ -140,6 +151,13 @@ def test_files_that_are_no_sound(tmp_path, name, message):
     with pytest.raises(InputError, match=f"{name}.wav: {message}") as caught:
         AudioReader(damaged(tmp_path, name))
     assert "\n" not in str(caught.value)
+
+
+def test_a_pipe_is_no_file(tmp_path):
+    """It would be read twice."""
+    os.mkfifo(tmp_path / "pipe.wav")
+    with pytest.raises(InputError, match=r"pipe\.wav: is no file but a pipe or a device"):
+        AudioReader(tmp_path / "pipe.wav")
 
 
 def test_a_file_cut_short_is_refused_where_it_ends(tmp_path):

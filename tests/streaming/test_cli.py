@@ -116,11 +116,6 @@ def test_features_from_npy_to_npy_and_csv(tmp_path):
     np.testing.assert_allclose(rows, np.column_stack([np.arange(11), expected[0]]), rtol=1e-4, atol=1e-5)
 
 
-def test_clipping_is_told():
-    write_sound("in.wav", np.full(8000, 0.99), 8000)
-    assert "clipped" not in pulse("run", "in.wav", "out.wav", "--backend", "numpy").stderr
-
-
 def test_convert_lists_ports_buffers_and_nodes():
     found = report("convert", "--pulse", "320")
     assert [port["shape"] for port in found["inputs"]] == [[1, 320]]
@@ -288,8 +283,22 @@ def test_an_output_that_is_not_finite_is_told(tmp_path):
     assert "came with the flush" in pulse("run", path, "in.wav", "out.csv").stdout
 
 
-def test_a_rate_below_one_pulse_of_10_ms():
-    assert report("convert", "--rate", 1)["pulse_frames"] > 0
+def test_a_rate_below_one_pulse_of_10_ms(tmp_path):
+    nodes = [helper.make_node("Neg", ["x"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, {"x": ["T"]}, {"y": ["T"]})
+    assert report("convert", model, "--rate", 1)["pulse_frames"] > 0
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
+    """Of the built-in model, and where the metadata of another one says its rate."""
+    told = pulse("convert", "--rate", 8000)
+    assert "warning: the built-in model is made for 16000 Hz; --rate 8000 lets it hear" in told.stderr
+    assert json.loads(pulse("convert", "--rate", 8000, "--json").stdout)["rate_from"] == "option"
+    made = pulse("convert", voice(tmp_path / "v.onnx"), "--rate", 16000)
+    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in made.stderr
+    assert "warning" not in pulse("convert", "--rate", 16000).stderr
+    assert "warning" not in pulse("convert", tmp_path / "v.onnx", "--rate", 8000).stderr
 
 
 def test_dump_of_the_account():
@@ -326,19 +335,19 @@ def test_check_that_proves_nothing_exits_3():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "kind", "words"),
+    ("arguments", "kinds", "words"),
     [
-        (["check", "nowhere.onnx"], "LoadError", "nowhere.onnx: no such file"),
-        (["check", "--pulse", "ten"], "BadParameter", "--pulse"),
-        (["convert", "--nothing"], "NoSuchOption", "--nothing"),
-        (["chekc"], "UsageError", "Did you mean 'check'?"),
+        (["check", "nowhere.onnx"], {"LoadError"}, "nowhere.onnx: no such file"),
+        (["check", "--pulse", "ten"], {"BadParameter"}, "--pulse"),
+        (["convert", "--nothing"], {"NoSuchOption"}, "--nothing"),
+        (["chekc"], {"UsageError", "NoSuchCommand"}, "Did you mean 'check'?"),
     ],
 )
-def test_errors_are_json_where_reports_are(arguments, kind, words):
-    """One document on stdout, the line on stderr as ever."""
+def test_errors_are_json_where_reports_are(arguments, kinds, words):
+    """One document on stdout, the line on stderr as ever; older versions of typer have another name of an error."""
     result = pulse(*arguments, "--json", code=2)
     error = json.loads(result.stdout)["error"]
-    assert error["type"] == kind and words in error["message"] and error["refusals"] == []
+    assert error["type"] in kinds and words in error["message"] and error["refusals"] == []
     assert result.stderr == f"error: {error['message']}\n"
 
 

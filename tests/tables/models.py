@@ -98,9 +98,9 @@ def equal(path: Path, typed: TypedModel, model: SharedModel) -> bool:
 
 def streams_as(pulsed: PulsedModel) -> str:
     """In a few words."""
-    states = len(pulsed.registers)
     if pulsed.chunks is None:
         return f"pulses of {pulsed.pulse}"
+    states = len(pulsed.chunks.pairs)
     return f"chunks of {pulsed.pulse}, {states} state{'s' * (states != 1)}"
 
 
@@ -115,7 +115,7 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     try:
         chunking = Chunking(context=model.context)
         opened = open_model(path, model.inputs, model.constants, chunking, pulse=model.pulse)
-        same = "yes" if equal(path, opened.typed, model) else "no"
+        same = "yes" if equal(path, opened.call or opened.typed, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:

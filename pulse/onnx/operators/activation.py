@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from pulse.budget import spending
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
@@ -88,6 +89,7 @@ def lrn(node: NodeContext) -> OutletId:
     size = node.integer("size")
     if fact.rank < 2 or size < 1:
         raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
+    spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
     before = (size - 1) // 2
     none = (TDim.of(0), TDim.of(0))
     edges = (none, (TDim.of(before), TDim.of(size - 1 - before)), *(none,) * (fact.rank - 2))

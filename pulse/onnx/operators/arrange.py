@@ -15,6 +15,7 @@ from pulse.ops.lookup import GatherBatches
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
+from pulse.ops.within import Within
 from pulse.typed import known
 
 
@@ -67,6 +68,8 @@ def reverse_sequence(node: NodeContext) -> OutletId:
         raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
     place = steps(node, fact.shape[time], "frames")
     lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
+    if fact.shape[time].is_const:
+        lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
     column = node.wire(AddAxis(1), [lengths], "column")
     one = node.constant(np.array(1), "one")
     last = node.wire(Elementwise("sub"), [column, one], "last")

@@ -50,9 +50,12 @@ def attention(node: NodeContext) -> list[OutletId]:
     Half precision is for the inputs and outputs only: what stands between them is computed in f32.
     """
     flat = node.fact(0).rank == 3
-    heads = node.integer("q_num_heads") if flat else int(node.fact(0).shape[1])
-    kv_heads = node.integer("kv_num_heads") if flat else int(node.fact(1).shape[1])
-    if heads % kv_heads:
+    if flat:
+        heads = node.divisor("q_num_heads", node.fact(0).shape[2], "channels of its queries")
+        kv_heads = node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys")
+    else:
+        heads, kv_heads = int(node.fact(0).shape[1]), int(node.fact(1).shape[1])
+    if kv_heads < 1 or heads % kv_heads:
         raise node.error(f"{heads} heads of queries do not share {kv_heads} heads of keys")
     if node.has(VALID) and node.has(PAST_KEY):
         raise node.error("lengths of padded keys and past keys exclude each other")

@@ -12,6 +12,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import unify
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
+from pulse.ops.within import Within
 from pulse.typed import known
 
 MOST_FRAMES = 64
@@ -49,6 +50,8 @@ def _chosen(node: NodeContext, axis: int, circular: bool) -> OutletId:
             f"{count} frames are written at computed places; only up to {MOST_FRAMES} are covered"
         )
     begin = _begin(node, cache)
+    if not circular:
+        begin = node.wire(Within(0, int(size) - int(count)), [begin], "inside")
     places: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
     place = node.constant(places, "places")
     y = node.input(0)

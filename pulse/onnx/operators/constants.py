@@ -13,7 +13,6 @@ from pulse.onnx.registry import onnx_op
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.position import Range
 from pulse.ops.shape import Expand, volume
-from pulse.typed import FOLD_LIMIT
 
 
 @onnx_op("Constant")
@@ -75,7 +74,7 @@ def range_(node: NodeContext) -> OutletId:
     if not any(is_symbolic(value) for value in numbers):
         start, limit, delta = (value.reshape(()).item() for value in numbers)
         count = _count(node, (limit - start) / delta) if delta else 0
-        if count > FOLD_LIMIT:
+        if not node.affords(count):
             return node.wire(Range(start, delta, TDim.of(count), numbers[0].dtype), [])
         return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
     return _symbolic_range(node, [TDim.of(value.reshape(()).item()) for value in numbers])

@@ -85,10 +85,9 @@ def _spans(kernel: Sequence[int], dilations: Sequence[int]) -> list[int]:
 
 
 def _group(node: NodeContext) -> int:
-    group = node.integer("group", 1)
-    if group < 1:
-        raise node.error(f"attribute group {group} must be positive")
-    return group
+    """The number of groups, which both channels and kernels are cut into. Raises LoadError."""
+    node.divisor("group", node.fact(0).shape[1], "channels of its input", 1)
+    return node.divisor("group", node.fact(1).shape[0], "kernels", 1)
 
 
 @onnx_op("Conv")

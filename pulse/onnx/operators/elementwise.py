@@ -16,7 +16,6 @@ PLAIN = {
     "Sub": "sub",
     "Mul": "mul",
     "Div": "div",
-    "Pow": "pow",
     "Min": "min",
     "Max": "max",
     "Sum": "sum",
@@ -104,6 +103,20 @@ def gelu(node: NodeContext) -> OutletId:
 def mod(node: NodeContext) -> OutletId:
     """Remainder with the sign of the divisor, or of the dividend (fmod)."""
     return node.wire(Elementwise("fmod" if node.flag("fmod") else "mod"), [node.input(0), node.input(1)])
+
+
+@onnx_op("Pow")
+def power(node: NodeContext) -> OutletId:
+    """X to the power of y, in the type of x; an integer to the power of a float in f64."""
+    x, y = node.given()
+    own = node.fact(0).dtype
+    if np.issubdtype(own, np.integer) and np.issubdtype(node.fact(1).dtype, np.floating):
+        f64 = np.dtype(np.float64)
+        wide = node.wire(
+            Elementwise("pow"), [node.cast(x, f64, "wide"), node.cast(y, f64, "exponent")], "real"
+        )
+        return node.wire(Cast(own), [wide])
+    return node.wire(Elementwise("pow"), [x, y])
 
 
 @onnx_op("Clip")

@@ -16,6 +16,7 @@ from pulse.ops.lookup import GatherBatches, GatherElements
 from pulse.ops.scatter import index_depth, wrapped
 from pulse.ops.shape import RemoveAxis, Reshape, volume
 from pulse.ops.slice import Slice
+from pulse.ops.within import Within
 from pulse.typed import known
 from pulse.wording import spelled
 
@@ -101,6 +102,8 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         step = volume(sizes[axis + 1 :])
         cut = node.wire(Slice(last, TDim.of(axis), TDim.of(axis + 1)), [indices], f"column{axis}")
         own = node.wire(RemoveAxis(last), [cut], f"index{axis}")
+        if size.is_const:
+            own = node.wire(Within(-int(size), int(size) - 1), [own], f"inside{axis}")
         below = node.wire(Elementwise("less"), [own, zero], f"below{axis}")
         around = node.wire(Elementwise("add"), [own, scalar_dim(node, size, f"size{axis}")], f"around{axis}")
         front = node.wire(Elementwise("where"), [below, around, own], f"front{axis}")

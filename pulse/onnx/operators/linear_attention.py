@@ -64,8 +64,8 @@ def _initial(node: NodeContext, state: TypedFact) -> OutletId:
 
 def _frames(node: NodeContext, rule: str, wide: DType) -> dict[str, OutletId]:
     """What each frame brings, time second: q [.., heads, group, dk], k [.., heads, dk, 1], v [.., heads, 1, dv] …"""
-    heads = TDim.of(node.integer("kv_num_heads"))
-    queries = node.integer("q_num_heads")
+    heads = TDim.of(node.divisor("kv_num_heads", node.fact(1).shape[-1], "channels of its keys"))
+    queries = node.divisor("q_num_heads", node.fact(0).shape[-1], "channels of its queries")
     if queries % int(heads):
         raise node.error(f"{queries} heads of queries do not share {heads} heads of keys")
     group, one = TDim.of(queries // int(heads)), TDim.of(1)

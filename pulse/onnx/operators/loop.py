@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from pulse.budget import spending
 from pulse.dim import TDim
-from pulse.errors import LoadError
+from pulse.errors import LoadError, PulseError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
@@ -20,7 +22,8 @@ from pulse.typed import TypedModel, known, wire
 
 MOST_TURNS = 1024
 MOST_NODES = 10_000
-"""Loops of more turns, or nodes, are not unrolled."""
+"""A loop of more turns, or of more nodes with all loops in it, is one op rather than its turns one after the other."""
+REPEATING = ("Loop", "Scan", "If")
 ENDLESS = np.iinfo(np.int64).max
 
 
@@ -48,11 +51,24 @@ class _Repeated:
         limit, go_on = self._limit(), self._go_on()
         before = len(node.graph.nodes)
         try:
+            self._require_small()
             return self._unrolled(limit) if self._enters(limit, go_on) else self._skipped()
         except UnsureError:
             for made in reversed(range(before, len(node.graph.nodes))):
                 node.graph.retire(made)
             return self._op(limit, go_on)
+
+    def _require_small(self) -> None:
+        """Loops in loops are not unrolled where a single turn has too many nodes already. Raises UnsureError."""
+        if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
+            return
+        before = spending().nodes
+        try:
+            any_turn = self._model
+        except PulseError:  # one turn after the other it may load, and tells the reason where it does not
+            return
+        if any_turn.spending.nodes - before > MOST_NODES:
+            raise UnsureError
 
     @property
     def count(self) -> int:
@@ -81,18 +97,19 @@ class _Repeated:
         most, first = self._number(limit), self._number(go_on)
         if first == 0 or (most is not None and most <= 0):
             return False
-        if most is None or first is None or (most > MOST_TURNS and self._never_stops(self._model())):
+        if most is None or first is None or (most > MOST_TURNS and self._never_stops(self._model)):
             raise UnsureError
         return True
 
     def _unrolled(self, limit: OutletId) -> list[OutletId]:
         """Every turn wired behind the one before it. Raises UnsureError."""
-        node, most = self.node, self._number(limit)
+        most = self._number(limit)
         assert most is not None
         states, gathered = self._states(), list[list[OutletId]]()
-        before = len(node.graph.nodes)
+        account = spending()
+        before = account.nodes
         for turn in range(most):
-            if turn == MOST_TURNS or len(node.graph.nodes) - before > MOST_NODES:
+            if turn == MOST_TURNS or account.nodes - before > MOST_NODES:
                 raise UnsureError
             results = self._turn(turn, states)
             go_on = self._number(results[0])
@@ -123,7 +140,7 @@ class _Repeated:
 
     def _skipped(self) -> list[OutletId]:
         """No turn at all: the states as they are, and nothing gathered."""
-        node, model = self.node, self._model()
+        node, model = self.node, self._model
         facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
         empty: list[OutletId] = []
         for slot, fact in enumerate(facts):
@@ -133,6 +150,7 @@ class _Repeated:
             empty.append(node.constant(value, f"rows{slot}"))
         return self._named([*self._states(), *empty])
 
+    @cached_property
     def _model(self) -> TypedModel:
         """The body for any turn."""
         node, states = self.node, self._states()
@@ -145,7 +163,7 @@ class _Repeated:
         return self.graph.typed(facts, node.scope, f"{node.wire_name}.body")
 
     def _op(self, limit: OutletId, go_on: OutletId) -> list[OutletId]:
-        node, model = self.node, self._model()
+        node, model = self.node, self._model
         open_names = tuple(
             name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None
         )

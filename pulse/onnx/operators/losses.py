@@ -13,6 +13,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Reshape
+from pulse.ops.within import Within
 
 REDUCTIONS = ("none", "sum", "mean")
 
@@ -58,15 +59,25 @@ def _hits(node: NodeContext, scores: OutletId) -> OutletId:
     fact = node.graph.fact(scores)
     classes = int(fact.shape[1])
     target = node.cast(node.input(1), np.dtype(np.int64), "target")
+    target, ignored = _in_range(node, target, classes)
     column = node.wire(AddAxis(1), [target], "column")
     numbers: Array = np.arange(classes).reshape(-1, *(1,) * (fact.rank - 2))
     hit = node.wire(Elementwise("equal"), [column, node.constant(numbers, "classes")], "hit")
-    if "ignore_index" not in node.attributes:
+    if ignored is None:
         return hit
-    ignored = node.constant(np.array(node.integer("ignore_index")), "ignored")
-    same = node.wire(Elementwise("equal"), [column, ignored], "same")
-    wanted = node.wire(Elementwise("not"), [same], "wanted")
+    wanted = node.wire(Elementwise("not"), [node.wire(AddAxis(1), [ignored], "same")], "wanted")
     return node.wire(Elementwise("and"), [hit, wanted], "right")
+
+
+def _in_range(node: NodeContext, target: OutletId, classes: int) -> tuple[OutletId, OutletId | None]:
+    """The classes, 0 for targets that are ignored, and which those are; others must be classes."""
+    ignored = None
+    if "ignore_index" in node.attributes:
+        number = node.constant(np.array(node.integer("ignore_index")), "ignored")
+        ignored = node.wire(Elementwise("equal"), [target, number], "left_out")
+        zero = node.constant(np.array(0, np.int64), "first_class")
+        target = node.wire(Elementwise("where"), [ignored, zero, target], "kept")
+    return node.wire(Within(0, classes - 1), [target], "class"), ignored
 
 
 def _shares(node: NodeContext, scores: OutletId) -> OutletId:

@@ -104,7 +104,7 @@ def group_norm(node: NodeContext) -> OutletId:
     shape = node.fact(0).shape
     if len(shape) < 3:
         raise node.error(f"{node.fact(0)} must be [N, C, X...]")
-    groups = node.integer("num_groups")
+    groups = node.divisor("num_groups", node.fact(0).shape[1], "channels of its input")
     inner = exact_quotient([shape[1]], [TDim.of(groups)], f"{node.wire_name} (GroupNormalization)")
     split = (shape[0], TDim.of(groups), inner, *shape[2:])
     x = node.wire(Reshape(split), [node.input(0)], "groups")

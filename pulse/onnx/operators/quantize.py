@@ -76,6 +76,11 @@ def _spread(node: NodeContext, slot: int, name: str) -> OutletId:
     if fact.rank != x.rank or block < 1:
         raise node.error(f"its {name} {fact} does not fit {x}, axis {axis}, blocks of {block}")
     count = fact.shape[axis]
+    if (count * block - x.shape[axis]).prove_ge(block).yes or (x.shape[axis] - count * block).prove_gt(0).yes:
+        raise node.error(
+            f"attribute block_size is {block}, but its {name} has {count} blocks for the {x.shape[axis]} entries of "
+            f"axis {axis}"
+        )
     apart = node.wire(AddAxis(axis + 1), [node.input(slot)], f"{name}_apart")
     wide = (*fact.shape[: axis + 1], TDim.of(block), *fact.shape[axis + 1 :])
     repeated = node.wire(Expand(wide), [apart], f"{name}_repeated")

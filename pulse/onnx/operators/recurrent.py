@@ -41,7 +41,7 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
     backwards = DIRECTIONS[direction]
     cells = _cells(node, kind, len(backwards))
     lengths = _lengths(node, node.graph.fact(x).shape[0])
-    hidden = int(node.fact(2).shape[2])
+    hidden = _hidden(node, kind)
     made: list[list[OutletId]] = []
     for number, (cell, reverse) in enumerate(zip(cells, backwards)):
         operands, optional = _operands(node, x, cell, number, hidden, batch_first)
@@ -49,6 +49,22 @@ def recurrent(node: NodeContext) -> Sequence[OutletId]:
         name = f"{node.wire_name}.{'reverse' if reverse else 'forward'}"
         made.append(wire(node.graph, name, op, operands))
     return [_stacked(node, slot, parts, batch_first) for slot, parts in enumerate(zip(*made))]
+
+
+def _hidden(node: NodeContext, kind: CellKind) -> int:
+    """The size of the state, which the weights and the attribute say alike. Raises LoadError."""
+    fact = node.fact(2)
+    rows, hidden = fact.shape[1:]
+    if not rows.is_const or not hidden.is_const or int(rows) != GATES[kind] * int(hidden):
+        raise node.error(
+            f"its R {fact} is not [directions, {GATES[kind]} * hidden, hidden] of constant sizes"
+        )
+    stated = node.integer("hidden_size", int(hidden))
+    if stated != int(hidden):
+        raise node.error(
+            f"attribute hidden_size is {stated}, but its R {fact} is for {hidden}; export it again"
+        )
+    return node.count(stated, "hidden_size")
 
 
 def _stacked(node: NodeContext, slot: int, parts: Sequence[OutletId], batch_first: bool) -> OutletId:

@@ -16,7 +16,6 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate
 from pulse.ops.sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
 from pulse.ops.shape import Expand, Transpose, with_dim
-from pulse.typed import FOLD_LIMIT
 from pulse.wording import spelled
 
 COORDINATES: dict[str, Coordinates] = {
@@ -169,7 +168,7 @@ def _resized(
         raise node.error(f"linear and cubic resizing of {fact} is covered for floats only")
     if frames == 1 and not cropped:
         return node.wire(Expand(with_dim(fact.shape, axis, length)), [x])
-    if not frames.is_const or not length.is_const or max(int(frames), int(length)) > FOLD_LIMIT:
+    if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):
         if cropped:
             raise node.error(
                 f"cropping {frames} to {length} frames: give both as numbers with {spelled('inputs')}"

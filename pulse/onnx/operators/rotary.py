@@ -20,7 +20,7 @@ def rotary_embedding(node: NodeContext) -> OutletId:
         raise node.error(f"{node.fact(0)} must have 3 or 4 axes")
     flat = len(shape) == 3
     if flat:
-        heads = TDim.of(node.integer("num_heads"))
+        heads = TDim.of(node.divisor("num_heads", node.fact(0).shape[2], "channels of its input"))
         size = exact_quotient([shape[2]], [heads], f"{node.wire_name} (RotaryEmbedding)")
         x = node.wire(Reshape((*shape[:2], heads, size)), [x], "heads")
     size = node.graph.fact(x).shape[3]

@@ -10,7 +10,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.position import Range
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis
-from pulse.typed import FOLD_LIMIT, wire
+from pulse.typed import wire
 
 
 @onnx_op("TopK")
@@ -65,6 +65,6 @@ def trilu(node: NodeContext) -> OutletId:
 
 def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
     """0, 1, 2 …, ``size`` of them."""
-    if size.is_const and int(size) <= FOLD_LIMIT:
+    if size.is_const and node.affords(int(size)):
         return node.constant(np.arange(int(size)), name)
     return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

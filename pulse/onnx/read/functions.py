@@ -6,10 +6,8 @@ from typing import TypeAlias
 import onnx.inliner
 from onnx import FunctionProto, ModelProto, NodeProto, checker
 
+from pulse.budget import spending
 from pulse.errors import LoadError
-
-MOST_NODES = 1 << 18
-"""More nodes than this are no model but functions that multiply each other."""
 
 Key: TypeAlias = tuple[str, str, str]
 
@@ -22,17 +20,18 @@ def inlined(model: ModelProto, what: str) -> ModelProto:
         _key(function.domain, function.name, function.overload): function for function in model.functions
     }
     counts: dict[Key, int | None] = {}
-    total = _count(model.graph.node, functions, counts, what)
-    if total > MOST_NODES:
-        raise LoadError(
-            f"{what}: its functions unfold to {total} nodes, more than {MOST_NODES}; export it without functions"
-        )
+    for node in model.graph.node:
+        spending().unfold(_count([node], functions, counts, what) - 1, f"{what}: {_named(node)}")
     try:
         return onnx.inliner.inline_local_functions(model)
     except (RuntimeError, ValueError, IndexError, checker.ValidationError) as error:
         raise LoadError(
             f"{what}: its functions cannot be unfolded ({error}); export it without functions"
         ) from error
+
+
+def _named(node: NodeProto) -> str:
+    return f"{node.name or next(iter(node.output), 'a node')} ({node.op_type})"
 
 
 def _key(domain: str, name: str, overload: str) -> Key:

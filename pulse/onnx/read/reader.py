@@ -1,12 +1,12 @@
 """Read an ONNX file into a Model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto, helper
 
+from pulse.budget import spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
@@ -19,13 +19,11 @@ from pulse.onnx.read.file import read_source
 from pulse.onnx.read.inputs import claimed_fact, frees_lengths, input_facts
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
-from pulse.onnx.subgraph import Subgraph, free_names, nodes_inside
+from pulse.onnx.subgraph import Subgraph, free_names
 from pulse.onnx.tensors import tensor_value
 
 if TYPE_CHECKING:
     from pulse.model import ModelSource
-
-MOST_BODY_NODES = 20_000
 
 
 def read(
@@ -45,33 +43,14 @@ def read(
     return Model(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
 
 
-@dataclass
-class _Bodies:
-    """How many nodes of bodies were read; a loop reads its body for each turn."""
-
-    nodes: int = 0
-
-    def read(self, body: GraphProto, title: str) -> None:
-        """Count one more. Raises LoadError where loops in loops have unfolded to too many."""
-        self.nodes += nodes_inside(body)
-        if self.nodes > MOST_BODY_NODES:
-            raise LoadError(
-                f"{title}: its loops and branches unfold to more than {MOST_BODY_NODES} nodes; export them as Scan, "
-                "or with fewer turns"
-            )
-
-
 class _Builder:
     """Grows the graph of a Model from a GraphProto."""
 
-    def __init__(
-        self, opsets: Mapping[str, int], folder: Path | None, title: str, bodies: _Bodies | None = None
-    ) -> None:
+    def __init__(self, opsets: Mapping[str, int], folder: Path | None, title: str) -> None:
         self.graph = ModelGraph()
         self._opsets = opsets
         self._folder = folder
         self._title = title
-        self._bodies = bodies or _Bodies()
         self._values: dict[str, OutletId] = {}
         self._stated: dict[str, ValueInfoProto] = {}
 
@@ -114,6 +93,7 @@ class _Builder:
         return self._values[name]
 
     def _constant(self, name: str, value: Array) -> None:
+        spending().stored += value.size
         fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
         (outlet,) = self.graph.add(name, Constant(value), (), [fact])
         self._define(name, outlet)
@@ -145,8 +125,7 @@ class _Builder:
                 self._define(name, outlet)
 
     def _body(self, proto: GraphProto, inputs: Mapping[str, InferenceFact]) -> ModelGraph:
-        self._bodies.read(proto, self._title)
-        builder = _Builder(self._opsets, self._folder, self._title, self._bodies)
+        builder = _Builder(self._opsets, self._folder, self._title)
         builder.read(proto, inputs)
         return builder.graph
 

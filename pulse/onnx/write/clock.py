@@ -22,7 +22,7 @@ class ClockWriter:
 
     def __init__(self, graph: GraphWriter, symbol: Symbol) -> None:
         self._graph = graph
-        self._stream = symbol
+        self.symbol = symbol
         self._dims = DimWriter(graph, self._symbol)
         self._pulses: str | None = None
         self.end: str | None = None
@@ -97,7 +97,7 @@ class ClockWriter:
         return self._number(value)
 
     def _symbol(self, symbol: Symbol) -> str:
-        if symbol != self._stream:
+        if symbol != self.symbol:
             raise WriteError(
                 f"a length depends on {symbol.name}, which does not stream; fix it with {spelled('inputs')}"
             )

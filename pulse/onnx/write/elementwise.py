@@ -18,7 +18,7 @@ BITWISE = {
     "bitwise_not": "BitwiseNot",
 }
 """From opset 18 on."""
-NAMES = {kind: op_type for op_type, kind in PLAIN.items()} | BITWISE
+NAMES = {kind: op_type for op_type, kind in PLAIN.items()} | {"pow": "Pow"} | BITWISE
 WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
 
 

@@ -99,8 +99,10 @@ def write_table_rows(w: NodeWriter, op: TableRows) -> str:
 
 @writes(StreamEnd)
 def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
-    """The register itself."""
-    return w.clock.stream_end(w.outputs[0])
+    """The register itself, or a length that follows from it."""
+    if op.frames == TDim.of(w.clock.symbol):
+        return w.clock.stream_end(w.outputs[0])
+    return w.emit("Identity", [w.clock.length(op.frames)])
 
 
 @writes(CumSum)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, ValueInfoProto, checker, helper, shape_inference
+import onnx
+from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_inference
 
 from pulse.errors import WriteError
 from pulse.graph import OutletId
@@ -36,6 +37,12 @@ def to_onnx(model: PulsedModel, opset: int = 17, metadata: Mapping[str, str] | N
     """
     if opset not in OPSETS:
         raise WriteError(f"opset {opset} cannot be written; choose one of {OPSETS[0]} to {OPSETS[-1]}")
+    known = defs.onnx_opset_version()
+    if opset > known:
+        raise WriteError(
+            f"opset {opset} is not known to the installed onnx {onnx.__version__}; install a newer one, or choose one "
+            f"of {OPSETS[0]} to {known}"
+        )
     return _Export(model, opset).proto(metadata or {})
 
 

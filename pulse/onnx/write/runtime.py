@@ -14,6 +14,7 @@ from pulse.onnx.write.graph import form
 from pulse.ops.length import FAR_END
 from pulse.program.program import Feed, Program, State
 from pulse.pulsify.model import PulsedModel
+from pulse.uncopied import Uncopied
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
@@ -56,8 +57,10 @@ def _evaluator(model: ModelProto) -> tuple[str, Run]:
     return "onnx.reference", run
 
 
-class RuntimeProgram(Program):
+class RuntimeProgram(Uncopied, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError where it is none."""
+
+    instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 
     def __init__(self, model: PulsedModel, proto: ModelProto, run: Run | None = None) -> None:
         super().__init__(model)
@@ -103,11 +106,13 @@ class RuntimeState(State):
         if notes.end is not None:
             renamed[notes.end] = np.array(FAR_END if self.clock.end is None else self.clock.end, np.int64)
         results = self._program.run(renamed)
-        self._memory = {state.input: results[state.output] for state in notes.states}
-        return {
+        outputs = {
             port.name: np.array(results[note.name])
             for note, port in zip(notes.outputs, self._program.outputs)
         }
+        self.changing = True
+        self._memory = {state.input: results[state.output] for state in notes.states}
+        return outputs
 
     def _ended(self) -> None:
         """The end is fed with every pulse."""
@@ -121,7 +126,16 @@ class RuntimeState(State):
             raise InputError(
                 f"the snapshot holds {len(memory)} bytes of memory where {sum(sizes)} are needed"
             )
+        self.changing = True
         stops = np.cumsum(sizes)
-        for (name, array), stop, size in zip(list(self._memory.items()), stops, sizes):
+        loaded: dict[str, Array] = {}
+        for (name, array), stop, size in zip(self._memory.items(), stops, sizes):
             part = memory[int(stop) - size : int(stop)]
-            self._memory[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
+            loaded[name] = np.frombuffer(part, array.dtype).reshape(array.shape).copy()
+        self._memory = loaded
+
+    def _keep(self) -> dict[str, Array]:
+        return self._memory  # each pulse makes it anew
+
+    def _put_back(self, memory: dict[str, Array]) -> None:
+        self._memory = memory

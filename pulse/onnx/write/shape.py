@@ -10,6 +10,13 @@ from pulse.ops.pad import Pad
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
+from pulse.ops.within import Within
+
+
+@writes(Within)
+def write_within(w: NodeWriter, op: Within) -> str:
+    """The wire itself: what reads it may notice by itself, or not."""
+    return w.inputs[0]
 
 
 @writes(Reshape)

@@ -15,19 +15,22 @@ from pulse.program.kernels.kernel_file import DamagedError
 from pulse.program.kernels.linking import NativeCode, linked
 from pulse.program.kernels.native_code import emitted, optimised
 from pulse.program.kernels.python_call import Form
+from pulse.uncopied import Uncopied
 
 _compiling = threading.RLock()
 DIGITS = 32
 """Of a fingerprint, in names."""
 
 
-class CompiledFunction:
+class CompiledFunction(Uncopied):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     signature  numba's
     options    for numba
     form       how Python calls it, where it does
     """
+
+    instead = "its address is of this process; find it by its name in the other one"
 
     def __init__(
         self,

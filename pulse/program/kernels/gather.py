@@ -19,8 +19,9 @@ def gather(row: Row, bases: Bases) -> None:
     """``dst[o*dst_outer + j*dst_axis + r] = src[o*src_outer + indices[j]*src_axis + r]``.
 
     For o < outer, j < count, r < run.  An index below 0 counts from the end of the axis; one out of range is
-    clamped.  Arguments: src, indices, dst (operands), bytes of an element (1, 2, 4, 8), bytes of an index
-    (4, 8), outer, count, run, src_outer, src_axis, dst_outer, dst_axis (in elements), size of the axis.
+    clamped, and counted by ``count_faults``.  Arguments: src, indices, dst (operands), bytes of an element
+    (1, 2, 4, 8), bytes of an index (4, 8), outer, count, run, src_outer, src_axis, dst_outer, dst_axis (in
+    elements), size of the axis.
     """
     src, dst, size = u8(row, bases, 0), u8(row, bases, 2), number(row, 3)
     wide, narrow, is_wide = i64(row, bases, 1), i32(row, bases, 1), number(row, 4) == 8

@@ -47,7 +47,7 @@ from pulse.program.kernels.vmath import (
 )
 
 Function = Callable[..., Any]
-MOST_BITS = 32  # that are shifted; more than any integer of the chains has
+MOST_BITS = 63  # that are shifted
 SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 
@@ -155,6 +155,18 @@ def sign64(x: float) -> float:
 
 
 @device
+def shifted_left(x: float, bits: float) -> float:
+    """Bits moved to higher places; none is left where there are more places than bits, or less than 0."""
+    return float(int(x) << int(bits)) if 0 <= bits <= MOST_BITS else 0.0
+
+
+@device
+def shifted_right(x: float, bits: float) -> float:
+    """The same to lower places, where the sign is left."""
+    return float(int(x) >> int(bits)) if 0 <= bits <= MOST_BITS else (-1.0 if x < 0 else 0.0)
+
+
+@device
 def expm1_negative(x: float) -> float:
     """e**x - 1 where x < 0, else 0."""
     return np.expm1(smaller(x, 0.0))
@@ -234,8 +246,8 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "bitwise_or": (None, lambda a, b: float(int(a) | int(b))),
     "bitwise_xor": (None, lambda a, b: float(int(a) ^ int(b))),
     "bitwise_not": (None, lambda a: float(~int(a))),
-    "shift_left": (None, lambda a, b: float(int(a) << min(int(b), MOST_BITS))),
-    "shift_right": (None, lambda a, b: float(int(a) >> min(int(b), MOST_BITS))),
+    "shift_left": (None, lambda a, b: shifted_left(a, b)),
+    "shift_right": (None, lambda a, b: shifted_right(a, b)),
     "isnan": (lambda a: truth(vne(a, a)), lambda a: 1.0 if a != a else 0.0),
     "equal": (lambda a, b: truth(veq(a, b)), lambda a, b: 1.0 if a == b else 0.0),
     "greater": (lambda a, b: truth(vgt(a, b)), lambda a, b: 1.0 if a > b else 0.0),

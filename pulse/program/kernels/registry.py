@@ -1,13 +1,15 @@
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 """Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
 from numba.core import types
 from numba.extending import register_jitable
 
+from pulse.errors import LoadError
 from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from pulse.program.kernels.compiled import CompiledFunction
 from pulse.program.kernels.pointer import Bases, Row
@@ -98,3 +100,25 @@ def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
     for one in wanted:
         one.prepare()
     return wanted
+
+
+def modules_of(names: Iterable[str]) -> dict[str, str]:
+    """Kernel name -> the module that declares it."""
+    return {name: KERNELS[name].function.__module__ for name in names}
+
+
+def require_kernels(modules: Mapping[str, str]) -> None:
+    """Have kernels declared by importing their modules, where they are not yet. Raises LoadError."""
+    for name, module in modules.items():
+        if name in KERNELS:
+            continue
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise LoadError(
+                f"kernel {name}: its module {module} cannot be imported here ({error}); make it importable"
+            ) from error
+        if name not in KERNELS:
+            raise LoadError(
+                f"kernel {name}: module {module} does not declare it here; use the version that does"
+            )

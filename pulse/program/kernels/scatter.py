@@ -9,6 +9,8 @@ from pulse.program.kernels.registry import kernel
 def scatter_rows(row: Row, bases: Bases) -> None:
     """``dst[indices[j]] = src[j]``, j < count, one after the other; an index out of range writes nothing.
 
+    ``count_faults`` counts those.
+
     Arguments: dst, indices (i64), src (operands), bytes of a row, count, rows of dst.
     """
     dst, indices, src = u8(row, bases, 0), i64(row, bases, 1), u8(row, bases, 2)

@@ -171,9 +171,9 @@ def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
     graph = cx.graph
     node = graph.node(outlet)
     readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or outlet in cx.kept or outlet in graph.outputs:
+    if len(readers) != 1 or outlet in cx.kept or graph.is_output(outlet):
         return False
-    reader = graph.nodes[readers[0].node]
+    reader = graph.nodes[next(iter(readers)).node]
     wires = [outlet, *node.inputs, *reader.inputs, OutletId(reader.id)]
     cast = isinstance(node.op, Cast) and cx.fact(node.inputs[0]).dtype != np.bool_
     return (

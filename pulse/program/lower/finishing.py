@@ -112,9 +112,9 @@ def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
     """The one node that reads a wire, if it is elementwise, of f32 and of the same shape."""
     graph = cx.graph
     readers = graph.outlet(outlet).successors
-    if len(readers) != 1 or outlet in cx.kept or outlet in graph.outputs:
+    if len(readers) != 1 or outlet in cx.kept or graph.is_output(outlet):
         return None
-    node = graph.nodes[readers[0].node]
+    node = graph.nodes[next(iter(readers)).node]
     fact = cx.fact(OutletId(node.id)) if node.outputs else None
     same = fact is not None and fact.sizes == cx.fact(outlet).sizes and fact.dtype == np.float32
     return node if same and isinstance(node.op, Elementwise) else None
@@ -173,7 +173,7 @@ def _find_gate(cx: Lowering, found: Finishing) -> None:
     """Two halves of the channels, each through a function or none, multiplied."""
     graph, outlet = cx.graph, found.outlet
     readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
-    if len(readers) != 2 or outlet in cx.kept or outlet in graph.outputs or found.channels % 2:
+    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet) or found.channels % 2:
         return
     half, sides = found.channels // 2, [(-1, -1, -1)] * 2
     nodes: list[int] = []

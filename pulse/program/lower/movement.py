@@ -16,6 +16,7 @@ from pulse.ops.pad import Pad
 from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
+from pulse.ops.within import Within
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -25,6 +26,12 @@ from pulse.program.memory import Value
 def lower_transpose(cx: Lowering, node: PulsedNode, op: Transpose) -> list[Value]:
     """A view."""
     return [cx.value(node.inputs[0]).transpose(op.perm)]
+
+
+@lowers(Within)
+def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
+    """The tensor itself; faults are counted beside it."""
+    return [cx.value(node.inputs[0])]
 
 
 @lowers(AddAxis, RemoveAxis, Reshape)

@@ -209,7 +209,7 @@ def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: 
         int(times.reload),
     )
     total = OutletId(node.id, 1)
-    if total not in cx.kept and not cx.graph.outlet(total).successors and total not in cx.graph.outputs:
+    if total not in cx.kept and not cx.graph.outlet(total).successors and not cx.graph.is_output(total):
         return [y]
     whole = cx.new(total)
     seen = sums.reshape(whole.shape)

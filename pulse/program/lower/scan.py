@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
+from pulse.program.lower.faults import Valid, checking, every
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transferred
@@ -19,9 +20,13 @@ MOST_INSTRUCTIONS = 4096
 def lower_scan(cx: Lowering, node: PulsedNode, op: Scan) -> list[Value]:
     """All frames with every pulse; the states are wherever the body puts them."""
     frames = _Frames(cx, node, op)
+    outer = cx.body
+    if outer is None and node.id not in cx.unchecked:
+        cx.body = checking(every(cx))
     states = frames.initial
     for number in range(frames.count):
         states = frames.run(number, states)
+    cx.body = outer
     return [*frames.gathered, *states]
 
 
@@ -38,10 +43,13 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
         if op.reload and known is None:
             _keep(cx, cx.ordered(start, range(zeros.ndim)), state, cx.table([1]), 1, 0, 0)
     end = cx.end(op.length)
+    first, gate = cx.table([0]), cx.table([0])
     for number in range(frames.count):
+        cx.body = checking(Valid(None, frames.count, number - op.offset, first, end, gate))
         fresh = [_apart(cx, value, states) for value in frames.run(number, states)]
         for value, state in zip(fresh, states):
             _keep(cx, value, state, end, frames.count, number, op.offset)
+    cx.body = None
     return [*frames.gathered, *states]
 
 

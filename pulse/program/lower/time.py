@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
@@ -164,7 +163,7 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
 @lowers(StreamEnd)
 def lower_stream_end(cx: Lowering, node: PulsedNode, op: StreamEnd) -> list[Value]:
     """The register itself."""
-    return [cx.end(TDim.of(op.symbol), before=FAR_END).view((), ())]
+    return [cx.end(op.frames, before=FAR_END).view((), ())]
 
 
 @lowers(TableRows)

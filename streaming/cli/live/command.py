@@ -35,6 +35,7 @@ def run_live(
     program: "Program",
     source: Path | None,
     target: Path | None,
+    subtype: str | None,
     output: str | None,
     channel: str,
     options: LiveOptions,
@@ -57,7 +58,7 @@ def run_live(
     if opened.rate_hz is None:
         raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
     written = None if options.frames is None else _written(program, output)
-    host = _host(source, target)
+    host = _host(source, target, subtype)
     live = Live(
         program,
         _plan(opened.rate_hz, program, channel, options, target),
@@ -117,6 +118,11 @@ def run_live(
         print_json({"setup": asdict(setup), "account": account.as_dict()})
     else:
         print_pairs(final_report(account, setup))
+    if host is not None and host.clipping is not None and host.clipping.total:
+        stderr().print(
+            f"warning: {target}: clipped: {host.clipping}; --subtype float keeps them in a .wav file",
+            style="yellow",
+        )
     told = [*errors, *problems]
     for problem in told[1:]:
         stderr().print(f"warning: {problem}", style="yellow")
@@ -208,13 +214,17 @@ def _latency(text: str) -> str | float:
         raise InputError(f"--latency {text}: give low, high or milliseconds") from None
 
 
-def _host(source: Path | None, target: Path | None) -> "FileHost | None":
-    """A file in place of the devices, where one is given."""
+def _host(source: Path | None, target: Path | None, subtype: str | None) -> "FileHost | None":
+    """A file in place of the devices, where one is given. Raises InputError."""
+    from pulse.errors import InputError
+
+    if source is None and subtype is not None:
+        raise InputError("--subtype is for the file that is played to; give IN and OUT")
     if source is None:
         return None
     from streaming.live.file_host import FileHost
 
-    return FileHost(source, target)
+    return FileHost(source, target, encoding=subtype)
 
 
 def _written(program: "Program", name: str | None) -> "Port":

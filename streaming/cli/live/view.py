@@ -32,13 +32,14 @@ class LiveView:
         interval_s: float = 1.0,
         console: "Console | None" = None,
     ) -> None:
-        from rich.console import Console
         from rich.live import Live
+
+        from streaming.terminal import terminal
 
         self.setup = setup
         self.controls = tuple(controls)
         self.scene = Scene(Ticks(interval_s))
-        self._console = console or Console(stderr=True, highlight=False, markup=False)
+        self._console = console or terminal(stderr=True, soft_wrap=False)
         self._quiet = quiet
         shown = self._console.is_terminal and not quiet
         self._live = Live(console=self._console, auto_refresh=False, transient=True) if shown else None

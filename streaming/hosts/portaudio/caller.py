@@ -6,14 +6,18 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from pulse.uncopied import Uncopied
+
 Result = TypeVar("Result")
 
 
-class Caller:
+class Caller(Uncopied):
     """A thread that makes calls one after the other.
 
     stuck  a call has not returned within its limit: nothing more is called, not even when it returns after all
     """
+
+    instead = "it has a thread; make another one"
 
     def __init__(self, name: str) -> None:
         self.stuck = False

@@ -10,6 +10,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
+from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 
 FLOAT32 = 1
@@ -110,12 +111,14 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 """Name without ``Pa_`` -> result and arguments."""
 
 
-class Library:
+class Library(Uncopied):
     """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
 
     name    what the dynamic linker finds it by; by default where PortAudio is
     Raises  DeviceError: there is none, or it is none
     """
+
+    instead = "it is a library of this process; load it in the other one"
 
     def __init__(self, name: str | None = None) -> None:
         name = located() if name is None else name

@@ -4,6 +4,7 @@ import ctypes
 import time
 from ctypes import c_void_p
 
+from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.host import Order
 from streaming.hosts.portaudio.system import AudioSystem, Side, Wanted
@@ -14,12 +15,14 @@ _given_up: list["NativeStream"] = []
 """Streams that could not be closed. Their device may come back and call; it then finds a shut gate."""
 
 
-class NativeStream:
+class NativeStream(Uncopied):
     """A stream that is open; see ``host.OpenStream``.
 
     block_frames, rate_hz  as the device runs; blocks may have any size where block_frames is 0
     Raises                 DeviceError
     """
+
+    instead = "it has a device; open another one"
 
     native = True
     note: str | None = None

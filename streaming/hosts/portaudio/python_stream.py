@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.host import Order
@@ -54,8 +55,10 @@ def devices() -> tuple[Device, ...]:
     )
 
 
-class PythonStream:
+class PythonStream(Uncopied):
     """A stream that is open; see ``host.OpenStream``. Raises DeviceError."""
+
+    instead = "it has a device; open another one"
 
     native = False
     note: str | None = NOTE

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from ctypes import byref, c_void_p
 from dataclasses import dataclass
 
+from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.portaudio import library as c
@@ -52,7 +53,7 @@ class Wanted:
         return [found.get("input"), found.get("output")]
 
 
-class AudioSystem:
+class AudioSystem(Uncopied):
     """PortAudio's state in one copy of its library. Whatever may hang is called by one thread, with a limit.
 
     devices  as they were when it was initialised
@@ -62,6 +63,8 @@ class AudioSystem:
     ended    its copy of the library may be initialised again
     retired  another system has taken its place; it ends when its last stream does
     """
+
+    instead = "it is the audio system of this process; make another one in the other process"
 
     def __init__(self, library: c.Library) -> None:
         self.library = library

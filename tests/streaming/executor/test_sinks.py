@@ -101,6 +101,21 @@ async def test_sound_files_are_as_long_as_their_source(tmp_path, rate_hz):
             np.testing.assert_allclose(np.concatenate(list(found)).T, expected, atol=1e-5)
 
 
+async def test_what_is_cut_off_is_counted(tmp_path):
+    """In a file and in a byte stream; floats are not cut off."""
+    x = np.zeros((1, 60), np.float32)
+    x[0, [3, 5]] = 0.75
+    for sink, clipped in (
+        (SoundFileSink(tmp_path / "out.wav", output="loud"), 2),
+        (SoundFileSink(tmp_path / "out.wav", output="loud", encoding="FLOAT"), 0),
+        (PcmSink(Bytes(), "s16", "loud"), 2),
+        (PcmSink(Bytes(), "f32", "loud"), 0),
+    ):
+        await run(sink, x)
+        assert sink.clipping.total == clipped
+        assert sink.clipping.peaks == [1.5 if clipped else 0]
+
+
 async def test_a_sound_file_at_another_rate(tmp_path):
     await run(SoundFileSink(tmp_path / "out.flac", rate_hz=1200, output="loud"), noise(1, 900) / 99)
     assert soundfile.info(tmp_path / "out.flac").frames == 1800

@@ -171,7 +171,7 @@ def test_channels(tmp_path, channels):
     [
         ("in.wav", "out.wav", "PCM_24", "PCM_24"),
         ("in.flac", "out.flac", "PCM_24", "PCM_24"),
-        ("in.wav", "out.flac", "FLOAT", "PCM_16"),
+        ("in.wav", "out.flac", "FLOAT", "PCM_24"),
         ("in.ogg", "out.wav", "VORBIS", "PCM_16"),
     ],
 )

@@ -170,3 +170,88 @@ def test_a_picture_as_text(bad, tmp_path):
     pulse("report", path, "-o", tmp_path / "latency.svg")
     assert (tmp_path / "latency.svg").read_text().startswith("<?xml")
     assert "cannot be written" in refused("report", path, "-o", tmp_path / "none" / "latency.svg")
+
+
+LONG = "HDA Intel PCH: ALC3246 Analog (hw:0,0) with a name that says where it stands and what it is for"
+NAMES = {
+    "short": ("denoise", "USB Audio", "Headphones"),
+    "long": ("denoise", LONG, LONG[::-1]),
+    "one word": ("model_" * 40, "x" * 500, "a/" * 300),
+    "mathematics": ("$x", "^_$", "\\frac"),
+    "no UTF-8": ("m\udce9", "in\udce9.wav", "out\n.wav"),
+    "no font": ("模型", "麦克风", "扬声器"),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_picture_holds_its_text(bad, good, tmp_path, name):
+    """All of it is inside of the picture, and no label is on another one."""
+    pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
+    from matplotlib.text import Text
+
+    from streaming.stats.plot import draw, picture
+    from streaming.stats.titles import without_glyphs
+
+    model, heard, played = NAMES[name]
+    setup = replace(SETUP, model=model, input=heard, output=played)
+    for accounts in (bad, good, good[:1]) if name == "short" else (bad,):
+        stats = read_stats(write(tmp_path / "out.jsonl", accounts, setup))
+        figure = picture(stats)
+        with without_glyphs():
+            figure.draw_without_rendering()
+        ticks = {
+            label for axes in figure.axes for label in (*axes.get_xticklabels(), *axes.get_yticklabels())
+        }
+        texts = [text for text in figure.findobj(Text) if text.get_text() and text not in ticks]
+        whole = figure.bbox
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.x0 >= whole.x0 and box.x1 <= whole.x1, text.get_text()
+            assert box.y0 >= whole.y0 and box.y1 <= whole.y1, text.get_text()
+        marks = [text.get_window_extent() for text in texts if text.get_fontsize() == 8]
+        assert not any(one.overlaps(other) for at, one in enumerate(marks) for other in marks[:at])
+        assert len(figure.get_suptitle().splitlines()) <= 6
+    if name.startswith("no "):
+        draw(stats, tmp_path / "out.png")
+
+
+def test_a_title_in_lines():
+    pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
+    from streaming.stats.titles import fitted, width_points
+
+    assert fitted(["one;", "two"], 500, 11, "normal") == "one; two"
+    lines = fitted(["a few words;", "and some more"], 1.1 * width_points("and some more", 11), 11, "normal")
+    assert lines.splitlines() == ["a few words;", "and some more"]
+    lines = fitted(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()
+    assert len(lines) == 6 and lines[2].endswith("…") and lines[5].endswith("…")
+    assert fitted(["in\udce9\n.wav"], 500, 11, "bold") == "in\\udce9 .wav"
+
+
+def test_empty_stages_are_left_out(good, tmp_path):
+    pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
+    from streaming.stats.plot import picture
+
+    def legend(**stages):
+        delay = replace(SETUP.delay, **stages)
+        accounts = [replace(one, delay=delay) for one in good]
+        axes = picture(read_stats(write(tmp_path / "out.jsonl", accounts, replace(SETUP, delay=delay)))).axes[
+            -1
+        ]
+        found = axes.get_legend()
+        return [] if found is None else [text.get_text() for text in found.get_texts()]
+
+    assert legend() == [
+        "device in 10.0",
+        "re-blocking 3.3",
+        "resampling 1.2",
+        "headroom 5.0",
+        "model 9.9",
+        "device out 12.7",
+    ]
+    assert legend(device_in_s=0, resampling_s=0, device_out_s=0) == [
+        "re-blocking 3.3",
+        "headroom 5.0",
+        "model 9.9",
+    ]
+    nothing = {"device_in_s", "reblocking_s", "resampling_s", "headroom_s", "model_s", "device_out_s"}
+    assert legend(**dict.fromkeys(nothing, 0)) == []

@@ -1,0 +1,108 @@
+"""``python -m bench.faults``: what looking for faults costs, models with it and without, in alternating rounds."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, helper, numpy_helper
+
+import pulse
+from pulse.program.native import NativeProgram, NativeState
+from pulse.pulsify.model import PulsedModel
+
+ROWS, WIDTH = 1000, 64
+ROUNDS, STEPS = 60, 200
+PULSES = 16, 160
+Feeds = dict[str, np.ndarray]
+
+
+def node(op: str, inputs: str, output: str, **attributes: Any) -> NodeProto:
+    """A node; names are separated by blanks."""
+    return helper.make_node(op, inputs.split(), [output], **attributes)
+
+
+def model(nodes: Sequence[NodeProto], feeds: Feeds, constants: Feeds) -> ModelProto:
+    """A model of inputs [1, T] with the output y."""
+    inputs = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), [1, "T"])
+        for name, array in feeds.items()
+    ]
+    stored = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(
+        list(nodes), "bench", inputs, [helper.make_empty_tensor_value_info("y")], stored
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def models(frames: int) -> list[tuple[str, PulsedModel, Feeds]]:
+    """Name, pulsed model, a pulse that has no fault."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((ROWS, WIDTH)).astype(np.float32)
+    taps = rng.standard_normal((WIDTH, WIDTH, 3)).astype(np.float32)
+    tokens = rng.integers(0, ROWS, (1, frames))
+    sound = rng.standard_normal((1, frames)).astype(np.float32)
+    embedded = node("Gather", "table x", "e")
+    turned = node("Transpose", "e", "f", perm=[0, 2, 1])
+    cases: dict[str, tuple[list[NodeProto], Feeds, Feeds]] = {
+        "embedding and convolution": (
+            [embedded, turned, node("Conv", "f taps", "y", pads=[2, 0])],
+            {"x": tokens},
+            {"table": table, "taps": taps},
+        ),
+        "embedding": ([node("Gather", "table x", "y")], {"x": tokens}, {"table": table}),
+        "float to i32": (
+            [node("Mul", "x k", "m"), node("Cast", "m", "y", to=6)],
+            {"x": sound},
+            {"k": np.array(30000, np.float32)},
+        ),
+        "integer division": ([node("Div", "x d", "y")], {"x": tokens, "d": tokens + 1}, {}),
+    }
+    return [
+        (
+            name,
+            pulse.load(model(nodes, feeds, constants)).analyse().declutter().pulsify(pulse=frames),
+            feeds,
+        )
+        for name, (nodes, feeds, constants) in cases.items()
+    ]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """Of one call, the mean of several."""
+    begin = time.perf_counter()
+    for _ in range(STEPS):
+        call()
+    return (time.perf_counter() - begin) / STEPS
+
+
+def compared(calls: Sequence[Callable[[], object]]) -> str:
+    """Medians of two calls in alternating rounds, and of the ratio in a round."""
+    rounds: list[list[float]] = []
+    for number in range(ROUNDS):
+        order = (0, 1) if number % 2 else (1, 0)
+        times = {which: seconds(calls[which]) for which in order}
+        rounds.append([times[0], times[1]])
+    plain, looking = (1e6 * median(times[which] for times in rounds) for which in (0, 1))
+    return f"{plain:7.2f} us, {looking:7.2f} us, ratio {median(b / a for a, b in rounds):.3f}"
+
+
+def main() -> None:
+    """Print each model: a step in Python, and the machine alone, without and with looking."""
+    for frames in PULSES:
+        for name, pulsed, feeds in models(frames):
+            states: list[NativeState] = []
+            for checks in ((), pulsed.checks):
+                states.append(NativeProgram(replace(pulsed, checks=checks)).spawn())
+                for _ in range(STEPS):
+                    states[-1].step(feeds)
+            print(f"{name}, pulse {frames}")
+            print(f"  step     {compared([partial(state.step, feeds) for state in states])}")
+            print(f"  machine  {compared([state.run_machine for state in states])}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""What the analysis of one file may take, and what it has taken: nodes, elements and seconds, all of them counted.
+
+A file is not trusted: a few bytes can ask for a loop of 10^12 turns, or for constants that fill the memory. So the
+limits hold for all of a file together. Nothing is measured: a file gives the same model on every machine.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
+
+from pulse.collector import fewer_collections
+from pulse.errors import LoadError
+from pulse.wording import spelled
+
+STORED_TIMES = 4
+"""Constants that are computed may have so many times the elements that the file stores, beyond the budget: weights are
+transposed, cast and dequantised."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The limits of one file.
+
+    nodes     that functions, branches and loops unfold to
+    elements  of the constants that are computed, beyond four times those that the file stores
+    seconds   of one core that computing them takes, about: counted, not measured
+    """
+
+    nodes: float = 1 << 16
+    elements: float = 1 << 25
+    seconds: float = 10.0
+
+    @classmethod
+    def of(cls, given: Mapping[str, float] | None) -> "Budget":
+        """The usual limits with those that the user gives. Raises LoadError."""
+        names = [each.name for each in fields(cls)]
+        found: Any = {} if given is None else given
+        if not isinstance(found, Mapping):
+            raise LoadError(f"budget must map limits to numbers, such as {{'nodes': 1000000}}, not {given!r}")
+        limits = cast("Mapping[str, Any]", found)
+        for name, limit in limits.items():
+            if name not in names:
+                raise LoadError(f"{spelled('budget')} has no limit {name!r}; there are {', '.join(names)}")
+            if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
+                example = spelled("budget", {name: 10**6})
+                raise LoadError(f"{spelled('budget')}: {name} is {limit!r}; give a number, as in {example}")
+        return replace(cls(), **limits)
+
+
+@dataclass
+class Spending:
+    """What the analysis of a file has taken so far.
+
+    stored      elements that the file stores
+    unfolded    nodes by name that could be computed before running but are not: why, and what would help
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    stored: int = 0
+    nodes: int = 0
+    elements: int = 0
+    seconds: float = 0.0
+    unfolded: dict[str, str] = field(default_factory=dict[str, str])
+
+    def copy(self) -> "Spending":
+        """The same amounts, to go on from."""
+        return replace(self, unfolded=dict(self.unfolded))
+
+    def unfold(self, nodes: int, what: str) -> None:
+        """Take nodes that are copied into the model. Raises LoadError, which names ``what`` asks for them."""
+        if self.nodes + nodes > self.budget.nodes:
+            raise LoadError(
+                f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
+                "nodes; export it with fewer turns, or loops over frames as Scan, or raise the limit with "
+                f"{spelled('budget', {'nodes': raised(self.budget.nodes)})}"
+            )
+        self.nodes += nodes
+
+    def excess(self, elements: float) -> str:
+        """Why constants of so many elements cannot be computed, and what would help; empty where they can."""
+        left = self.budget.elements + STORED_TIMES * self.stored - self.elements
+        if elements <= left:
+            return ""
+        wanted = {"elements": raised(self.budget.elements, elements)}
+        return (
+            f"{elements:.0f} elements, where the budget of {self.budget.elements:.0f} for constants that are computed "
+            f"before running leaves {max(0.0, left):.0f}; raise it with {spelled('budget', wanted)}"
+        )
+
+    def slowness(self, seconds: float) -> str:
+        """Why what takes so many seconds cannot be computed, and what would help; empty where it can."""
+        if self.seconds + seconds <= self.budget.seconds:
+            return ""
+        wanted = {"seconds": raised(self.budget.seconds, seconds)}
+        return (
+            f"it takes about {seconds:.3g} seconds, where the budget of {self.budget.seconds:g} for constants that are "
+            f"computed before running leaves {self.budget.seconds - self.seconds:.3g}; raise it with "
+            f"{spelled('budget', wanted)}"
+        )
+
+
+def raised(limit: float, wanted: float = 0) -> int:
+    """A limit to propose: ten times as much, or more where more is wanted."""
+    return int(min(max(10 * limit, 2 * wanted, 10), 1e18))
+
+
+_spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
+
+
+def spending() -> Spending:
+    """What the analysis that runs has taken; outside of one, nothing yet of the usual limits."""
+    return _spending.get() or Spending()
+
+
+@contextmanager
+def counting(before: Spending) -> Generator[Spending]:
+    """Count what is taken inside, on top of what was taken before; ``before`` itself stays as it is.
+
+    So a step that is done twice takes no more than once. What is read on behalf of an analysis that runs already, such
+    as a body, counts there.
+    """
+    if _spending.get() is before:
+        yield before
+        return
+    token = _spending.set(before.copy())
+    try:
+        with fewer_collections():
+            yield spending()
+    finally:
+        _spending.reset(token)

@@ -1,0 +1,199 @@
+"""Models joined end to end, as one typed model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from pulse.chain.joining import require_form, solved
+from pulse.chain.stage import Stage
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, FactError
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.ops.op import unify
+from pulse.substitution import Terms
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wording import spelled
+
+if TYPE_CHECKING:
+    from pulse.chain.stage import StageSource
+
+
+def chain(
+    *stages: "Stage | StageSource", outputs: Sequence[str] | None = None, title: str | None = None
+) -> TypedModel:
+    """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
+
+    The result is a typed model like any other: its symbols are those of its inputs, and what the lengths of the later
+    models are follows from them. Any part may be offline, written in pulses, or a model that takes chunks.
+
+    stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
+    outputs  the outputs to keep, by their names in the chain; those of the last stage by default
+    title    of the model; the titles of its parts by default
+    Raises   PulseError, naming both sides of what does not fit
+    """
+    parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
+    if not parts:
+        raise FactError("a chain needs a model at least")
+    joined = _Chain()
+    for number, part in enumerate(parts):
+        joined.add(part, f"stage {number + 1}")
+    return joined.model(outputs, title)
+
+
+@dataclass
+class _Chain:
+    """The models joined so far.
+
+    wires  name -> wire, of the inputs and of every stage's outputs
+    last   the outputs of the last stage: their own names -> names in the chain
+    """
+
+    graph: TypedGraph = field(default_factory=TypedGraph)
+    scope: SymbolScope = field(default_factory=SymbolScope)
+    wires: dict[str, OutletId] = field(default_factory=dict[str, OutletId])
+    last: dict[str, str] = field(default_factory=dict[str, str])
+    titles: list[str] = field(default_factory=list[str])
+    origins: dict[str, str] = field(default_factory=dict[str, str])
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, stage: Stage, place: str) -> None:
+        """Join one more model. Raises PulseError."""
+        model = stage.opened()
+        where = f"{place} ({model.title})"
+        reads = self._reads(stage, model, where)
+        terms = Terms(self.scope, self._lengths(model, reads, where))
+        given = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
+        try:
+            terms.assume(model)
+            self._require_equal(model, reads, terms)
+            places = terms.grafted(model, self.graph, given)
+        except (FactError, DimError) as error:
+            raise FactError(f"{where}: {error}; it reads {self._listed(reads.values())}") from error
+        for outlet in model.graph.inputs:
+            if outlet not in given:
+                self._named(self.graph.label(places[outlet]), places[outlet])
+                self.graph.inputs.append(places[outlet])
+        self.last = {
+            name: self._named(self._given_name(stage, model, name, where), places[outlet])
+            for name, outlet in zip(model.graph.output_names, model.graph.outputs)
+        }
+        self.titles.append(model.title)
+        self.metadata = {**model.metadata, **self.metadata}
+
+    def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
+        """The joined model with these outputs. Raises FactError."""
+        names = list(self.last.values()) if outputs is None else list(outputs)
+        self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
+        called = title or " -> ".join(self.titles)
+        return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
+
+    def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
+        """Input -> wire of the chain, of the inputs that read one."""
+        inputs = list(model.inputs)
+        if stage.reads is None:
+            return self._usual(model, where) if self.titles else {}
+        if isinstance(stage.reads, Mapping):
+            reads = dict(stage.reads)
+        else:
+            if len(stage.reads) > len(inputs):
+                raise FactError(f"{where}: reads {len(stage.reads)} wires and has inputs {', '.join(inputs)}")
+            reads = dict(zip(inputs, stage.reads))
+        for name, wire in reads.items():
+            if name not in inputs:
+                raise FactError(f"{where}: no input is called {name}{_nearest(name, inputs)}")
+            self._wire(wire, where)
+        return reads
+
+    def _usual(self, model: TypedModel, where: str) -> dict[str, str]:
+        """Wires of the same name as the input; the one that is left for the one input that is left."""
+        reads = {name: self.last[name] for name in model.inputs if name in self.last}
+        moving = [name for name, fact in model.inputs.items() if name not in reads and _moves(fact)]
+        free = [name for name in self.last if name not in reads]
+        if len(moving) == 1 and len(free) == 1:
+            reads[moving[0]] = self.last[free[0]]
+        elif moving:
+            there = "; ".join(
+                f"{name}: {self.graph.fact(self.wires[wire])}" for name, wire in self.last.items()
+            )
+            wanted = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
+            raise FactError(
+                f"{where}: which outputs of the stage before it ({there}) does it read as {wanted}? Say so with "
+                f"{spelled('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
+            )
+        return reads
+
+    def _wire(self, name: str, where: str) -> OutletId:
+        if name not in self.wires:
+            known = ", ".join(self.wires)
+            raise FactError(
+                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; there is {known}"
+            )
+        return self.wires[name]
+
+    def _lengths(self, model: TypedModel, reads: Mapping[str, str], where: str) -> dict[Symbol, TDim]:
+        """The symbols of a model that the wires it reads tell."""
+        known: dict[Symbol, TDim] = {}
+        for name, wire in reads.items():
+            given, wanted = self.graph.fact(self.wires[wire]), model.inputs[name]
+            try:
+                require_form(given, wanted)
+                known = solved(given, wanted, known)
+            except FactError as error:
+                raise FactError(
+                    f"{where}: {wire} ({given}) does not fit {name} ({wanted}): {error}"
+                ) from error
+        return known
+
+    def _require_equal(self, model: TypedModel, reads: Mapping[str, str], terms: Terms) -> None:
+        for name, wire in reads.items():
+            given, wanted = self.graph.fact(self.wires[wire]), terms.fact(model.inputs[name])
+            for axis, (left, right) in enumerate(zip(given.shape, wanted.shape)):
+                unify(left, right, f"axis {axis} of {wire} and {name}")
+
+    def _given_name(self, stage: Stage, model: TypedModel, name: str, where: str) -> str:
+        """The name that a stage wants an output to have."""
+        names = model.graph.output_names
+        if stage.gives is None:
+            return self._free(name)
+        if isinstance(stage.gives, Mapping):
+            for other in stage.gives:
+                if other not in names:
+                    raise FactError(f"{where}: no output is called {other}{_nearest(other, names)}")
+            wanted = stage.gives.get(name)
+        else:
+            if len(stage.gives) > len(names):
+                raise FactError(f"{where}: gives {len(stage.gives)} names and has outputs {', '.join(names)}")
+            wanted = dict(zip(names, stage.gives)).get(name)
+        if wanted is None:
+            return self._free(name)
+        if wanted in self.wires:
+            raise FactError(
+                f"{where}: a wire is called {wanted} already; give its output {name} another name"
+            )
+        return wanted
+
+    def _free(self, name: str) -> str:
+        """The name itself, with a number where it is taken."""
+        number, chosen = 0, name
+        while chosen in self.wires:
+            number += 1
+            chosen = f"{name}.{number}"
+        return chosen
+
+    def _named(self, name: str, outlet: OutletId) -> str:
+        self.wires[name] = outlet
+        return name
+
+    def _listed(self, wires: Iterable[str]) -> str:
+        return "; ".join(f"{wire}: {self.graph.fact(self.wires[wire])}" for wire in wires) or "no wire"
+
+
+def _moves(fact: TypedFact) -> bool:
+    return any(dim.symbols for dim in fact.shape)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    found = get_close_matches(name, list(known), 1)
+    return f" (did you mean {found[0]}?)" if found else ""

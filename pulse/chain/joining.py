@@ -1,0 +1,57 @@
+"""What a wire is to the input that reads it: the sizes of one in terms of the other's symbols."""
+
+from collections.abc import Mapping
+
+from pulse.dim import Symbol, TDim
+from pulse.errors import FactError
+from pulse.facts import TypedFact
+from pulse.infer.equation import solve
+
+
+def require_form(given: TypedFact, wanted: TypedFact) -> None:
+    """Raise FactError where type, rank or a size that does not depend on lengths differs."""
+    if given.dtype != wanted.dtype:
+        raise FactError("the types differ")
+    if given.rank != wanted.rank:
+        raise FactError(f"one has {given.rank} axes, the other {wanted.rank}")
+    for axis, (size, other) in enumerate(zip(given.shape, wanted.shape)):
+        if not other.symbols and size != other and not size.prove_eq(other).yes:
+            raise FactError(f"axis {axis} is {size} in one and {other} in the other")
+
+
+def solved(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
+    """The symbols of an input that the shape of its wire tells.
+
+    given   of the wire, in the terms of the chain
+    wanted  of the input, in the terms of its model
+    known   symbols of the model that are known already
+    Raises  FactError: no length fits
+    """
+    found = dict(known)
+    left = [(axis, pair) for axis, pair in enumerate(zip(given.shape, wanted.shape)) if pair[1].symbols]
+    while left:
+        ready = [each for each in left if len(each[1][1].symbols - found.keys()) <= 1]
+        if not ready:
+            break
+        ready.sort(key=lambda each: len(each[1][1].terms))
+        chosen = ready[0]
+        left.remove(chosen)
+        axis, (size, expression) = chosen
+        unknown = expression.symbols - found.keys()
+        if unknown:
+            (symbol,) = unknown
+            value = _value(size, expression, symbol, found)
+            if value is None:
+                raise FactError(
+                    f"axis {axis} is {size} in one and {expression} in the other, and no {symbol.name} makes them "
+                    "equal for every length"
+                )
+            found[symbol] = value
+    return found
+
+
+def _value(size: TDim, expression: TDim, symbol: Symbol, found: Mapping[Symbol, TDim]) -> TDim | None:
+    if expression == TDim.of(symbol):
+        return size
+    others = {other: value for other, value in found.items() if other in expression.symbols}
+    return solve(expression.subs(others), size, symbol)

@@ -1,0 +1,25 @@
+"""What a state holds at the first chunk."""
+
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import PulsifyError
+from pulse.facts import Array, TypedFact, dtype_name, numbers_of, shape_text
+
+
+def initial_value(name: str, fact: TypedFact, given: Any) -> Array:
+    """The value of a state at the first chunk, zeros where it is None; one number stands for all of its elements."""
+    shape = tuple(int(dim) for dim in fact.shape)
+    value = numbers_of(0 if given is None else given, fact.dtype)
+    if value is None:
+        raise PulsifyError(
+            f"initial value of {name}: {given!r:.60} is not of type {dtype_name(fact.dtype)}; give a number, a list "
+            "or an array"
+        )
+    if value.shape not in ((), shape):
+        raise PulsifyError(
+            f"initial value of {name}: its shape is {shape_text(value.shape)}, the state's {shape_text(shape)}; give "
+            "that, or one number for all of it"
+        )
+    return np.full(shape, value)

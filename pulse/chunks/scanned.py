@@ -1,0 +1,217 @@
+"""A model of chunks as an ordinary typed model: a scan that runs it once for each chunk."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pulse.chunks.chunking import Chunking, Chunks, PortAxis
+from pulse.chunks.initial import initial_value
+from pulse.chunks.plan import planned
+from pulse.chunks.timing import Timing
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.length import StreamEnd
+from pulse.ops.pad import Pad
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
+from pulse.ops.slice import Slice
+from pulse.ops.source import Source
+from pulse.pulsify.model import PulsedModel
+from pulse.substitution import Terms
+from pulse.typed import TypedGraph, TypedModel, constant, wire
+
+SYMBOL = "T"
+"""The frames of a chunk model's stream, where its file has no name for them."""
+ZERO = TDim.of(0)
+
+
+def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tuple[TypedModel, Chunks]:
+    """What a chunk model means of a whole stream: its author's loop, as one typed model.
+
+    The stream is filled up with zeros to whole chunks; each runs the model once, behind its frames of the past and
+    with the states of the call before; of each output there are ``ceil(frames of the stream * rate)`` frames, without
+    those of its delay. An output without frames is what the last call gave.
+
+    typed   the model of one call, of constant shapes
+    given   how it is called
+    symbol  the name of the stream's length
+    Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
+    """
+    chunks = planned(typed, given)
+    timing = Timing.of(chunks, given, symbol or SYMBOL)
+    return scanned_calls(typed, chunks, given.initial, timing), chunks
+
+
+def scanned_calls(
+    typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+) -> TypedModel:
+    """The same of calls whose place in time is known, as that of a model in pulses is."""
+    return _Scanning(typed, chunks, initial, timing).model()
+
+
+def in_chunks(
+    typed: TypedModel, chunks: Chunks, pulse: int | None = None, align: bool = False
+) -> PulsedModel:
+    """A scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
+    frames = chunks.pulse
+    if pulse is not None and pulse % frames:
+        past = "".join(f", after {count} of context of {name}" for name, count in chunks.context.items())
+        raise PulsifyError(
+            f"pulse {pulse}: one call of the model takes {frames} new frames{past}; use a multiple of that, or give "
+            "another context or other sizes of the inputs"
+        )
+    return replace(typed.pulsify(None, pulse or frames, align), chunks=chunks)
+
+
+class _Scanning:
+    """A model of one call on its way to a scan over all of them."""
+
+    def __init__(self, typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing) -> None:
+        self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
+        self._scope = timing.symbol.scope
+        self._graph = TypedGraph()
+        self._calls = timing.calls(chunks)
+        self._ends: dict[str, str] = {}
+
+    def model(self) -> TypedModel:
+        """The scan between the frames of its inputs and those of its outputs."""
+        chunks, graph = self._chunks, self._graph
+        streaming = [port for port in chunks.inputs if port.axis is not None]
+        once = [port.name for port in chunks.inputs if port.axis is None]
+        frames = [port for port in chunks.outputs if port.axis is not None]
+        last = [port.name for port in chunks.outputs if port.axis is None]
+        body, initial = self._body([port.name for port in frames], last)
+        x = [self._chunked(port) for port in streaming]
+        captured = [self._once(name) for name in once]
+        states = [constant(graph, f"{name}.initial", value) for name, value in initial.items()]
+        scan = Scan(
+            body,
+            tuple(initial),
+            tuple(port.name for port in streaming),
+            tuple(once),
+            tuple(Course(port.axis or 0) for port in streaming),
+            tuple(Course(port.axis or 0) for port in frames),
+        )
+        made = wire(graph, "chunks", scan, [*x, *states, *captured])
+        results = {port.name: self._joined(port, y) for port, y in zip(frames, made)}
+        ends = dict(zip(initial, made[len(frames) :]))
+        results |= {name: ends[self._ends[name]] for name in last}
+        graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
+        kept = [port.name for port in chunks.outputs]
+        graph.set_outputs([results[name] for name in kept], kept)
+        typed = self._typed
+        return TypedModel(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
+
+    def _source(self, name: str, fact: TypedFact) -> OutletId:
+        return self._graph.add(name, Source(fact), (), [fact])[0]
+
+    def _once(self, name: str) -> OutletId:
+        """An input without frames: the same value in every call."""
+        if name == self._timing.end:
+            return wire(self._graph, name, StreamEnd(TDim.of(self._timing.symbol)), [])[0]
+        return self._source(name, self._typed.inputs[name])
+
+    def _chunked(self, port: PortAxis) -> OutletId:
+        """An input as ``[…, chunks, frames of a chunk, …]``, zeros after its end."""
+        axis = port.axis or 0
+        fact, length = self._typed.inputs[port.name], self._timing.lengths[port.name]
+        shape = [*fact.shape[:axis], length, *fact.shape[axis + 1 :]]
+        x = self._source(port.name, TypedFact(fact.dtype, tuple(shape)))
+        missing = self._calls * port.frames - length
+        if missing != 0:
+            pads = [(ZERO, missing if each == axis else ZERO) for each in range(fact.rank)]
+            x = wire(self._graph, f"{port.name}.filled", Pad(tuple(pads)), [x])[0]
+        if port.frames == 1:
+            return wire(self._graph, f"{port.name}.chunks", AddAxis(axis + 1), [x])[0]
+        split = (*fact.shape[:axis], self._calls, TDim.of(port.frames), *fact.shape[axis + 1 :])
+        return wire(self._graph, f"{port.name}.chunks", Reshape(split), [x])[0]
+
+    def _joined(self, port: PortAxis, y: OutletId) -> OutletId:
+        """The frames of an output, from ``[…, chunks, frames of a chunk, …]``."""
+        graph, axis = self._graph, port.axis or 0
+        shape = graph.fact(y).shape
+        op = (
+            RemoveAxis(axis + 1)
+            if port.frames == 1
+            else Reshape((*shape[:axis], self._calls * port.frames, *shape[axis + 2 :]))
+        )
+        frames = wire(graph, f"{port.name}.frames", op, [y])[0]
+        start = TDim.of(self._timing.delay.get(port.name, 0))
+        length = self._timing.lengths[port.name]
+        if start == 0 and length == graph.fact(frames).shape[axis]:
+            return frames
+        return wire(graph, port.name, Slice(axis, start, start + length, 1), [frames])[0]
+
+    def _body(self, frames: list[str], last: list[str]) -> tuple[TypedModel, dict[str, Array]]:
+        """One call: the states after it, then the outputs with frames; and each state's first value.
+
+        The frames of the past that an input has in front are states as well, and so are outputs without frames.
+        """
+        chunks, graph = self._chunks, TypedGraph()
+        nexts = {pair.input: pair.output for pair in chunks.pairs}
+        needed = self._needed([*frames, *last], nexts)
+        lean = self._typed.with_outputs(
+            list(dict.fromkeys([*frames, *last, *(nexts[name] for name in needed)]))
+        )
+        given: dict[OutletId, OutletId] = {}
+        after: dict[str, OutletId] = {}
+        initial: dict[str, Array] = {}
+        for port in chunks.inputs:
+            count = chunks.context.get(port.name, 0)
+            if count:
+                past, joined, kept = _behind(graph, port, count, lean.inputs[port.name])
+                given[lean.graph.find(port.name)] = joined
+                after[past], initial[past] = kept, _zeros(graph.fact(kept))
+        places = Terms(self._scope, {}).grafted(lean, graph, given)
+        for name in needed:
+            after[name] = places[lean.graph.find(nexts[name])]
+            initial[name] = initial_value(name, lean.inputs[name], self._initial.get(name))
+        self._ends = {nexts[name]: name for name in needed}
+        for name in last:
+            if name not in self._ends:
+                outlet = places[lean.graph.find(name)]
+                fact = graph.fact(outlet)
+                state = graph.label(graph.add(f"{name}.last", Source(fact), (), [fact])[0])
+                after[state], initial[state], self._ends[name] = outlet, _zeros(fact), state
+        graph.inputs = [OutletId(node.id) for node in graph.nodes if isinstance(node.op, Source)]
+        results = [*after.values(), *(places[lean.graph.find(name)] for name in frames)]
+        graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
+        return TypedModel(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
+
+    def _needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
+        """The states that the outputs need, at once or through other states."""
+        graph = self._typed.graph
+        targets = [graph.find(name) for name in outputs]
+        needed: list[str] = []
+        while True:
+            order = set(graph.order(targets))
+            more = [name for name in nexts if name not in needed and graph.find(name).node in order]
+            if not more:
+                return [name for name in nexts if name in needed]
+            needed += more
+            targets += [graph.find(nexts[name]) for name in more]
+
+
+def _behind(graph: TypedGraph, port: PortAxis, count: int, fact: TypedFact) -> tuple[str, OutletId, OutletId]:
+    """A chunk behind ``count`` frames of the past: the state's name, the whole, what the next has in front."""
+    axis = port.axis or 0
+
+    def source(name: str, frames: int) -> OutletId:
+        shape = (*fact.shape[:axis], TDim.of(frames), *fact.shape[axis + 1 :])
+        part = TypedFact(fact.dtype, shape)
+        return graph.add(name, Source(part), (), [part])[0]
+
+    past, new = source(f"{port.name}.past", count), source(port.name, port.frames)
+    joined = wire(graph, f"{port.name}.joined", Concat(axis), [past, new])[0]
+    end = TDim.of(port.frames + count)
+    kept = wire(graph, f"{port.name}.kept", Slice(axis, end - count, end, 1), [joined])[0]
+    return graph.label(past), joined, kept
+
+
+def _zeros(fact: TypedFact) -> Array:
+    return np.zeros([int(dim) for dim in fact.shape], fact.dtype)

@@ -1,0 +1,61 @@
+"""Where the frames of a model's calls are in the whole stream."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pulse.chunks.chunking import Chunking, Chunks
+from pulse.dim import Symbol, SymbolScope, TDim, ge
+from pulse.errors import PulsifyError
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The lengths of inputs and outputs, and how often the model is called.
+
+    symbol   of the frames of the stream
+    lengths  input or output -> its frames
+    delay    output -> leading frames that are none of the stream
+    awaited  frames in each call, and how many of them have to be made at least
+    end      the input that is given the length of the stream
+    """
+
+    symbol: Symbol
+    lengths: Mapping[str, TDim]
+    delay: Mapping[str, int]
+    awaited: tuple[tuple[int, TDim], ...] = ()
+    end: str | None = None
+
+    @classmethod
+    def of(cls, chunks: Chunks, given: Chunking, name: str) -> "Timing":
+        """In a new scope: ``ceil(frames of the stream * rate)`` frames each."""
+        scope = SymbolScope()
+        symbol = scope.symbol(name)
+        scope.assume(ge(symbol, 0))
+        lengths: dict[str, TDim] = {}
+        for port in (*chunks.inputs, *chunks.outputs):
+            rate = Fraction(port.frames, chunks.pulse)
+            lengths[port.name] = _ceil(TDim.of(symbol) * rate.numerator, rate.denominator)
+        return cls(symbol, lengths, given.delay)
+
+    def calls(self, chunks: Chunks) -> TDim:
+        """How often the model is called: until every output has all of its frames. Raises PulsifyError."""
+        calls = _ceil(TDim.of(self.symbol), chunks.pulse)
+        wanted = [
+            (port.frames, self.lengths[port.name] + self.delay.get(port.name, 0))
+            for port in chunks.outputs
+            if port.axis is not None
+        ]
+        more = 0
+        for frames, count in (*wanted, *self.awaited):
+            missing = (count - calls * frames).bounds()[1]
+            if missing is None:
+                raise PulsifyError(
+                    f"{count} frames of an output, {frames} in each call: no number of calls is known to make them all"
+                )
+            more = max(more, -(-missing // frames))
+        return calls + more
+
+
+def _ceil(dim: TDim, divisor: int) -> TDim:
+    return -(-dim // divisor)

@@ -1,0 +1,145 @@
+"""Values for which an operation has no result: found by the oracle, counted by a stream.
+
+numpy and onnxruntime raise at such a value, or give what the processor happens to give: an index outside of its table,
+an integer divided by 0, a float that becomes an integer which cannot hold it. An op lists them in ``Op.checks``.
+"""
+
+from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import Fault
+from pulse.facts import Array, DType, dtype_name
+
+
+@dataclass(frozen=True)
+class Check:
+    """The values of one operand that an op has a result for.
+
+    slot     of the operand
+    low      the least of them; a float is rounded towards zero before
+    high     the greatest of them
+    column   only this position of the last axis is looked at; None: all of the operand
+    nonzero  all but 0, whatever ``low`` and ``high`` say
+    kind     what the operand must fit into, for messages
+    """
+
+    slot: int
+    low: int = 0
+    high: int = 0
+    column: int | None = None
+    nonzero: bool = False
+    kind: str = ""
+
+    def part(self, operand: Array) -> Array:
+        """What is looked at, a view."""
+        return operand if self.column is None else operand[..., self.column]
+
+    def bounds(self) -> tuple[float, float]:
+        """The floats between which, both excluded, a float is one of the values."""
+        above = float(self.low) - 1.0
+        if above >= self.low:
+            above = np.nextafter(float(self.low), -np.inf)
+        return float(above), float(self.high + 1)
+
+    def failing(self, operand: Array) -> NDArray[np.bool_]:
+        """Which elements of ``part`` have no result."""
+        part = self.part(operand)
+        if self.nonzero:
+            return np.asarray(part == 0)
+        if np.issubdtype(part.dtype, np.floating):
+            wide = part.astype(np.float64)
+            above, below = self.bounds()
+            return np.asarray(~((wide > above) & (wide < below)))
+        return np.asarray((part < self.low) | (part > self.high))
+
+    def fault(self, node: str, op: str, count: int) -> Fault:
+        """What is told of so many elements."""
+        values = f"{count:,} value{'' if count == 1 else 's'} of input {self.slot}"
+        if self.nonzero:
+            reason = f"{values}: integers cannot be divided by 0"
+        elif self.kind:
+            reason = f"{values}: NaN, infinite, or more than {self.kind} holds"
+        else:
+            reason = f"{values} outside of {self.low} … {self.high}"
+        return Fault(node, op, reason, count)
+
+
+Site: TypeAlias = tuple[str, str, Check]
+"""What is looked at: the label of a node, its op, and the check."""
+
+
+def index_check(slot: int, size: int, column: int | None = None) -> Check:
+    """An index of an axis; a negative one counts from the end."""
+    return Check(slot, -size, size - 1, column)
+
+
+def conversion_check(slot: int, dtype: DType) -> Check:
+    """A float that becomes an integer."""
+    info = np.iinfo(dtype)
+    return Check(slot, int(info.min), int(info.max), kind=dtype_name(dtype))
+
+
+def replaced(check: Check, operand: Array, failing: NDArray[np.bool_]) -> Array:
+    """A copy of an operand in which what has no result is a value that has one, the nearest."""
+    fixed = operand.copy()
+    part = check.part(fixed)
+    if check.nonzero or check.kind:
+        part[failing] = int(check.nonzero)
+    else:
+        part[failing] = np.clip(part[failing], check.low, check.high)
+    return fixed
+
+
+@dataclass
+class Tally:
+    """Faults that are counted in place of being raised.
+
+    counts  by the labels of the nodes around it and its own, its op, and what was checked
+    path    the labels of the nodes whose bodies are running
+    """
+
+    counts: Counter[Site] = field(default_factory=Counter[Site])
+    path: list[str] = field(default_factory=list[str])
+
+    def add(self, node: str, op: str, check: Check, count: int) -> None:
+        """Count some more."""
+        self.counts["/".join([*self.path, node]), op, check] += count
+
+
+_tally: ContextVar[Tally | None] = ContextVar("tally", default=None)
+
+
+def tally_in_use() -> Tally | None:
+    """Where faults are counted; None where they are to be raised."""
+    return _tally.get()
+
+
+@contextmanager
+def counting(tally: Tally) -> Generator[None]:
+    """Have faults of bodies counted there."""
+    token = _tally.set(tally)
+    try:
+        yield
+    finally:
+        _tally.reset(token)
+
+
+def checked(
+    checks: Sequence[Check], inputs: Sequence[Array]
+) -> tuple[Sequence[Array], list[tuple[Check, int]]]:
+    """The inputs with values that have results, and how many had none."""
+    fixed, found = list(inputs), list[tuple[Check, int]]()
+    for check in checks:
+        failing = check.failing(inputs[check.slot])
+        count = int(np.count_nonzero(failing))
+        if count:
+            found.append((check, count))
+            fixed[check.slot] = replaced(check, fixed[check.slot], failing)
+    return fixed, found

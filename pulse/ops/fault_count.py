@@ -1,0 +1,72 @@
+"""Faults of a stream, counted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, TypedFact
+from pulse.ops.check import Check
+from pulse.ops.stateful import Clock, Stateful, frames_at
+
+COUNT = np.dtype(np.int64)
+NOTHING = TDim.of(0)
+When: TypeAlias = Literal["frames", "always", "end"]
+
+
+@dataclass(frozen=True, eq=False)
+class CountFaults(Stateful):
+    """How many values of an operand its node has no result for, in all pulses so far.
+
+    Input    the operand
+    Output   int64 [1]
+    State    the same
+
+    check   of the node
+    node    its label
+    op      its operation
+    when    which elements count: those of the stream's frames (frame j is at index j + offset, and there are
+            ``length``), all, or those of the last pulse, before which nothing is known
+    axis    of the frames in the operand; None where it has none. In the last pulse they are the last ``length``
+    first   frames before this one are known before the stream begins
+    """
+
+    check: Check
+    node: str
+    op: str
+    when: When
+    axis: int | None = None
+    offset: int = 0
+    length: TDim = NOTHING
+    first: int = 0
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(COUNT, (TDim.of(1),))]
+
+    @property
+    def awaits(self) -> tuple[int, TDim] | None:
+        return (self.offset, self.length) if self.when == "frames" else None
+
+    def begin(self) -> list[Array]:
+        return [np.zeros(1, COUNT)]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        if self.when != "end" or clock.pulse == clock.last:
+            state[0] = state[0] + np.count_nonzero(self.check.failing(self._valid(x, clock)))
+        return [state[0].copy()]
+
+    def _valid(self, x: Array, clock: Clock) -> Array:
+        if self.axis is None:
+            return x
+        frames = x.shape[self.axis]
+        if self.when == "end":
+            return frames_at(x, self.axis, max(0, frames - clock.frames(self.length)), frames)
+        start, stop = clock.span(frames, self.offset, self.length)
+        known = self.first + self.offset - clock.pulse * frames
+        return frames_at(x, self.axis, max(start, known), max(stop, known))
+
+    def detail(self) -> str:
+        return f"{self.node} input {self.check.slot} {self.when}"

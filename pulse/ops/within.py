@@ -1,0 +1,39 @@
+"""Integers that must lie in a range."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulse.facts import Array, DType, TypedFact
+from pulse.ops.check import Check
+from pulse.ops.elementwise import broadcast_relation
+from pulse.ops.op import Env, Op
+from pulse.ops.relation import Relation
+
+
+@dataclass(frozen=True)
+class Within(Op):
+    """The input as it is; a value outside of ``low … high`` has no result.
+
+    For operators that are made of several ops, none of which would notice.
+
+    Stream   pointwise
+    """
+
+    low: int
+    high: int
+    copies = True
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0]]
+
+    def checks(self, shapes: Sequence[Sequence[int]], dtypes: Sequence[DType]) -> list[Check]:
+        return [Check(0, self.low, self.high)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        return broadcast_relation(inputs, axes)
+
+    def detail(self) -> str:
+        return f"{self.low} … {self.high}"

@@ -1,0 +1,27 @@
+"""Text that others wrote, as it may be printed."""
+
+import unicodedata
+
+
+def printable(text: str) -> str:
+    """The text with everything that a terminal might obey, or that hides or turns text around, as an escape of Python.
+
+    That is escape sequences, line breaks and other control characters, marks of direction, characters of no width and
+    halves of surrogate pairs. Letters of all scripts stay. Done again, it changes nothing.
+    """
+    if text.isprintable():
+        return text
+    return "".join(letter if _is_harmless(letter) else _escape(letter) for letter in text)
+
+
+def printable_lines(text: str) -> str:
+    """As ``printable``, but line breaks stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _is_harmless(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

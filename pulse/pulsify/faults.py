@@ -1,0 +1,117 @@
+"""Which values of a pulsed graph are looked at for faults, and when they are of the stream."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from pulse.dim import TDim
+from pulse.facts import PulsedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.check import Check, Site
+from pulse.ops.fault_count import CountFaults, When
+from pulse.ops.loop import Loop
+from pulse.ops.op import Op
+from pulse.ops.scan import Scan, ScanStream
+from pulse.ops.stateful import Stateful
+from pulse.pulsify.lengths import lag
+from pulse.pulsify.model import PulsedGraph, PulsedModel
+from pulse.pulsify.registers import Awaited
+from pulse.pulsify.wiring import Stream, Wiring
+
+PulsedNode: TypeAlias = Node[PulsedFact, Op]
+
+
+def known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
+    """Nodes that do not stream and depend on a stream: what they hold means something in its last pulse."""
+    moving, late = set[OutletId](graph.inputs), set[int]()
+    moving = {outlet for outlet in moving if graph.fact(outlet).stream is not None}
+    for node_id in order:
+        node = graph.nodes[node_id]
+        if moving.isdisjoint(node.inputs) and not isinstance(node.op, Stateful):
+            continue
+        for slot, outlet in enumerate(node.outputs):
+            moving.add(OutletId(node_id, slot))
+            if outlet.fact.stream is None or outlet.fact.stream.rate == 0:
+                late.add(node_id)
+    return late
+
+
+def counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
+    """Add a counter for each operand of which some values have no result, but for constants that all have one.
+
+    targets  what is computed in each pulse
+    """
+    graph = wiring.graph
+    order = graph.order(list(targets))
+    late = known_at_end(graph, order)
+    found: list[OutletId] = []
+    for node_id in order:
+        node = graph.nodes[node_id]
+        facts = [graph.fact(outlet) for outlet in node.inputs]
+        for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
+            value = facts[check.slot].value
+            if value is not None and not check.failing(value).any():
+                continue
+            counter = _counter(wiring, node, check, node_id in late)
+            if counter is not None:
+                found.append(counter)
+    return tuple(found)
+
+
+def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> OutletId | None:
+    """None where no delay is long enough for the wire to be sure that a frame exists."""
+    outlet, result = node.inputs[check.slot], node.outputs[0].fact
+    operand = wiring.graph.fact(outlet)
+    own = operand.stream
+    if late:
+        if own is None:
+            return _added(wiring, node, check, outlet, "end")
+        return _added(wiring, node, check, outlet, "end", own.axis, 0, own.length)
+    if own is None:
+        return _added(wiring, node, check, outlet, "always")
+    stream = result.stream if result.stream is not None and result.frames == operand.frames else own
+    sure = lag(stream.length, stream.rate, wiring.symbol, wiring.pulse)
+    if sure is None:
+        return None
+    offset = max(stream.offset, sure)
+    placed = Stream(outlet, replace(stream, axis=own.axis, prefix=None))
+    later = wiring.delayed(placed, offset, node.name).outlet
+    return _added(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.lead)
+
+
+def _added(
+    wiring: Wiring, node: PulsedNode, check: Check, outlet: OutletId, when: When, *place: Any
+) -> OutletId:
+    name = f"{node.name}.check{check.slot}" + ("" if check.column is None else f".{check.column}")
+    return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *place), [outlet], None)
+
+
+def unchecked_bodies(model: PulsedModel) -> set[int]:
+    """Nodes whose bodies nobody looks at: what those of a file read back hold before its stream begins is unknown."""
+    order = model.graph.order(model.targets)
+    late = set(order) if model.registers else known_at_end(model.graph, order)
+    return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
+
+
+def body_sites(name: str, op: Op) -> Iterator[Site]:
+    """What is looked at in the bodies of a node."""
+    inner = op.op if isinstance(op, ScanStream) else op
+    if not isinstance(inner, Scan | Loop):
+        return
+    graph = inner.body.graph
+    for node in map(graph.nodes.__getitem__, graph.order()):
+        facts = [graph.fact(outlet) for outlet in node.inputs]
+        label = f"{name}/{node.name}"
+        if all(dim.is_const for fact in facts for dim in fact.shape):
+            shapes = [[int(dim) for dim in fact.shape] for fact in facts]
+            for check in node.op.checks(shapes, [fact.dtype for fact in facts]):
+                yield label, node.op.name, check
+        yield from body_sites(label, node.op)
+
+
+def awaited(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[Awaited, ...]:
+    """A pulse after the last frame has come, where something is looked at only in the last pulse."""
+    ops = [wiring.graph.node(outlet).op for outlet in checks]
+    if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):
+        return ()
+    return (Awaited(wiring.pulse, 1, TDim.of(wiring.symbol)),)

@@ -1,0 +1,116 @@
+"""A typed model in other terms: its symbols replaced by expressions of another scope."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.facts import Array, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.ops.op import Op, settled
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedModel, wire
+
+
+class Terms:
+    """What the symbols of one model are in the scope of another.
+
+    A symbol that ``values`` does not name becomes a new one of the scope, under its own name where that is free.
+    """
+
+    def __init__(self, scope: SymbolScope, values: Mapping[Symbol, TDim]) -> None:
+        self.scope = scope
+        self._values = dict(values)
+
+    def dim(self, dim: TDim) -> TDim:
+        """An expression in these terms."""
+        for symbol in sorted(dim.symbols - self._values.keys(), key=lambda symbol: symbol.name):
+            self._values[symbol] = TDim.of(self.scope.symbol(self._free(symbol.name)))
+        return dim.subs(self._values) if dim.symbols else dim
+
+    def _free(self, name: str) -> str:
+        number, chosen = 1, name
+        while self.scope.knows(chosen):
+            number += 1
+            chosen = f"{name}_{number}"
+        return chosen
+
+    def fact(self, fact: TypedFact) -> TypedFact:
+        """A type and shape in these terms."""
+        value = None if fact.value is None else self.array(fact.value)
+        return TypedFact(fact.dtype, tuple(self.dim(dim) for dim in fact.shape), value)
+
+    def array(self, array: Array) -> Array:
+        """A tensor; only one of dims changes."""
+        if not is_symbolic(array):
+            return array
+        result = np.empty(array.shape, object)
+        result.ravel()[:] = [self.dim(TDim.of(each)) for each in array.ravel().tolist()]
+        return settled(result)
+
+    def op(self, op: Op) -> Op:
+        """An operation; the same object where it has no dims."""
+        return cast("Op", self._anything(op))
+
+    def assume(self, model: TypedModel) -> None:
+        """Rely on what the model assumes of its symbols. Raises DimError: it can never hold."""
+        for assumption in model.scope.assumptions:
+            test = self.dim(assumption)
+            if not (test.is_const and int(test) == 1):
+                self.scope.assume(test)
+
+    def model(self, model: TypedModel) -> TypedModel:
+        """A model that stands inside of an operation."""
+        graph = TypedGraph()
+        places = self.grafted(model, graph, {})
+        graph.inputs = [places[outlet] for outlet in model.graph.inputs]
+        graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
+        return TypedModel(graph, self.scope, model.title, dict(model.metadata), model.origins)
+
+    def grafted(
+        self, model: TypedModel, graph: TypedGraph, given: Mapping[OutletId, OutletId], prefix: str = ""
+    ) -> dict[OutletId, OutletId]:
+        """Wire a model into a graph of these terms; where its wires are there.
+
+        given   outlets of the model that wires of the graph stand for
+        prefix  of the names of nodes
+        Raises  FactError: sizes that do not fit
+        """
+        places = dict(given)
+        order = model.graph.order([*model.graph.inputs, *model.graph.outputs])
+        for node_id in order:
+            node = model.graph.nodes[node_id]
+            made = [OutletId(node_id, slot) for slot in range(len(node.outputs))]
+            if all(outlet in places for outlet in made):
+                continue
+            op, name = self.op(node.op), prefix + node.name
+            if isinstance(op, Source):
+                added = graph.add(name, op, (), [op.fact])
+            else:
+                added = wire(graph, name, op, [places[outlet] for outlet in node.inputs])
+            places.update(zip(made, added))
+        return places
+
+    def _anything(self, value: Any) -> Any:
+        match value:
+            case TDim():
+                return self.dim(value)
+            case TypedFact():
+                return self.fact(value)
+            case TypedModel():
+                return self.model(value)
+            case np.ndarray():
+                return self.array(cast("Array", value))
+            case tuple():
+                items = cast("tuple[Any, ...]", value)
+                changed = tuple(self._anything(item) for item in items)
+                return changed if any(a is not b for a, b in zip(changed, items)) else items
+            case Op() if is_dataclass(value):
+                old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+                new = {name: self._anything(each) for name, each in old.items()}
+                changes = {name: each for name, each in new.items() if each is not old[name]}
+                return replace(value, **changes) if changes else value
+            case _:
+                return value

@@ -1,0 +1,55 @@
+"""Standard output as a target of data: what the command prints goes to standard error then."""
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+
+_at_end: ContextVar[ExitStack | None] = ContextVar("standard_output", default=None)
+
+
+@contextmanager
+def lending_stdout() -> Generator[None]:
+    """Commands inside may take standard output; at the end it is as before."""
+    with ExitStack() as stack:
+        token = _at_end.set(stack)
+        try:
+            yield
+        finally:
+            _at_end.reset(token)
+
+
+def take_stdout() -> int:
+    """A descriptor of standard output for data alone. Raises InputError: it is a terminal, or closed.
+
+    What is written to the usual descriptor from here on, by Python or by libraries in C, is on standard error.
+    """
+    from pulse.errors import InputError
+
+    try:
+        if os.isatty(1):
+            raise InputError("standard output: is a terminal; redirect it, or pipe it: pulse run … - | aplay")
+        sys.stdout.flush()
+        data = os.dup(1)
+    except OSError as error:
+        raise InputError(f"standard output: cannot be written ({error.strerror})") from error
+    os.dup2(2, 1)
+    stack = _at_end.get()
+    if stack is not None:
+        stack.callback(_give_back, data)
+    return data
+
+
+def show_any_name() -> None:
+    """Let names of files that are no UTF-8 be printed: their bytes as escapes, which JSON understands too."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+
+
+def _give_back(data: int) -> None:
+    sys.stdout.flush()
+    os.dup2(data, 1)
+    os.close(data)

@@ -1,0 +1,131 @@
+"""Where the output of a run goes: a file of sound or frames, standard output, or a pipe."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pulse.errors import InputError
+from pulse.wording import spelled
+from streaming.audio import AudioWriter
+from streaming.encodings import ENCODINGS, Encoding
+from streaming.frames import WRITABLE, FramesFile
+from streaming.sound import SoundWriter
+from streaming.sound_formats import SoundFormat, common_suffixes, find_format
+from streaming.sound_streams import StreamWriter, TableStream
+from streaming.source import is_stream
+from streaming.wav_stream import StreamForm
+
+STANDARD_OUTPUT = "standard output"
+OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+STREAMED = ("wav", "raw", "csv")
+"""The formats that a pipe takes."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One output's file or stream.
+
+    path        ``-`` for standard output
+    form        a format of sound; None: frames
+    encoding    libsndfile's name of how samples are to be written; None: as those of the source
+    streamed    whether it is written as it comes, into a descriptor
+    descriptor  of standard output
+    """
+
+    path: Path
+    form: SoundFormat | None
+    encoding: str | None
+    streamed: bool
+    descriptor: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        usual: Literal["wav", "csv"] = "wav",
+        form: str | None = None,
+        encoding: str | None = None,
+        descriptor: int | None = None,
+    ) -> "Target":
+        """A target as it is described.
+
+        usual     the format of a pipe whose name says none
+        form      a format in place of what the suffix says: wav, flac …, raw, csv
+        encoding  such as float or pcm_24, libsndfile's names, or s16
+        Raises    InputError: no such format or encoding, or none that a pipe takes
+        """
+        streamed = is_stream(path)
+        word = (form or path.suffix.removeprefix(".")).lower()
+        frames = f".{word}" in WRITABLE
+        sound = None if frames else find_format(word)
+        if form is None and streamed and not frames and sound is None:
+            word, frames = usual, usual == "csv"
+            sound = None if frames else find_format(usual)
+        if sound is None and not frames:
+            known = f"sound is written as {common_suffixes()}, frames as {', '.join(WRITABLE)}"
+            raise InputError(f"{_name(path)}: {known}, not {f'.{word}' if word else 'this'}")
+        if streamed and _streamable(sound, word) is None:
+            raise InputError(
+                f"{_name(path)}: takes {', '.join(STREAMED)}, not {word}, which is written only as a whole: name a file"
+            )
+        if frames and not streamed and path.suffix.lower() != f".{word}":
+            raise InputError(
+                f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
+            )
+        if encoding is not None and sound is None:
+            raise InputError(f"{spelled('encoding', encoding)}: {_name(path)} takes frames, which have none")
+        asked = None if encoding is None or sound is None else sound.asked(encoding)
+        if streamed and asked is not None:
+            _stream_encoding(asked)
+        return cls(path, sound, asked, streamed, descriptor)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether sound is written, not frames."""
+        return self.form is not None
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return _name(self.path)
+
+    def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
+        """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
+        if self.form is None:
+            raise InputError(f"{self.name}: takes frames, no sound")
+        encoding = self.encoding or self.form.suiting(source)
+        if not self.streamed:
+            return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
+        form = StreamForm(_stream_encoding(encoding), rate_hz, channels)
+        return StreamWriter(self.name, self._opened(), form, wav=self.form.name != "RAW")
+
+    def frames_writer(self, axis: int | None, rate_hz: float | None) -> FramesFile | TableStream:
+        """A writer of frames; ``axis`` is that of time, ``rate_hz`` frames a second. Raises InputError."""
+        if self.streamed:
+            return TableStream(self.name, self._opened(), axis, rate_hz)
+        return FramesFile(self.path, axis, rate_hz)
+
+    def _opened(self) -> int:
+        try:
+            return os.open(self.path, os.O_WRONLY) if self.descriptor is None else os.dup(self.descriptor)
+        except OSError as error:
+            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
+
+
+def _name(path: Path) -> str:
+    return STANDARD_OUTPUT if str(path) in OUTPUT_NAMES else str(path)
+
+
+def _streamable(sound: SoundFormat | None, word: str) -> str | None:
+    """The name of a format that a pipe takes; None of others."""
+    name = word if sound is None else sound.name.lower()
+    return name if name in STREAMED else None
+
+
+def _stream_encoding(subtype: str) -> Encoding:
+    for encoding in ENCODINGS.values():
+        if encoding.subtype == subtype:
+            return encoding
+    known = ", ".join(encoding.subtype.lower() for encoding in ENCODINGS.values())
+    raise InputError(f"{spelled('encoding', subtype.lower())}: a pipe takes {known}")

@@ -1,0 +1,64 @@
+"""Exceptions between two instructions of Python: KeyboardInterrupt at the n-th line or opcode of a call."""
+
+import dis
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal
+
+ROOT = Path(__file__).parents[1]
+OURS = (f"{ROOT / 'pulse'}/", f"{ROOT / 'streaming'}/")
+Unit = Literal["line", "opcode"]
+
+
+def interrupted(call: Callable[[], object], unit: Unit, number: int) -> bool:
+    """Make the call and raise KeyboardInterrupt before the ``number``-th line or opcode of pulse and streaming.
+
+    Not before the opcode that returns from the call itself: it changes nothing any more and looks at no signal.
+    returns  whether it had so many and was interrupted
+    """
+    seen = 0
+    first: FrameType | None = None
+
+    def within(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal seen
+        if event == unit and not (unit == "opcode" and frame is first and _returns(frame)):
+            seen += 1
+            if seen == number:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return within
+
+    def begin(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal first
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        first = first or frame
+        frame.f_trace_opcodes = unit == "opcode"
+        return within
+
+    before = sys.gettrace()
+    sys.settrace(begin)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def everywhere(begin: Callable[[], Callable[[], object]], unit: Unit, step: int = 1) -> Iterator[int]:
+    """Interrupt calls at one place after the other, from the first to the last; after each one, its number.
+
+    begin  makes ready and gives the call
+    """
+    number = 1
+    while interrupted(begin(), unit, number):
+        yield number
+        number += step
+
+
+def _returns(frame: FrameType) -> bool:
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN_")

@@ -1,0 +1,195 @@
+"""Chains: the joined model is what its parts give one after the other, offline, as a stream and as one file."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.chain import Stage, chain
+from pulse.program.whole import streamed
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
+
+
+def conv(
+    taps: int, stride: int = 1, symbol: str = "T", pads: tuple[int, int] = (0, 0), names: str = "x y"
+) -> ModelProto:
+    """Sound [1, 1, T] through a filter."""
+    x, y = names.split()
+    return models.build(
+        [node("Conv", f"{x} w", y, strides=[stride], pads=list(pads))],
+        {x: [1, 1, symbol]},
+        {y: [1, 1, None]},
+        {"w": noise(1, 1, taps, seed=taps)},
+    )
+
+
+def flat(symbol: str = "T") -> ModelProto:
+    """Sound [1, 1, T] as [1, T], behind a filter that looks ahead."""
+    nodes = [node("Conv", "x w", "y", pads=[2, 2]), node("Squeeze", "y one", "z")]
+    constants = {"w": noise(1, 1, 5, seed=9), "one": np.array([1])}
+    return models.build(nodes, {"x": [1, 1, symbol]}, {"z": [1, symbol]}, constants)
+
+
+def proved(model: pulse.TypedModel, *pulses: int) -> None:
+    """The stream equals the offline model at every pulse."""
+    for frames in pulses:
+        pulse.verify(model, pulse=frames).require()
+
+
+def offline(model: ModelProto, x: Array) -> Array:
+    (y,) = pulse.load(model).analyse().run(x).values()
+    return y
+
+
+@pytest.mark.parametrize("symbol", ["T", "S"])
+def test_lengths_follow_from_the_first_input(symbol: str) -> None:
+    """Rates multiply; the second's symbol is an expression of the first's, whatever its name."""
+    first, second = conv(5, 2), conv(3, 4, symbol, (1, 1))
+    joined = chain(first, second)
+    assert [str(fact) for fact in joined.inputs.values()] == ["1,1,T,f32"]
+    for frames in (5, 18, 64):
+        x = noise(1, 1, frames, seed=frames)
+        np.testing.assert_array_equal(joined.run(x)["y.1"], offline(second, offline(first, x)))
+    proved(joined, 8, 24)
+
+
+def test_a_model_in_other_terms_keeps_its_assumptions() -> None:
+    """A second that needs 9 frames asks for the 20 that the first makes them of."""
+    joined = chain(conv(4, 2), conv(9, symbol="S"))
+    assert joined.run(noise(1, 1, 20))["y.1"].shape == (1, 1, 1)
+    with pytest.raises(pulse.PulseError):
+        joined.run(noise(1, 1, 19))
+
+
+@pytest.mark.parametrize("frames", [3, 8, 21, 40])
+def test_a_model_of_chunks_behind_another(frames: int) -> None:
+    """Its author's loop over what the first gives, offline and as a stream, the last chunk filled up with zeros."""
+    joined = chain(flat("n"), models.cached())
+    x = noise(1, 1, frames, seed=frames)
+    chunks = [{"x": piece} for piece in pieces(offline(flat(), x), 1, 8)]
+    made = loop(models.cached(), chunks, {"cache": ("cache_out", np.zeros((1, 4), F))})
+    wanted = np.concatenate([each["y"] for each in made], 1)[:, :frames]
+    np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
+    for backend in ("numba", "numpy"):
+        program = joined.declutter().pulsify().compile(backend)
+        np.testing.assert_allclose(streamed(program, {"x": x})["y"], wanted, 1e-5, 1e-5)
+
+
+def test_models_of_chunks_prove_equal_in_chains() -> None:
+    """In front, behind, two of them of other sizes, in pulses of several chunks."""
+    proved(chain(flat(), models.cached()), 8, 16)
+    proved(chain(models.cached(8), models.cached(12)), 24)
+    halved = Stage(models.halved(), context={"x": 4})
+    proved(chain(models.cached(8), halved), 8, 16)
+
+
+def test_a_delay_of_a_model_of_chunks() -> None:
+    """Leading frames that its author drops; more calls make those that come late."""
+    late = Stage(models.cached(8), delay={"y": 3})
+    joined = chain(late)
+    x = noise(1, 11)
+    made = loop(
+        models.cached(), [{"x": p} for p in pieces(x, 1, 8)], {"cache": ("cache_out", np.zeros((1, 4), F))}
+    )
+    wanted = np.concatenate([each["y"] for each in made], 1)[:, 3:14]
+    np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
+    proved(joined, 8)
+
+
+def test_a_file_written_in_pulses() -> None:
+    """Its pulses are a scan: behind another model, and in front of one; its delay is gone offline."""
+    exported = pulse.stream(conv(5, 2, pads=(2, 2)), pulse=8).model.to_onnx()
+    joined = chain(conv(3, 1, "S", (1, 1)), exported, conv(3, 1, "U"))
+    x = noise(1, 1, 50)
+    wanted = offline(conv(3), offline(conv(5, 2, pads=(2, 2)), offline(conv(3, pads=(1, 1)), x)))
+    np.testing.assert_allclose(joined.run(x)[joined.graph.output_names[0]], wanted, 1e-4, 1e-5)
+    proved(joined, 8, 16)
+
+
+def test_one_file_of_a_chain() -> None:
+    """All states in the open; read again it is the same stream."""
+    joined = chain(flat(), models.cached())
+    x = noise(1, 1, 30)
+    pulsed = joined.declutter().pulsify()
+    again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
+    wanted = streamed(pulsed.compile(), {"x": x})["y"]
+    np.testing.assert_allclose(streamed(again.compile(), {"x": x})["y"], wanted, 1e-5, 1e-5)
+
+
+def test_wires_by_name() -> None:
+    """A mask made of a wire, and multiplied with that wire: names are given, read and kept."""
+    product = models.build(
+        [node("Mul", "mask sound", "y")], {"mask": [1, 1, "S"], "sound": [1, 1, "S"]}, {"y": [1, 1, "S"]}
+    )
+    joined = chain(
+        Stage(conv(3, pads=(1, 1)), gives=["filtered"]),
+        Stage(conv(5, symbol="R", pads=(2, 2)), gives={"y": "mask"}),
+        Stage(product, reads={"mask": "mask", "sound": "filtered"}),
+        outputs=["y", "mask"],
+    )
+    x = noise(1, 1, 20)
+    filtered = offline(conv(3, pads=(1, 1)), x)
+    mask = offline(conv(5, pads=(2, 2)), filtered)
+    made = joined.run(x)
+    assert list(made) == ["y", "mask"]
+    np.testing.assert_allclose(made["y"], mask * filtered, 1e-6)
+    proved(joined, 4)
+
+
+def test_inputs_of_later_stages() -> None:
+    """An input that reads no wire is one of the chain; equal lengths are assumed where a model wants them."""
+    added = models.build([node("Add", "a b", "y")], {"a": [1, 1, "S"], "b": [1, 1, "S"]}, {"y": [1, 1, "S"]})
+    joined = chain(conv(3, pads=(1, 1)), Stage(added, reads={"a": "y"}))
+    assert {name: str(fact) for name, fact in joined.inputs.items()} == {"x": "1,1,T,f32", "b": "1,1,T,f32"}
+    proved(joined, 4)
+
+
+def test_the_given_models_stay_as_they_are() -> None:
+    """A model may be in a chain twice, and in others."""
+    part = pulse.load(conv(3, pads=(1, 1))).analyse()
+    before = part.run(noise(1, 1, 9))["y"]
+    joined = chain(part, part, part)
+    assert joined.graph.output_names == ["y.2"]
+    proved(joined, 2)
+    np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: chain(), "a chain needs a model"),
+        (
+            lambda: chain(conv(3), models.cached()),
+            r"y \(1,1,T-2,f32\) does not fit x \(1,T,f32\): .* 3 axes.* 2",
+        ),
+        (
+            lambda: chain(models.cached(), models.gru()),
+            r"stage 2 .*y \(1,T,f32\) does not fit x \(1,T,4,f32\)",
+        ),
+        (lambda: chain(models.counter(), conv(3)), "the types differ"),
+        (lambda: chain(conv(3), Stage(conv(3), reads={"q": "y"})), "no input is called q"),
+        (lambda: chain(conv(3), Stage(conv(3), reads={"x": "yy"})), r"no wire is called yy \(did you mean y"),
+        (lambda: chain(conv(3), Stage(conv(3), reads=["x", "y"])), "reads 2 wires and has inputs x"),
+        (lambda: chain(conv(3), Stage(conv(3), gives={"z": "a"})), "no output is called z"),
+        (lambda: chain(conv(3), Stage(conv(3), gives=["y"])), "a wire is called y already"),
+        (lambda: chain(conv(3), outputs=["z"]), "the chain's outputs: no wire is called z"),
+        (
+            lambda: chain(
+                conv(3),
+                models.build([node("Add", "a b", "c")], {"a": [1, "T"], "b": [1, "T"]}, {"c": [1, "T"]}),
+            ),
+            r"which outputs of the stage before it \(y: 1,1,T-2,f32\) does it read as a: 1,T,f32; b: .*reads=",
+        ),
+        (
+            lambda: chain(conv(3), Stage(conv(3), inputs={"x": "1,1,2*S"})),
+            "no S makes them equal",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(make: Callable[[], object], message: str) -> None:
+    """With both sides."""
+    with pytest.raises(pulse.PulseError, match=message):
+        make()

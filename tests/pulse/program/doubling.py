@@ -1,0 +1,101 @@
+"""Operations from outside of the package: one with a kernel of its own, one that fails."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.extend import (
+    Array,
+    Clock,
+    Cumulative,
+    Env,
+    Op,
+    Pointwise,
+    Relation,
+    Stateful,
+    TDim,
+    TypedFact,
+)
+from pulse.extend.kernels import Lowering, PulsedNode, Value, f32, kernel, lowers, number
+
+
+@dataclass(frozen=True)
+class Doubled(Op):
+    """y = 2 x."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [inputs[0] + inputs[0]]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        assert axes[0] is not None
+        return Pointwise((axes[0],))
+
+
+@kernel
+def tests_doubled(row, bases):  # pyright: ignore
+    """y[:n] = 2 x[:n]. Arguments: y, x (operands), n."""
+    y, x = f32(row, bases, 0), f32(row, bases, 1)  # pyright: ignore
+    for i in range(number(row, 2)):  # pyright: ignore
+        y[i] = x[i] + x[i]
+
+
+@lowers(Doubled)
+def lower_doubled(cx: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
+    """One row."""
+    x = cx.value(node.inputs[0])
+    x = cx.ordered(x, x.order)
+    y = cx.temporary(x.shape, x.dtype, x.order)
+    cx.emit("tests_doubled", y, x, x.size)
+    return [y]
+
+
+TOO_LOUD = 1e6
+
+
+class TooLoudError(Exception):
+    """What an operation may raise."""
+
+
+@dataclass(frozen=True)
+class Total(Op):
+    """y[..., t] = the sum of x[..., :t+1]. Raises TooLoudError in the middle of its work."""
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.cumsum(inputs[0], -1, dtype=inputs[0].dtype)]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        sizes = tuple(int(dim) for dim in inputs[0].shape[:-1])
+
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> "TotalPulses":
+            return TotalPulses(sizes)
+
+        return Cumulative((axes[0],), at)
+
+
+@dataclass(frozen=True)
+class TotalPulses(Stateful):
+    """A sum that goes on; it writes into the array of its state."""
+
+    sizes: tuple[int, ...]
+
+    def begin(self) -> list[Array]:
+        return [np.zeros(self.sizes, np.float32)]
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(inputs[0].dtype, inputs[0].shape)]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        y = np.empty_like(inputs[0])
+        for frame in range(y.shape[-1]):
+            state[0] += inputs[0][..., frame]
+            if abs(inputs[0][..., frame]).max() > TOO_LOUD:
+                raise TooLoudError
+            y[..., frame] = state[0]
+        return [y]

@@ -1,0 +1,106 @@
+"""Programs of every kind that a pickle, a copy or an interruption may meet, made once."""
+
+from functools import cache
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.ops.dft import dft_matrix
+from pulse.ops.matmul import MatMul
+from pulse.program.compiler import compile_model
+from pulse.program.program import Program
+from pulse.pulsify.model import PulsedModel
+from pulse.typed import TypedModel
+from tests.pulse.models import Sketch
+from tests.pulse.program.doubling import Doubled, Total
+
+PULSE = 4
+FORMS = [("numba", "f32"), ("numba", "bf16"), ("numba", "int8"), ("numpy", "f32"), ("numpy", "int8")]
+"""Backends and weights."""
+MODELS = ["windows", "matrix", "transform", "foreign", "limited", "constant"]
+
+
+def windows() -> TypedModel:
+    """Delays, a lead, ends, a mirror; a second output of half the rate."""
+    s = Sketch(x="1,2,T")
+    causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
+    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
+    low = s.conv(s.pad(same, (2, 1), "reflect"), 4, stride=2, name="low")
+    return s.model(s.each("add", same, causal, name="total"), low)
+
+
+def matrix() -> TypedModel:
+    """A product large enough for bf16 and int8, over a filter that remembers."""
+    s = Sketch(x="1,T,48")
+    w = s.constant(s.taps(48, 48), "w")
+    return s.model(s.add("cut", MatMul(), s["x"], w))
+
+
+def transform() -> TypedModel:
+    """A Fourier transform of 64 points."""
+    s = Sketch(x="1,T,64")
+    waves = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
+    return s.model(s.add("spectrum", MatMul(), s["x"], s.constant(waves, "waves")))
+
+
+def foreign() -> TypedModel:
+    """An operation that is no part of the package, behind a filter."""
+    s = Sketch(x="1,2,T")
+    return s.model(s.add("doubled", Doubled(), s.conv(s["x"], 3, (2, 0))))
+
+
+def limited() -> TypedModel:
+    """A stream of at most 40 frames."""
+    s = Sketch(x="1,2,T")
+    s.scope.assume("T <= 40")
+    return s.model(s.conv(s["x"], 3, (1, 1)))
+
+
+def constant() -> TypedModel:
+    """An input that does not stream."""
+    s = Sketch(x="1,2,T", gain="1,2,1")
+    return s.model(s.each("mul", s.conv(s["x"], 3, (1, 1)), s["gain"]))
+
+
+def failing() -> TypedModel:
+    """A filter, and an operation that may raise TooLoudError; of the numpy backend only."""
+    s = Sketch(x="1,2,T")
+    return s.model(s.each("tanh", s.add("total", Total(), s.conv(s["x"], 3, (2, 0)))))
+
+
+@cache
+def pulsed(name: str) -> PulsedModel:
+    """A model by its name, in pulses."""
+    model: TypedModel = globals()[name]()
+    return model.pulsify(None, PULSE)
+
+
+@cache
+def program(name: str, backend: str = "numba", form: str = "f32") -> Program:
+    """A program, the same each time."""
+    return compile_model(pulsed(name), backend, weights=form)
+
+
+def constants(program: Program, seed: int = 0) -> dict[str, Array]:
+    """Values of the inputs that do not stream."""
+    rng = np.random.default_rng(seed)
+    return {
+        port.name: rng.standard_normal(port.shape).astype(port.dtype)
+        for port in program.inputs
+        if not port.streams
+    }
+
+
+def block(program: Program, frames: int, seed: int = 0) -> Array:
+    """Frames of the one input that streams."""
+    (port,) = (port for port in program.inputs if port.streams)
+    shape = [frames if axis == port.axis else size for axis, size in enumerate(port.shape)]
+    return np.random.default_rng(seed).standard_normal(shape).astype(port.dtype)
+
+
+def same(left: dict[str, Array], right: dict[str, Array]) -> bool:
+    """Bit for bit."""
+    return left.keys() == right.keys() and all(
+        left[name].shape == right[name].shape and left[name].tobytes() == right[name].tobytes()
+        for name in left
+    )

@@ -1,0 +1,177 @@
+"""The budget of a file's analysis: each limit, how it is told and raised, and that nothing is counted twice."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper
+
+import pulse
+from pulse.budget import Budget, Spending, counting, spending
+from pulse.errors import LoadError, PulseWarning
+from pulse.ops.loop import Loop
+from tests.laws.hostile import counting_loop, model
+from tests.pulse.cases.build import node
+
+ONE, FIRST, YES = np.ones(1, np.float32), np.zeros(1, np.float32), np.array(True)
+BASE = {"one": ONE, "first": FIRST, "yes": YES}
+
+
+def looped(
+    turns: int, step: Sequence[NodeProto] = (node("Add", "v one", "w"),), go_on: str = "c1"
+) -> ModelProto:
+    """X + the state of a loop after so many turns."""
+    nodes = [node("Loop", "turns yes first", "r", body=counting_loop(step, go_on)), node("Add", "x r")]
+    return model(nodes, BASE | {"turns": np.array(turns), "far": np.full(1, 1e9, np.float32)})
+
+
+def with_constants(count: int, size: int) -> ModelProto:
+    """X + the sums of constants of so many elements, which no file has to store."""
+    nodes = [node("Expand", "one size", "wide"), *(node("Add", "wide one", f"w{k}") for k in range(count))]
+    nodes += [node("ReduceSum", f"w{k}", f"s{k}", keepdims=0) for k in range(count)]
+    nodes.append(node("Sum", " ".join(["x", *(f"s{k}" for k in range(count))])))
+    return model(nodes, BASE | {"size": np.array([size])})
+
+
+def feeds(frames: int = 5) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((1, 2, frames)).astype(np.float32)
+
+
+def test_nodes_that_loops_unfold_to() -> None:
+    inner = [node("Relu", "v", f"a{k}") for k in range(50)] + [node("Add", "v one", "w")]
+    with pytest.raises(
+        LoadError, match=r"r\.body: .* unfold to more than 1000 nodes; .*budget=\{\"nodes\": 10000\}"
+    ):
+        pulse.load(looped(100, inner), budget={"nodes": 1000}).analyse()
+    assert pulse.load(looped(100, inner)).analyse().spending.nodes >= 5000
+
+
+def test_nodes_that_functions_unfold_to() -> None:
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    names = ["a", *(f"v{k}" for k in range(9)), "b"]
+    body = [helper.make_node("Relu", [left], [right]) for left, right in pairwise(names)]
+    function = helper.make_function("own", "F", ["a"], ["b"], body, opsets)
+    calls = [
+        helper.make_node("F", [f"y{k}" if k else "x"], [f"y{k + 1}" if k < 9 else "y"], domain="own")
+        for k in range(10)
+    ]
+    made = model(calls, functions=[function])
+    assert pulse.load(made, budget={"nodes": 100}).analyse().inputs
+    with pytest.raises(LoadError, match=r"y9 \(F\)|y\d \(F\): .* more than 50 nodes"):
+        pulse.load(made, budget={"nodes": 50})
+
+
+def test_plain_nodes_are_not_counted() -> None:
+    chain = [node("Relu", f"v{k}" if k else "x", f"v{k + 1}") for k in range(300)]
+    assert pulse.load(model([*chain, node("Relu", "v300")]), budget={"nodes": 0}).analyse().declutter()
+
+
+def test_elements_of_all_constants_together() -> None:
+    made, x = with_constants(10, 1000), feeds()
+    with pytest.warns(
+        PulseWarning, match=r"w\d \(.*\) is not computed .*: 1000 elements, .* of 4000 .*\"elements\": 40000"
+    ):
+        less = pulse.load(made, budget={"elements": 4000}).analyse()
+    whole = pulse.load(made).analyse()
+    assert less.spending.unfolded and not whole.spending.unfolded
+    np.testing.assert_array_equal(less.run(x)["y"], whole.run(x)["y"])
+    np.testing.assert_array_equal(less.declutter().run(x)["y"], whole.run(x)["y"])
+
+
+def test_elements_grow_with_what_the_file_stores() -> None:
+    stored = np.ones((50, 40), np.float32)
+    made = model([node("Transpose", "w", "t", perm=[1, 0]), node("MatMul", "t w", "m"), node("MatMul", "x m")],
+                 {"w": stored}, (1, "T", 40))  # fmt: skip
+    typed = pulse.load(made, budget={"elements": 0}).analyse()
+    assert not typed.spending.unfolded and typed.spending.stored == stored.size
+
+
+def test_a_value_that_is_needed_tells_the_budget() -> None:
+    shape = [node("Expand", "one size", "wide"), node("ReduceSum", "wide", "total", keepdims=0)]
+    shape += [
+        node("Cast", "total", "n", to=TensorProto.INT64),
+        node("Reshape", "n minus", "n1"),
+        node("Expand", "x n1"),
+    ]
+    made = model(shape, BASE | {"size": np.array([3000]), "minus": np.array([-1])}, (1, 1, 1))
+    with pytest.raises(
+        LoadError, match=r"y \(Expand\): .*wide \(\w+\) is not computed before running: 3000 elements"
+    ):
+        pulse.load(made, budget={"elements": 1000}).analyse()
+
+
+def test_seconds_of_a_loop_of_known_turns() -> None:
+    made, x = looped(5000), feeds()
+    assert np.array_equal(pulse.load(made).analyse().run(x)["y"], x + 5000)
+    with pytest.warns(
+        PulseWarning, match=r"r \(Loop\) .*: it takes about .* seconds, .* 0\.01 .*\{\"seconds\":"
+    ):
+        left = pulse.load(made, budget={"seconds": 0.01}).analyse()
+    assert any(isinstance(each.op, Loop) for each in left.graph.nodes)
+    assert np.array_equal(left.run(x)["y"], x + 5000)
+
+
+def test_seconds_of_a_loop_that_stops_by_itself() -> None:
+    step = [node("Add", "v one", "w"), node("Less", "w far", "go")]
+    made = looped(10**6, step, "go")
+    with pytest.warns(PulseWarning, match=r"r \(Loop\) is not computed"):
+        left = pulse.load(made, budget={"seconds": 0.5}).analyse()
+    assert left.spending.seconds <= 0.5
+
+
+def test_long_convolutions_are_not_folded() -> None:
+    nodes = [node("Expand", "one size", "wide"), node("Conv", "wide taps", "c"), node("Add", "x c")]
+    sizes = {"size": np.array([1, 1, 1 << 20]), "taps": np.ones((1, 1, 1 << 19), np.float32)}
+    with pytest.warns(PulseWarning, match=r"c \(Conv\) is not computed before running: it takes about"):
+        pulse.load(model(nodes, BASE | sizes)).analyse()
+
+
+def test_lists_that_are_too_long() -> None:
+    made = model([node("HannWindow", "n", "w"), node("Mul", "x w")], {"n": np.array(50_000)})
+    with pytest.raises(
+        LoadError, match=r"w \(HannWindow\): its size is 50000: .*budget=\{\"elements\": 100000\}"
+    ):
+        pulse.load(made, budget={"elements": 10_000}).analyse()
+
+
+def test_a_step_that_is_done_twice_takes_no_more() -> None:
+    read = pulse.load(with_constants(3, 1000), budget={"elements": 5000})
+    first = read.analyse()
+    for _ in range(5):
+        again = read.analyse()
+        assert again.spending == first.spending and not again.spending.unfolded
+        assert again.declutter().spending == first.declutter().spending
+
+
+def test_what_is_read_inside_of_an_analysis_counts_there() -> None:
+    with counting(Spending(Budget(nodes=5))) as outer:
+        with counting(spending()) as inner:
+            inner.unfold(3, "a")
+        assert outer.nodes == 3
+        with pytest.raises(LoadError, match=r"b: .* more than 5 nodes"):
+            spending().unfold(3, "b")
+    assert spending().nodes == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"knots": 3}, "no limit 'knots'; there are nodes, elements, seconds"),
+        ({"nodes": -1}, r"nodes is -1; give a number, as in budget=\{\"nodes\": 1000000\}"),
+        ({"nodes": float("nan")}, "nodes is nan"),
+        ({"nodes": "many"}, "nodes is 'many'"),
+        (5, "budget must map limits to numbers"),
+    ],
+)
+def test_a_wrong_budget_is_refused(given: object, match: str) -> None:
+    with pytest.raises(LoadError, match=match):
+        pulse.load(looped(2), budget=given)  # pyright: ignore[reportArgumentType]
+
+
+def test_stream_and_verify_take_it() -> None:
+    made = looped(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
+    assert pulse.stream(made, backend="numpy").pulse
+    for call in (pulse.stream, pulse.verify):
+        with pytest.raises(LoadError, match="unfold to more than 10 nodes"):
+            call(made, budget={"nodes": 10})

@@ -1,0 +1,95 @@
+"""Graphs of many nodes: each step takes time in proportion to their number, so 100,000 nodes are no trouble."""
+
+import gc
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.collector import OBJECTS, fewer_collections
+from tests.laws.hostile import model
+from tests.pulse.cases.build import node
+
+
+def chain(count: int) -> ModelProto:
+    """One node behind the other."""
+    kinds = ("Relu", "Neg", "Abs", "Sigmoid")
+    return model(
+        [
+            node(kinds[k % 4], f"v{k}" if k else "x", "y" if k == count - 1 else f"v{k + 1}")
+            for k in range(count)
+        ]
+    )
+
+
+def fan(count: int) -> ModelProto:
+    """Many equal nodes that read one wire."""
+    return model(
+        [
+            *(node("Tanh", "x", f"v{k}") for k in range(count)),
+            node("Sum", " ".join(f"v{k}" for k in range(count))),
+        ]
+    )
+
+
+def fan_of_constants(count: int) -> ModelProto:
+    """Many different nodes that read one wire."""
+    nodes = [node("Add", f"x c{k}", f"v{k}") for k in range(count)]
+    return model(
+        [*nodes, node("Sum", " ".join(f"v{k}" for k in range(count)))],
+        {f"c{k}": np.float32(k) for k in range(count)},
+    )
+
+
+def outputs(count: int) -> ModelProto:
+    """Many outputs, each of its own node."""
+    made = fan_of_constants(count)
+    kept = [made.graph.output[0]]
+    del made.graph.output[:]
+    for k in range(count):
+        made.graph.output.add().CopyFrom(kept[0])
+        made.graph.output[k].name = f"v{k}"
+    return made
+
+
+def lines_run(source: ModelProto) -> int:
+    """Lines of Python that the analysis runs: counted, not timed."""
+    counted: Counter[str] = Counter()
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        counted[event] += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        pulse.load(source).analyse().declutter().pulsify()
+    finally:
+        sys.settrace(before)
+    return counted["line"]
+
+
+@pytest.mark.parametrize("shape", [chain, fan, fan_of_constants, outputs])
+def test_lines_grow_with_the_number_of_nodes(shape: Callable[[int], ModelProto]) -> None:
+    lines_run(shape(10))
+    small, large = lines_run(shape(60)), lines_run(shape(480))
+    assert large < 12 * small, (small, large)
+
+
+def test_the_collector_is_as_it_was() -> None:
+    usual = gc.get_threshold()
+    with fewer_collections():
+        assert gc.get_threshold()[0] == OBJECTS
+    assert gc.get_threshold() == usual
+    gc.set_threshold(0)
+    try:
+        with fewer_collections():
+            assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)

@@ -1,0 +1,102 @@
+"""Values for which a node has no result, live: counted and reported, and the run goes on."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import FaultError
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.gather import Gather
+from streaming import Session
+from streaming.stats.trouble import troubles, words
+from tests.streaming.live.runs import BLOCK, ready, runs, stereo
+from tests.streaming.small import Sketch
+
+ROWS = 8
+BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])
+
+
+def chosen():
+    """Of x [1, T]: y [1, T], row 100*x of a table."""
+    sketch = Sketch()
+    x = sketch.source("x", "1,T,f32")
+    hundred = sketch.wire("hundred", Elementwise("mul"), x, sketch.constant("scale", [[100.0]]))
+    row = sketch.wire("row", Cast(np.dtype(np.int64)), hundred)
+    return sketch.finish(
+        y=sketch.wire("the", Gather(0), sketch.constant("rows", np.arange(ROWS) / ROWS), row)
+    )
+
+
+def heard(wrong):
+    """Rows of the table; from frame ``BLOCK`` on some that it does not have."""
+    x = (np.arange(10 * BLOCK) % ROWS).astype(np.float32) / 100 + np.float32(0.001)
+    x[BLOCK : BLOCK + wrong] = 1.0
+    return x[:, None]
+
+
+@BACKENDS
+@pytest.mark.parametrize("wrong", [0, 3, 2 * BLOCK])
+def test_they_are_counted(backend, wrong):
+    """And named; what is heard later is as it was."""
+    with runs(ready(chosen, 160, backend)) as (host, live):
+        host.run(heard(wrong))
+        account = live.account()
+        assert account.counters.faults == wrong
+        told = [note for note in account.notes if "outside of -8 … 7" in note]
+        assert [note.partition(" values")[0] for note in told] == (
+            [f"the (Gather): {wrong}"] if wrong else []
+        )
+        found = [trouble for trouble in troubles(live.setup, account.summary()) if trouble.name == "model"]
+        assert len(found) == (wrong > 0)
+        if wrong:
+            assert f"{wrong} model faults" in str(found[0])
+            assert f"{wrong} model faults" in words(account.counters)
+        well = heard(0)
+        played = host.run(well)
+        np.testing.assert_array_equal(
+            np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS
+        )
+        assert live.account().counters.faults == wrong
+
+
+@BACKENDS
+def test_each_stream_has_its_own(backend):
+    x = np.concatenate([heard(0), heard(5)], axis=1)
+    with runs(ready(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
+        host.run(x)
+        account = live.account()
+        assert account.counters.faults == 5
+        assert [note[:24] for note in account.notes if "outside" in note] == ["stream 1: the (Gather): "]
+
+
+def test_a_snapshot_goes_on_elsewhere():
+    """What was counted live does not stop a session that goes on from there."""
+    made = ready(chosen, 160)
+    with runs(made) as (host, live):
+        host.run(heard(4))
+        host.advance(0.001)
+        (snapshot,) = live.control.snapshot()
+    state = made.spawn()
+    state.restore(snapshot)
+    assert not state.faulted
+    state.step(np.zeros((1, 160), np.float32))
+
+
+def test_another_model_takes_over():
+    """The count goes on; what runs along unheard counts nothing."""
+    with runs(ready(chosen, 160)) as (host, live):
+        host.run(heard(4))
+        live.control.swap(ready(chosen, 160))
+        host.run(heard(7))
+        assert live.account().counters.faults == 11
+
+
+@BACKENDS
+def test_a_session_stops(backend):
+    session = Session(ready(chosen, 160, backend))
+    with pytest.raises(FaultError, match=r"the \(Gather\): 3 values .* in pulse 1"):
+        session.push(heard(3).reshape(1, -1))
+    with pytest.raises(FaultError, match="cannot go on"):
+        session.push(heard(0).reshape(1, -1))
+    session.reset()
+    session.push(heard(0).reshape(1, -1))
+    assert session.flush()["y"].shape == (1, 0)

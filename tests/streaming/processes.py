@@ -1,0 +1,33 @@
+"""What the processes of ``test_copies`` run: it is imported there."""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming import Session
+
+
+def run(program: Program, constants: dict[str, Array], x: Array) -> tuple[int, dict[str, Array]]:
+    """A whole stream; and which process ran it."""
+    session = Session(program, constants)
+    ready, rest = session.push(x), session.flush()
+    return os.getpid(), joined(program, [ready, rest])
+
+
+def go_on(session: Session, x: Array) -> tuple[dict[str, Array], Session]:
+    """More of a stream that has begun elsewhere, and the session as it is then."""
+    return session.push(x), session
+
+
+def joined(program: Program, pieces: list[dict[str, Array]]) -> dict[str, Array]:
+    """The streaming outputs of several calls."""
+    ports = [port for port in program.outputs if port.streams]
+    return {port.name: np.concatenate([piece[port.name] for piece in pieces], port.axis) for port in ports}
+
+
+def attributes(thing: Any) -> dict[str, Any]:
+    """Of a program or model that has arrived."""
+    return {"process": os.getpid(), "name": type(thing).__name__}

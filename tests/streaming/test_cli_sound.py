@@ -1,0 +1,323 @@
+"""Sound on the command line: formats, depth, clipping, names, and pipes."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import soundfile
+from onnx import helper
+
+from streaming.builtin import model_path
+from tests.streaming.command import folder as folder
+from tests.streaming.command import pulse, refused, report, save, tone, voice, write_sound
+
+LIMIT_S = 120
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
+
+def same(path="same.onnx"):
+    """What comes in goes out."""
+    return save(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": [1, "T"]}, {"y": [1, "T"]})
+
+
+def noise(samples, channels=1, peak=0.9):
+    return np.random.default_rng(samples).uniform(-peak, peak, (samples, channels)).astype(np.float32)
+
+
+def command(*arguments, **how):
+    """The command as a process of its own, with pipes."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from streaming.cli import main; main()",
+            "run",
+            *arguments,
+            "--backend",
+            "numpy",
+        ],
+        bufsize=0,
+        **pipes | how,
+    )
+
+
+def piped(data, *arguments, code=0, **how):
+    """What the command gives for bytes on standard input: output, and messages."""
+    process = command(*arguments, **how)
+    out, told = process.communicate(data, LIMIT_S)
+    assert process.returncode == code, told
+    return out, (told or b"").decode()
+
+
+@pytest.mark.parametrize(
+    "name", ["in.mp3", "in.opus", "in.aif", "in.caf", "in.au", "in.w64", "in.rf64", "in", "in.onnx"]
+)
+def test_the_short_form_takes_whatever_the_library_reads(name):
+    """The content says that it is sound, not the name."""
+    form = {"in.opus": ("OGG", "OPUS"), "in.aif": ("AIFF", "PCM_16")}.get(name)
+    form = form or (name[3:].upper() if name[3:] not in ("", "onnx") else "FLAC", None)
+    write_sound(name, tone(16000), 16000, format=form[0], subtype=form[1])
+    found = report("run", name, "out.wav", "--backend", "numpy")
+    assert (found["model"], found["input"], found["duration_s"]) == ("denoise", name, 0.5)
+    assert soundfile.info("out.wav").frames == 8000
+
+
+def test_a_broken_sound_is_no_model(tmp_path):
+    (tmp_path / "in.aiff").write_bytes(b"FORM" + bytes(60))
+    assert "in.aiff: cannot be read as sound" in refused("run", "in.aiff", "out.wav")
+    assert "in.aiff: is a sound where a model belongs" in refused("run", "in.aiff", "in.aiff", "out.wav")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "encoding"),
+    [
+        ("PCM_U8", "out.wav", "PCM_U8"),
+        ("PCM_16", "out.wav", "PCM_16"),
+        ("PCM_24", "out.aiff", "PCM_24"),
+        ("PCM_32", "out.caf", "PCM_32"),
+        ("FLOAT", "out.au", "FLOAT"),
+        ("DOUBLE", "out.wav", "DOUBLE"),
+        ("DOUBLE", "out.flac", "PCM_24"),
+    ],
+)
+def test_the_depth_is_kept_and_no_bit_changes(source, target, encoding):
+    write_sound("in.wav", noise(4000, 2), subtype=source)
+    found = report("run", same(), "in.wav", target, "--channel", "each", "--backend", "numpy")
+    assert (found["file_encoding"], found["encoding"], found["warnings"]) == (source, encoding, [])
+    assert soundfile.info(target).subtype == encoding
+    x, y = (soundfile.read(name, dtype="float32")[0] for name in ("in.wav", target))
+    np.testing.assert_allclose(y, x, atol=2**-24 if target == "out.flac" else 0)
+
+
+def test_the_encoding_can_be_asked_for():
+    write_sound("in.wav", noise(4000), subtype="PCM_16")
+    model = same()
+    for asked, encoding in (("float", "FLOAT"), ("s24", "PCM_24"), ("pcm_u8", "PCM_U8")):
+        report("run", model, "in.wav", "out.wav", "--subtype", asked, "--backend", "numpy")
+        assert soundfile.info("out.wav").subtype == encoding
+    report("run", model, "in.wav", "out.dat", "--format", "caf", "--backend", "numpy")
+    assert soundfile.info("out.dat").format == "CAF"
+    assert "WAV has no encoding 'pcm_17'; it has pcm_16" in refused(
+        "run", model, "in.wav", "out.wav", "--subtype", "pcm_17"
+    )
+    assert "frames are written by suffix; call the file out.csv" in refused(
+        "run", model, "in.wav", "out.x", "--format", "csv"
+    )
+    assert "out.csv takes frames, which have none" in refused(
+        "run", model, "in.wav", "out.csv", "--subtype", "float"
+    )
+    np.save("x.npy", np.zeros((1, 9), np.float32))
+    assert "are for sound" in refused(
+        "run", model, "x.npy", "y.npy", "--subtype", "float", "--backend", "numpy"
+    )
+
+
+def test_a_rate_that_the_format_has_not():
+    write_sound("in.wav", noise(4410), 44100)
+    said = refused("run", same(), "in.wav", "out.opus", "--rate", 44100, "--backend", "numpy")
+    assert "cannot be written as OGG of 1 channel at 44100 Hz, OPUS" in said and "write a .wav file" in said
+
+
+def test_clipping_is_told():
+    """How many samples, on which channel, by how much, and what keeps them."""
+    x = np.zeros((4000, 2), np.float32)
+    x[7:17, 1] = 2
+    write_sound("in.wav", x, subtype="FLOAT")
+    arguments = ("run", same(), "in.wav", "--channel", "each", "--backend", "numpy")
+    clipped = "channel 1: 10 samples by up to 6.0 dB"
+    assert (
+        f"warning: out.wav: clipped to pcm_16: {clipped}; --subtype float keeps them"
+        in pulse(*arguments, "out.wav", "--subtype", "pcm_16").stderr
+    )
+    assert (
+        f"warning: out.flac: clipped to pcm_24: {clipped}; a .wav file with --subtype float keeps them"
+        in pulse(*arguments, "out.flac").stderr
+    )
+    found = report(*arguments, "out.wav", "--subtype", "pcm_24")
+    assert (
+        found["clipping"] == [{"channel": 1, "samples": 10, "peak": 2.0}] and found["clipped_samples"] == 10
+    )
+    assert "clipped" not in pulse(*arguments, "out.wav").stderr
+    assert "clipped" not in pulse(*arguments, "out.ogg").stderr, "it holds them"
+    live = pulse(
+        "run", "same.onnx", "in.wav", "out.wav", "--live", "--channel", "1", "--subtype", "s16", "--quiet"
+    )
+    assert "warning: out.wav: clipped: channel 0: 10 samples by up to" in live.stderr
+    assert "do not go with --live" in refused(
+        "run", "same.onnx", "in.wav", "out.wav", "--live", "--format", "wav"
+    )
+    assert "--subtype is for the file" in refused("run", "same.onnx", "--live", "--subtype", "float")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux alone")
+def test_names_that_are_no_utf8():
+    """Read, written, and told so that a program can find them again."""
+    source, target, model = (os.fsdecode(name) for name in (b"in\xe9.mp3", b"out\xe9.wav", b"m\xe9.onnx"))
+    soundfile.write(os.fsencode(source), tone(16000), 16000, format="MP3")
+    out, _ = piped(None, same(model), source, target)
+    assert rb"in\udce9.mp3 -> out\udce9.wav" in out
+    assert soundfile.SoundFile(os.fsencode(target)).frames == 8000
+    out, told = piped(None, source, target, "--json")
+    assert rb'"output": "out\udce9.wav"' in out and not told
+    _, told = piped(None, os.fsdecode(b"none\xe9.wav"), code=2)
+    assert told == "error: none\\udce9.wav: no such file; check the path\n"
+
+
+@pytest.mark.parametrize("target", ["-", "/dev/stdout"])
+def test_from_standard_input_to_standard_output(target):
+    """What a file would hold; nothing but sound is on standard output."""
+    write_sound("in.wav", noise(30_000, 2), subtype="PCM_24")
+    with open("in.wav", "rb") as file:
+        out, told = piped(file.read(), same(), "-", target, "--channel", "each")
+    assert f"standard input -> {'standard output' if target == '-' else target}" in told
+    with open("found.wav", "wb") as file:
+        file.write(out)
+    assert soundfile.info("found.wav").subtype == "PCM_24"
+    x, y = (soundfile.read(name, dtype="int32")[0] for name in ("in.wav", "found.wav"))
+    np.testing.assert_array_equal(y, x)
+
+
+def test_the_short_form_with_pipes():
+    write_sound("in.wav", tone(16000), 16000)
+    pulse("run", "in.wav", "file.wav", "--backend", "numpy")
+    with open("in.wav", "rb") as file:
+        out, told = piped(file.read(), "-", "-", "--json")
+    assert '"output": "-"' in told
+    with open("piped.wav", "wb") as file:
+        file.write(out)
+    np.testing.assert_array_equal(soundfile.read("piped.wav")[0], soundfile.read("file.wav")[0])
+    with open("in.wav", "rb") as source, open("direct.wav", "wb") as target:
+        piped(None, "-", "-", stdin=source, stdout=target)
+    with open("direct.wav", "rb") as found, open("file.wav", "rb") as wanted:
+        assert found.read() == wanted.read(), "files are read whole, and their heads completed"
+
+
+def test_standard_input_may_be_a_file_of_any_format():
+    write_sound("in.mp3", tone(16000), 16000)
+    with open("in.mp3", "rb") as file:
+        piped(None, "/dev/stdin", "out.wav", stdin=file)
+    assert soundfile.info("out.wav").frames == 8000
+
+
+def test_raw_samples():
+    x = np.random.default_rng(0).integers(-30_000, 30_000, (20_000, 2)).astype("<i2")
+    arguments = (
+        same(),
+        "-",
+        "-",
+        "--format",
+        "raw",
+        "--channel",
+        "each",
+        "--raw",
+        "s16,48000,2",
+        "--rate",
+        "48000",
+    )
+    out, _ = piped(x.tobytes(), *arguments)
+    assert out == x.tobytes()
+    out, _ = piped(x.tobytes(), *arguments, "--subtype", "float")
+    np.testing.assert_array_equal(np.frombuffer(out, "<f4"), x.ravel() / np.float32(32768))
+    x.tofile("in.raw")
+    found = report(
+        "run", same(), "in.raw", "out.wav", "--raw", "s16,48000,2", "--rate", 48000, "--backend", "numpy"
+    )
+    assert (found["file_channels"], found["duration_s"]) == (2, 20_000 / 48000)
+    assert "give --raw s16,48000,2" in refused("run", same(), "in.raw", "out.wav", "--backend", "numpy")
+
+
+def take(stream, count):
+    """So many bytes, or fewer at the end."""
+    held = b""
+    while len(held) < count and (piece := os.read(stream.fileno(), count - len(held))):
+        held += piece
+    return held
+
+
+def test_what_is_ready_leaves_while_the_input_is_open():
+    """So much of it as the delay of the model allows, and no more is waited for."""
+    x = noise(16000, 1, 0.1)
+    process = command(model_path(), "-", "-", "--raw", "f32,16000", "--format", "raw", "--pulse", "160")
+    assert process.stdin is not None and process.stdout is not None
+    done = 0
+    for first in range(0, 16000, 1600):
+        process.stdin.write(x[first : first + 1600].tobytes())
+        ready = first + 1600 - 160  # the delay of the model
+        done += len(take(process.stdout, 4 * (ready - done))) // 4
+        assert done == ready
+    process.stdin.close()
+    assert len(take(process.stdout, 4 * 16001)) == 4 * 160
+    assert process.wait(LIMIT_S) == 0
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_probabilities_leave_as_rows():
+    """A pipe has them as a table."""
+    x = tone(8000).astype(np.float32)
+    out, _ = piped(x.tobytes(), voice("voice.onnx"), "-", "-", "--raw", "f32,8000", "--output", "level")
+    lines = out.decode().splitlines()
+    assert lines[0] == "time_s,value" and len(lines) == 1 + 50
+    np.testing.assert_allclose(
+        [float(line.split(",")[1]) for line in lines[1:]], x.reshape(-1, 80).mean(1), atol=1e-6
+    )
+
+
+def test_a_reader_that_has_enough():
+    """The command ends quietly, as others do."""
+    process = command(same(), "-", "-", "--raw", "f32,16000")
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    process.stdin.write(bytes(64_000))
+    take(process.stdout, 1000)
+    process.stdout.close()
+    with pytest.raises(BrokenPipeError):
+        for _ in range(1000):
+            process.stdin.write(bytes(64_000))
+    process.stdin.close()
+    assert process.wait(LIMIT_S) == -signal.SIGPIPE
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_ctrl_c_while_nothing_comes():
+    process = command(same(), "-", "-", "--raw", "f32,16000", "--format", "raw")
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(bytes(64_000))
+    take(process.stdout, 32_000)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(LIMIT_S) == 130
+    _, told = process.communicate(timeout=LIMIT_S)
+    assert told == b"error: interrupted; no half-written file is left\n"
+
+
+def test_named_pipes():
+    write_sound("in.wav", noise(20_000), subtype="PCM_16")
+    os.mkfifo("in.fifo")
+    os.mkfifo("out.fifo")
+    process = command(same(), "in.fifo", "out.fifo")
+    writes = subprocess.Popen("cat in.wav > in.fifo", shell=True)
+    with open("out.fifo", "rb") as pipe, open("out.wav", "wb") as file:
+        file.write(pipe.read())
+    _, told = process.communicate(timeout=LIMIT_S)
+    assert (process.returncode, writes.wait(LIMIT_S)) == (0, 0), told
+    np.testing.assert_array_equal(soundfile.read("out.wav")[0], soundfile.read("in.wav")[0])
+
+
+def test_what_a_pipe_does_not_take():
+    write_sound("in.wav", noise(100))
+    arguments = ("run", same(), "in.wav", "-", "--backend", "numpy")
+    assert "standard output: takes wav, raw, csv, not flac" in refused(*arguments, "--format", "flac")
+    assert "standard output: takes wav, raw, csv, not npy" in refused(*arguments, "--format", "npy")
+    assert "--subtype pcm_s8" not in refused(*arguments, "--subtype", "vorbis")
+    assert "--subtype ulaw: a pipe takes pcm_u8, pcm_16, pcm_24, pcm_32, float, double" in refused(
+        *arguments, "--subtype", "ulaw"
+    )
+    assert "--live takes files" in refused("run", "same.onnx", "-", "out.wav", "--live", "--backend", "numpy")
+    out, told = piped(b"", same(), "-", "out.wav", code=2)
+    assert told == "error: standard input: is empty\n"
+    out, told = piped(b"abc" * 10, same(), "-", "-", "--json", code=2)
+    assert out == b"" and "does not begin as WAV does" in told

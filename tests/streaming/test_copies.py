@@ -1,0 +1,161 @@
+"""Sessions are copied and pickled with their frames; processes of every kind take them and programs."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import CopyError
+from streaming import Session
+from streaming.audio import AudioReader, AudioWriter
+from streaming.executor import Executor
+from streaming.frames import FramesFile
+from streaming.live import Live
+from streaming.native.resample import NativeResampler
+from streaming.resampling import Resampler
+from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
+from tests.streaming.processes import attributes, go_on, run
+
+KINDS = [("windows", *form) for form in FORMS] + [(name, "numba", "f32") for name in MODELS[1:]]
+WAYS = {
+    "pickle": lambda thing: pickle.loads(pickle.dumps(thing)),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
+
+
+def begun(made: pulse.program.program.Program, frames: int = 11) -> Session:
+    """A session with frames that wait."""
+    session = Session(made, constants(made))
+    session.push(block(made, frames))
+    assert session.pending_frames
+    return session
+
+
+@ways
+@pytest.mark.parametrize(("name", "backend", "form"), KINDS)
+def test_a_copied_session_goes_on_by_itself(name, backend, form, way):
+    made = program(name, backend, form)
+    session, straight = begun(made), begun(made)
+    other = way(session)
+    assert other.statistics() == session.statistics()
+    other.push(block(made, 9, 4))
+    x = block(made, 10, 5)
+    wanted = straight.push(x), straight.flush()
+    assert all(map(same, (session.push(x), session.flush()), wanted))
+    other = way(begun(made))
+    assert all(map(same, (other.push(x), other.flush()), wanted))
+    assert (other.program is made) == (way is not WAYS["pickle"])
+
+
+def test_sessions_of_one_program_stay_so():
+    made = program("windows")
+    first, second = copy.deepcopy([begun(made), begun(made)])
+    assert first.program is second.program is made and first is not second
+    first, second, third = pickle.loads(pickle.dumps([begun(made), begun(made), made]))
+    assert first.program is second.program is third and third is not made
+
+
+def test_a_copy_checks_and_counts_as_the_session_does():
+    made = program("windows")
+    session = Session(made, check_finite=False)
+    session.push(np.full_like(block(made, 3), np.nan))
+    copy.deepcopy(session).push(np.full_like(block(made, 3), np.nan))
+    session = begun(made)
+    session.flush()
+    with pytest.raises(pulse.InputError, match="after flush"):
+        copy.copy(session).push(block(made, 1))
+
+
+class Named(Session):
+    """A session that someone has extended."""
+
+    def __init__(self, made, name):
+        super().__init__(made)
+        self.name = name
+
+
+@ways
+def test_what_a_subclass_adds_goes_along(way):
+    session = Named(program("windows"), ["voice"])
+    other = way(session)
+    assert type(other) is Named and other.name == ["voice"]
+    assert (other.name is session.name) == (way is copy.copy)
+
+
+@pytest.fixture(scope="module", params=["fork", "spawn", "forkserver"])
+def workers(request):
+    """One process of each kind; what it has to import, it imports once."""
+    if request.param not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {request.param} on this system")
+    context = multiprocessing.get_context(request.param)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # Python 3.12 and later: fork beside other threads
+        with ProcessPoolExecutor(1, context) as pool:
+            pool.submit(os.getpid).result(timeout=120)
+            yield pool
+
+
+def test_a_program_runs_in_another_process(workers):
+    for name, backend, form in KINDS:
+        made = program(name, backend, form)
+        x = block(made, 21)
+        process, found = workers.submit(run, made, constants(made), x).result(timeout=120)
+        assert process != os.getpid()
+        assert same(found, run(made, constants(made), x)[1]), (name, backend, form)
+
+
+def test_a_session_goes_on_in_another_process_and_comes_back(workers):
+    for name, backend, form in KINDS:
+        session = begun(program(name, backend, form))
+        straight = copy.deepcopy(session)
+        x, more = block(session.program, 9, 1), block(session.program, 6, 2)
+        found, back = workers.submit(go_on, session, x).result(timeout=120)
+        assert same(found, straight.push(x)), (name, backend, form)
+        assert same(back.push(more), straight.push(more))
+        assert same(back.flush(), straight.flush())
+
+
+def test_models_of_every_stage_go_to_another_process(workers):
+    model = pulsed("windows")
+    loaded = pulse.load(model.to_onnx())
+    for thing in (loaded, loaded.analyse(), model.typed, model):
+        told = workers.submit(attributes, thing).result(timeout=120)
+        assert told["name"] == type(thing).__name__ and told["process"] != os.getpid()
+
+
+def refused(thing: Any, words: str) -> None:
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(CopyError, match=words) as found:
+            way(thing)
+        assert "\n" not in str(found.value)
+
+
+def test_what_belongs_to_this_process_refuses(tmp_path):
+    refused(Resampler(48000, 16000), "Resampler cannot be copied or pickled: .* libsamplerate; make another")
+    refused(NativeResampler(48000, 16000), "NativeResampler .* addresses of this process; make another")
+    with AudioWriter(tmp_path / "x.wav", 16000, 1) as writer:
+        refused(writer, "AudioWriter .* another path")
+        writer.write(np.zeros((10, 1), np.float32))
+    with AudioReader(tmp_path / "x.wav") as reader:
+        refused(reader, "AudioReader .* read once; open it again")
+    with FramesFile(tmp_path / "x.npy", 0, None) as file:
+        refused(file, "FramesFile .* another path")
+        file.write(np.zeros((1, 2), np.float32))
+
+
+def test_a_live_run_and_an_executor_refuse():
+    for kind in (Live, Executor):
+        refused(
+            object.__new__(kind), f"{kind.__name__} cannot be copied or pickled: it has (a thread|threads)"
+        )

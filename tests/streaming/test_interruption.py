@@ -1,0 +1,309 @@
+"""``push`` and ``flush`` are all or nothing, whatever exception comes and wherever it comes."""
+
+import random
+import signal
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.program.native import NativeState
+from streaming import Session
+from streaming.native.resample import NativeResampler
+from streaming.resampling import Resampler
+from tests.interruption import everywhere
+from tests.pulse.program.doubling import TooLoudError
+from tests.pulse.program.programs import block, constants, program, same
+from tests.streaming import small
+
+UNITS = [("numba", "line", 1), ("numba", "opcode", 1), ("numpy", "line", 17), ("numpy", "opcode", 211)]
+units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
+
+
+def begun(made, frames=11):
+    session = Session(made, constants(made))
+    session.push(block(made, frames))
+    return session
+
+
+def outcomes(begin, call, unit, step, after):
+    """What became of sessions whose call was interrupted, at every place; none gives a wrong number.
+
+    begin  makes a session, always the same
+    after  tells how it goes on
+    """
+    found = Counter()
+    straight = begin()
+    saved = straight.snapshot()
+    wanted, wanted_after = call(straight), after(straight)
+    sessions = []
+
+    def ready():
+        sessions.append(begin())
+        return lambda: call(sessions[-1])
+
+    for _ in everywhere(ready, unit, step):
+        session = sessions.pop()
+        try:
+            again = call(session)
+            found["as before"] += 1
+        except InputError as error:
+            assert "reset(), or restore() a snapshot" in str(error)
+            found["refused"] += 1
+            for refused in (session.snapshot, session.flush):
+                with pytest.raises(InputError, match=r"with reset\(\)"):
+                    refused()
+            session.restore(saved)
+            again = call(session)
+        assert same(again, wanted)
+        assert all(map(same, after(session), wanted_after))
+    return found
+
+
+@units
+@pytest.mark.parametrize("name", ["windows", "constant"])
+def test_push(name, backend, unit, step):
+    made = program(name, backend)
+    x, more = block(made, 10, 5), block(made, 7, 6)
+    found = outcomes(
+        lambda: begun(made),
+        lambda session: session.push(x),
+        unit,
+        step,
+        lambda session: (session.push(more), session.flush()),
+    )
+    assert found["as before"]
+    assert (found["refused"] > 0) == (backend == "numba")
+
+
+def test_a_push_of_many_pulses_is_undone():
+    made = program("windows")
+    x, more = block(made, NativeState.pulses_worth_a_mark * made.pulse, 5), block(made, 7, 6)
+    found = outcomes(
+        lambda: begun(made),
+        lambda session: session.push(x),
+        "opcode",
+        13,
+        lambda session: (session.push(more), session.flush()),
+    )
+    assert found["as before"] > 100 and not found["refused"]
+
+
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_a_push_without_a_pulse_is_undone(backend):
+    made = program("windows", backend)
+    x, more = block(made, 1, 5), block(made, 17, 6)
+    found = outcomes(
+        lambda: begun(made, 9),
+        lambda session: session.push(x),
+        "opcode",
+        1,
+        lambda session: (session.push(more), session.flush()),
+    )
+    assert found["as before"] > 100 and not found["refused"]
+
+
+@units
+def test_flush_is_undone(backend, unit, step):
+    made = program("windows", backend)
+    found = outcomes(lambda: begun(made), lambda session: session.flush(), unit, step, lambda session: ())
+    assert found["as before"] and not found["refused"]
+
+
+@pytest.mark.parametrize("ahead", [0, 9, 61])
+def test_inputs_that_wait_for_each_other(ahead):
+    """One input is ahead, so that its buffer grows, moves on and empties inside of a push."""
+    made = small.program(small.two_rates(), 2, "numba")
+    rng = np.random.default_rng(0)
+    fast = rng.standard_normal((1, 1, 400)).astype(np.float32)
+    slow = rng.standard_normal((1, 1, 100)).astype(np.float32)
+    gain = {"gain": np.ones((1, 1, 1), np.float32)}
+
+    def begin():
+        session = Session(made, gain)
+        session.push({"fast": fast[..., : 13 + ahead], "slow": slow[..., :2]})
+        session.push({"slow": slow[..., 2:3]})
+        return session
+
+    def call(session):
+        return session.push({"fast": fast[..., 13 + ahead : 40 + ahead], "slow": slow[..., 3:8]})
+
+    def after(session):
+        outputs = session.push({"fast": fast[..., 40 + ahead :], "slow": slow[..., 8:]})
+        return outputs, session.flush()
+
+    found = outcomes(begin, call, "opcode", 3, after)
+    assert found["as before"]
+
+
+def test_an_operation_that_raises_in_a_later_pulse_changes_nothing():
+    made = program("failing", "numpy")
+    session, straight = begun(made), begun(made)
+    x = block(made, 23, 3)
+    loud = x.copy()
+    loud[..., 17] = 1e9
+    before, statistics = session.snapshot(), session.statistics()
+    for _ in range(2):
+        with pytest.raises(TooLoudError):
+            session.push(loud)
+        assert session.snapshot() == before and session.statistics() == statistics
+    assert same(session.push(x), straight.push(x))
+    session.push(loud[..., 15:18])
+    before = session.snapshot()
+    with pytest.raises(TooLoudError):
+        session.flush()
+    assert session.snapshot() == before
+
+
+def test_reset_after_an_interruption():
+    made = program("windows")
+    x = block(made, 10, 5)
+    wanted = Session(made).push(x)
+    sessions = []
+
+    def ready():
+        sessions.append(begun(made))
+        return lambda: sessions[-1].push(x)
+
+    for _ in everywhere(ready, "line"):
+        sessions[-1].reset()
+        assert sessions[-1].statistics().frames_in == 0
+        assert same(sessions[-1].push(x), wanted)
+
+
+@pytest.mark.parametrize("call", ["reset", "restore"])
+def test_reset_and_restore_can_be_called_again(call):
+    made = program("windows")
+    x, saved = block(made, 10, 5), begun(made, 5).snapshot()
+    session = Session(made)
+    if call == "restore":
+        session.restore(saved)
+    wanted, unchanged = session.push(x), begun(made).push(x)
+    sessions = []
+
+    def ready():
+        sessions.append(begun(made))
+        return sessions[-1].reset if call == "reset" else lambda: sessions[-1].restore(saved)
+
+    for _ in everywhere(ready, "opcode"):
+        session = sessions.pop()
+        try:
+            found = session.push(x)
+            assert same(found, unchanged) or same(found, wanted)  # not begun, or done
+        except InputError as error:
+            assert "reset()" in str(error)
+        session.reset() if call == "reset" else session.restore(saved)
+        assert same(session.push(x), wanted)
+
+
+def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
+    made, other = program("windows"), program("limited")
+    session = begun(made)
+    session._changing = True
+    with pytest.raises(InputError):
+        session.restore(begun(other).snapshot())
+    with pytest.raises(InputError, match=r"reset\(\)"):
+        session.push(block(made, 1))
+
+
+def test_signals_in_the_middle_of_pushes():
+    """A real SIGINT, as Ctrl-C sends it, at random moments of pushes of different lengths."""
+    made = program("windows")
+    rng = random.Random(0)
+    straight, session = Session(made), Session(made)
+    reached = Counter()
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        for number in range(150):
+            x = block(made, rng.choice([3, 40, 1000]), number)
+            saved = session.snapshot()
+            push, ready = session.push, None
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-6, 2e-4))
+                ready = push(x)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            if ready is None and session.frames_in == straight.frames_in + x.shape[-1]:
+                reached["after the call"] += 1  # the block was taken, and what it gave was not assigned
+                session.restore(saved)
+            elif ready is None:
+                try:
+                    ready = session.push(x)
+                    reached["as before"] += 1
+                except InputError:
+                    reached["refused"] += 1
+                    session.restore(saved)
+            if ready is None:
+                ready = session.push(x)
+            assert same(ready, straight.push(x))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert reached["as before"]
+    assert same(session.flush(), straight.flush())
+
+
+@pytest.mark.parametrize("rates", [(48000, 16000), (16000, 16000)])
+def test_a_resampler_says_that_it_has_to_be_reset(rates):
+    x = np.random.default_rng(0).standard_normal((700, 1)).astype(np.float32)
+    straight = Resampler(*rates)
+    wanted = [straight.process(x), straight.process(x), straight.flush()]
+    straight.process(x), straight.process(x)
+    third = straight.process(x)
+    for call in ("process", "flush"):
+        resamplers = []
+
+        def ready(call=call, resamplers=resamplers):
+            resampler = Resampler(*rates)
+            resampler.process(x)
+            resampler.process(x)
+            resamplers.append(resampler)
+            return (lambda: resampler.process(x)) if call == "process" else resampler.flush
+
+        for _ in everywhere(ready, "opcode"):
+            resampler = resamplers.pop()
+            try:
+                if call == "process":
+                    assert np.array_equal(resampler.process(x), third)
+                    continue
+                assert np.array_equal(resampler.flush(), wanted[2])
+            except InputError as error:
+                assert "reset()" in str(error)
+            resampler.reset()
+            found = [resampler.process(x), resampler.process(x), resampler.flush()]
+            assert all(map(np.array_equal, found, wanted))
+
+
+def test_a_resampler_names_the_block_that_does_not_fit():
+    resampler = Resampler(48000, 16000, 2)
+    with pytest.raises(InputError, match=r"expected a block \[samples, 2\], got \[10, 3\]"):
+        resampler.process(np.zeros((10, 3), np.float32))
+    resampler.process(np.zeros((10, 2), np.float32))
+
+
+def test_a_native_resampler_says_that_it_has_to_be_reset():
+    x = np.random.default_rng(0).standard_normal(700).astype(np.float32)
+    straight = NativeResampler(48000, 16000)
+    wanted = straight.process(x), straight.process(x)
+    resamplers = []
+
+    def ready():
+        resampler = NativeResampler(48000, 16000)
+        resampler.process(x)
+        resamplers.append(resampler)
+        return lambda: resampler.process(x)
+
+    for _ in everywhere(ready, "opcode"):
+        resampler = resamplers.pop()
+        try:
+            assert np.array_equal(resampler.process(x), wanted[1])
+        except InputError as error:
+            assert "reset()" in str(error)
+        resampler.reset()
+        assert np.array_equal(resampler.process(x), wanted[0])

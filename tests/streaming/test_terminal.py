@@ -1,0 +1,126 @@
+"""No name of a file reaches a terminal as it is: not by errors, warnings, dumps, reports, bars or paths."""
+
+import io
+import json
+import pickle
+import traceback
+import warnings
+from pathlib import Path
+
+import pytest
+from onnx import ModelProto, helper
+
+import pulse
+from pulse import dump
+from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError, Refusal
+from pulse.printable import printable, printable_lines
+from streaming.cli import app
+from streaming.cli.console import print_pairs, print_table, stderr
+from streaming.terminal import Terminal, json_text
+from tests.laws.hostile import model
+from tests.streaming.command import RUNNER
+
+EVIL = "a\x1b[31m\x1b]0;t\x07b\rc\nd\x9b2J\u202e\u2066e\u200bf\x7fg\u2028h"
+"""Colours, the window's title, the start of the line, a new line, C1, marks of direction, no width, DEL."""
+SAFE = r"a\x1b[31m\x1b]0;t\x07b\rc\nd\x9b2J\u202e\u2066e\u200bf\x7fg\u2028h"
+
+
+def evil_model(op: str = "Relu", **attributes: object) -> ModelProto:
+    """Input, wires, nodes, output and title of evil names."""
+    first, second = (helper.make_node(kind, [a], [b], name=f"{EVIL}{b}") for kind, a, b in
+                     (("Relu", "x", f"{EVIL}1"), (op, f"{EVIL}1", "y")))  # fmt: skip
+    for name, value in attributes.items():
+        second.attribute.append(helper.make_attribute(name, value))
+    made = model([first, second])
+    made.graph.input[0].name = made.graph.node[0].input[0] = f"{EVIL}in"
+    made.graph.output[0].name = made.graph.node[1].output[0] = f"{EVIL}out"
+    made.graph.name = f"{EVIL}title"
+    return made
+
+
+def assert_harmless(text: str) -> None:
+    assert printable_lines(text) == text
+
+
+def test_printable() -> None:
+    assert printable(EVIL) == SAFE and printable(SAFE) == SAFE
+    plain = "Zeitraum ü é 日本語 🙂\u00a0عربي"
+    assert printable(plain) == plain
+    assert printable("\ud800") == "\\ud800" and printable_lines("a\nb\x1b") == "a\nb\\x1b"
+
+
+def test_errors_and_their_tracebacks() -> None:
+    with pytest.raises(LoadError) as found:
+        pulse.load(evil_model("Nothing")).analyse()
+    assert_harmless("".join(traceback.format_exception(found.value)))
+    assert "\n" not in str(found.value) and SAFE in str(found.value)
+
+
+def test_refusals_are_one_line_each_and_keep_the_names() -> None:
+    refusal = Refusal(EVIL, "Relu", 1, "whole", "why", "what helps")
+    error = PulsifyError(f"{EVIL}: no", [refusal, refusal])
+    assert len(str(error).split("\n")) == 3
+    assert_harmless(str(error))
+    assert error.refusals[0].node == EVIL
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.refusals) == (str(error), error.refusals)
+    assert PulseError(3).args == (3,)
+
+
+def test_warnings() -> None:
+    made = evil_model()
+    shape = helper.make_tensor_value_info(f"{EVIL}1", 1, [1, 2, 9, 9])
+    made.graph.value_info.append(shape)
+    with pytest.warns(PulseWarning) as found:
+        pulse.load(made).analyse()
+    assert_harmless(str(found[0].message))
+
+
+def test_text_of_models() -> None:
+    loaded = pulse.load(evil_model())
+    typed = loaded.analyse()
+    pulsed = typed.declutter().pulsify()
+    lines = loaded.lines() + pulse.account(typed).lines()
+    assert all("\n" not in line and printable(line) == line for line in lines)
+    for text in (dump.text(typed.graph, EVIL), dump.dot(typed.graph, EVIL), dump.text(pulsed.graph)):
+        assert_harmless(text)
+    assert len(dump.text(typed.graph).splitlines()) == 5
+    assert list(typed.inputs) == [f"{EVIL}in"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["dump", "--stage", "load"], ["dump", "--stage", "typed"], ["dump", "--dot"], ["dump"],
+    ["dump", "--stage", "program"], ["dump", "--stage", "account"],
+    ["convert"], ["convert", "--json"], ["check", "--backend", "numpy"], ["check", "--backend", "numpy", "--json"],
+    ["dump", "--stage", "account", "--json"],
+])  # fmt: skip
+@pytest.mark.parametrize("op", ["Sigmoid", "Nothing"])
+def test_commands(arguments: list[str], op: str, tmp_path: Path) -> None:
+    path = tmp_path / (EVIL.replace("/", "") + ".onnx")
+    path.write_bytes(evil_model(op).SerializeToString())
+    command, *options = arguments
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PulseWarning)
+        done = RUNNER.invoke(app, [command, str(path), *options])
+    assert_harmless(done.stdout)
+    assert_harmless(done.stderr)
+    assert "\\x1b" in done.stdout + done.stderr or "\\u001b" in done.stdout
+
+
+def test_json_says_everything() -> None:
+    value = {"name": EVIL, "list": ["é", "\ud800"], EVIL: 1.5}
+    text = json_text(value)
+    assert_harmless(text)
+    assert json.loads(text) == value and "é" in text
+
+
+def test_a_terminal_escapes_what_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    file = io.StringIO()
+    Terminal(file=file, force_terminal=True, width=200).print(f"{EVIL}!", style="bold red")
+    assert file.getvalue().startswith("\x1b[1;31m") and "\x1b]0" not in file.getvalue()
+    stderr().print(EVIL)
+    print_pairs([(EVIL, EVIL)])
+    print_table(EVIL, [EVIL], [[EVIL]])
+    told = capsys.readouterr()
+    assert_harmless(told.out)
+    assert_harmless(told.err)

@@ -1,0 +1,159 @@
+"""The suite on the lowest and the newest versions of what the project needs: ``python -m tests.versions``.
+
+Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Python. What follows ``--`` goes to pytest:
+
+    python -m tests.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
+    python -m tests.versions --write -- -n auto
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.tables.markdown import table
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "versions.md"
+PYTHONS = ("3.11", "3.12", "3.13")
+RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
+EXTRAS = ("test", "report")
+
+HEAD = """# Versions
+
+`python -m tests.versions --write -- {arguments}` writes this page: pytest with these arguments, on each Python, with
+the lowest version of each direct dependency that `pyproject.toml` allows and that has a wheel for it, and with the
+newest.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run of pytest in one environment.
+
+    versions  package -> version, of the direct dependencies
+    exit      of pytest; 0: nothing failed
+    """
+
+    python: str
+    which: str
+    versions: dict[str, str]
+    passed: int
+    skipped: int
+    failed: int
+    exit: int
+
+
+def main() -> None:
+    """Run what the arguments say; the exit code is 1 where a run failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.versions", description="The suite on other versions."
+    )
+    parser.add_argument("--python", nargs="+", default=PYTHONS, metavar="VERSION", help="versions, or paths")
+    parser.add_argument("--versions", nargs="+", choices=RESOLUTIONS, default=list(RESOLUTIONS))
+    parser.add_argument("--folder", type=Path, help="keep the environments here, for the next time")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("arguments", nargs="*", help="of pytest, behind --")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="versions-") as temporary:
+        folder = asked.folder or Path(temporary)
+        outcomes: list[Outcome] = []
+        for python in asked.python:
+            for which in asked.versions:
+                outcomes.append(run(python, which, folder.resolve(), asked.arguments))
+                print(line(outcomes[-1]), flush=True)
+    if asked.write:
+        PAGE.write_text(page(outcomes, asked.arguments))
+    sys.exit(any(outcome.exit for outcome in outcomes))
+
+
+def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outcome:
+    """Make an environment, and run pytest in it."""
+    home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{which}"
+    home.mkdir(parents=True, exist_ok=True)
+    found = home / "requirements.txt"
+    environment, result = home / "environment", home / "result.xml"
+    uv("venv", "--quiet", "--allow-existing", "--python", python, str(environment))
+    inside = environment / "bin" / "python"
+    extras = [word for extra in EXTRAS for word in ("--extra", extra)]
+    wanted = ["--resolution", RESOLUTIONS[which], "--only-binary", ":all:", "--python", str(inside)]
+    uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *wanted, "--output-file", str(found))
+    uv("pip", "sync", "--quiet", "--python", str(inside), str(found))
+    uv("pip", "install", "--quiet", "--python", str(inside), "--no-deps", "--editable", str(ROOT))
+    result.unlink(missing_ok=True)
+    command = [str(inside), "-m", "pytest", f"--junitxml={result}", "-p", "no:cacheprovider", *arguments]
+    code = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"VIRTUAL_ENV": str(environment)}, check=False
+    ).returncode
+    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    for suite in ElementTree.parse(result).iter("testsuite") if result.exists() else ():
+        counts = {name: count + int(suite.get(name, 0)) for name, count in counts.items()}
+    failed = counts["failures"] + counts["errors"]
+    passed = counts["tests"] - failed - counts["skipped"]
+    version = subprocess.run(
+        [str(inside), "-c", "import platform; print(platform.python_version())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    return Outcome(version, which, versions(inside), passed, counts["skipped"], failed, code)
+
+
+def uv(*arguments: str) -> str:
+    """What uv prints; the script ends with what went wrong where it fails."""
+    try:
+        done = subprocess.run(["uv", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        sys.exit("uv is missing: pip install uv")
+    if done.returncode:
+        sys.exit(f"uv {' '.join(arguments)}\n{done.stderr}")
+    return done.stdout
+
+
+def versions(python: Path) -> dict[str, str]:
+    """The direct dependencies that an environment has, those of the extras behind the others."""
+    installed = json.loads(uv("pip", "list", "--quiet", "--python", str(python), "--format", "json"))
+    known = {entry["name"]: entry["version"] for entry in installed}
+    return {name: known[name] for name in direct() if name in known}
+
+
+def direct() -> Iterator[str]:
+    """The names of the direct dependencies."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in [
+        *project["dependencies"],
+        *(each for extra in EXTRAS for each in project["optional-dependencies"][extra]),
+    ]:
+        yield requirement.partition(">")[0].strip()
+
+
+def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
+    """The document: what passed, and what was installed."""
+    rows = [[one.python, one.which, f"{one.passed:,}", str(one.skipped), str(one.failed)] for one in outcomes]
+    names = list(dict.fromkeys(name for one in outcomes for name in one.versions))
+    installed = [[name, *(one.versions.get(name, "") for one in outcomes)] for name in names]
+    return "\n".join(
+        [
+            HEAD.format(arguments=" ".join(arguments)),
+            table(["Python", "versions", "passed", "skipped", "failed"], rows),
+            table(["package", *(f"{one.python}, {one.which}" for one in outcomes)], installed),
+        ]
+    )
+
+
+def line(outcome: Outcome) -> str:
+    """An outcome in words."""
+    counts = f"{outcome.passed} passed, {outcome.skipped} skipped, {outcome.failed} failed, exit code {outcome.exit}"
+    shown = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
+    return f"Python {outcome.python}, {outcome.which}: {counts} ({shown})"
+
+
+if __name__ == "__main__":
+    main()
