@@ -93,6 +93,11 @@ def unchecked_bodies(model: PulsedModel) -> set[int]:
     return {node_id for node_id in late if not isinstance(model.graph.nodes[node_id].op, Stateful)}
 
 
+def has_body(op: Op) -> bool:
+    """Whether an op runs other nodes."""
+    return isinstance(op, Scan | Loop | ScanStream)
+
+
 def body_sites(name: str, op: Op) -> Iterator[Site]:
     """What is looked at in the bodies of a node."""
     inner = op.op if isinstance(op, ScanStream) else op
