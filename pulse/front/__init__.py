@@ -10,6 +10,7 @@ from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
 from pulse.front.normalising import cmvn, sliding_cmvn
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
+from pulse.front.tensorflow import tf_mfcc, tf_spectrogram
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
 
@@ -44,6 +45,8 @@ __all__ = [
     "splice",
     "stack",
     "stft",
+    "tf_mfcc",
+    "tf_spectrogram",
     "whisper_log",
 ]
 
@@ -75,6 +78,8 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         splice,
         kaldi_fbank,
         kaldi_mfcc,
+        tf_spectrogram,
+        tf_mfcc,
         gain,
         preemphasis,
         deemphasis,

@@ -169,15 +169,15 @@ def transformed(
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
     values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    room = n_fft // 2 if flag(where, "center", center) else 0
+    padding = n_fft // 2 if flag(where, "center", center) else 0
     scale = 1 / _normalizer(where, normalized, values)
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     seen = np.flatnonzero(values)
-    first = min(int(seen[0]), room or n_fft)
-    after = min(n_fft - 1 - int(seen[-1]), room or n_fft)
+    first = min(int(seen[0]), padding or n_fft)
+    after = min(n_fft - 1 - int(seen[-1]), padding or n_fft)
     size = n_fft - first - after
-    x = draft.padded(draft["x"], 1, room - first, room - after, mode)
+    x = draft.padded(draft["x"], 1, padding - first, padding - after, mode)
     matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
     return draft, draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
 

@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "sliding_cmvn": {"window": 20, "min_window": 5, "shape": "1,frames,4"},
     "kaldi_fbank": {"sample_rate": 2000, "num_mel_bins": 10, "use_energy": True, "snip_edges": False},
     "kaldi_mfcc": {"sample_rate": 2000},
+    "tf_spectrogram": {"window_size": 40, "stride": 20},
     "gain": {"db": 6.0},
     "limiter": {"sample_rate": 1000},
 }
