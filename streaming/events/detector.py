@@ -53,7 +53,7 @@ class Detector(ABC, Generic[State]):
             classes = at.classes = int(rows.shape[1])
             self._check_classes(classes)
         events: list[Event] = []
-        for row in rows.tolist():
+        for row in self._prepared(rows):
             events += self._frame(at.state, at.frames, row)
             at.frames += 1
         self._at = at
@@ -94,6 +94,10 @@ class Detector(ABC, Generic[State]):
     @abstractmethod
     def _end(self, state: State, frames: int) -> Iterable[Event]:
         """The events that are known when there were so many frames."""
+
+    def _prepared(self, rows: Array) -> Iterable[list[float]]:
+        """What ``_frame`` is given of each frame: its values. Each is made of one frame alone."""
+        return rows.tolist()
 
     def _check_classes(self, classes: int) -> None:
         """Raises InputError where the parameters do not suit so many classes."""
