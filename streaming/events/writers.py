@@ -24,6 +24,7 @@ class EventsFile(Uncopied):
 
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
+        self.name = str(path)
         self._form: EventForm = form_of(str(path), self.path.suffix.removeprefix("."))(source)
         if not self.path.absolute().parent.is_dir():
             raise InputError(f"{path}: no such folder; make it first")
@@ -60,9 +61,14 @@ class EventsStream(Uncopied):
     instead = "it writes one stream; make another one"
 
     def __init__(self, name: str, descriptor: int, form: EventForm) -> None:
-        self._name, self._descriptor, self._form = name, descriptor, form
+        self.name = name
+        self._descriptor, self._form = descriptor, form
         self._number = 0
-        self._put(form.head())
+        try:
+            self._put(form.head())
+        except InputError:
+            os.close(descriptor)
+            raise
 
     def write(self, events: Sequence[Event]) -> None:
         """Write events at once. Raises InputError: nobody reads any more, or a disk is full."""
@@ -73,7 +79,7 @@ class EventsStream(Uncopied):
         try:
             write_all(lambda data: os.write(self._descriptor, data), text.encode())
         except OSError as error:
-            raise InputError(f"{self._name}: cannot be written ({error.strerror})") from error
+            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
 
     def __enter__(self) -> "EventsStream":
         return self

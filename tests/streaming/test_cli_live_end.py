@@ -30,6 +30,7 @@ from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
 from streaming.part import Part
 from streaming.stats.writer import StatsWriter
+from streaming.target import Target
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
@@ -257,7 +258,9 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
     outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}])
-    with FramesWriter(small_disk / "y.npy", port, None, SimpleNamespace(outputs=outputs)) as frames:
+    with FramesWriter(
+        Target.of_frames(small_disk / "y.npy"), port, None, SimpleNamespace(outputs=outputs)
+    ) as frames:
         for _ in range(20):
             frames.write()
     ended, kept = map(str, frames.problems)
