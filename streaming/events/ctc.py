@@ -1,7 +1,7 @@
 """Ctc: text with times from the outputs of a model that was trained with connectionist temporal classification."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ VALUES = ("logits", "probabilities")
 PAUSE_S = 0.6
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Token:
     """A token that was the best in frames ``first`` to ``behind - 1``, and the sum of its probabilities there."""
 
@@ -79,6 +79,10 @@ class Ctc(Detector[_State]):
     def _begin(self) -> _State:
         return _State(self._blank)
 
+    def _copied(self, state: _State) -> _State:
+        """A text may be long, and its tokens do not change."""
+        return _State(state.last, list(state.tokens))
+
     def _check_classes(self, classes: int) -> None:
         if classes != len(self._tokens):
             raise InputError(f"{len(self._tokens)} tokens for {classes} classes; give the file of this model")
@@ -104,8 +108,8 @@ class Ctc(Detector[_State]):
                 state.tokens.append(_Token(text, frame, frame + 1, value))
             state.last = best
         elif best != self._blank and state.tokens:
-            state.tokens[-1].behind = frame + 1
-            state.tokens[-1].total += value
+            token = state.tokens[-1]
+            state.tokens[-1] = replace(token, behind=frame + 1, total=token.total + value)
         if self._pause is not None and state.tokens and frame + 1 - state.tokens[-1].behind >= self._pause:
             yield from self._event(state, self.clock.known_s(frame))
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -48,7 +48,7 @@ class Detector(ABC, Generic[State]):
         if self._at.ended:
             raise InputError("the stream of events has ended; call reset() to begin another one")
         rows = self._rows(np.asarray(probabilities))
-        at = deepcopy(self._at)
+        at = replace(self._at, state=self._copied(self._at.state))
         if at.classes is None and len(rows):
             classes = at.classes = int(rows.shape[1])
             self._check_classes(classes)
@@ -94,6 +94,10 @@ class Detector(ABC, Generic[State]):
     @abstractmethod
     def _end(self, state: State, frames: int) -> Iterable[Event]:
         """The events that are known when there were so many frames."""
+
+    def _copied(self, state: State) -> State:
+        """A state that changes without this one."""
+        return deepcopy(state)
 
     def _prepared(self, rows: Array) -> Iterable[list[float]]:
         """What ``_frame`` is given of each frame: its values. Each is made of one frame alone."""

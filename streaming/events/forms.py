@@ -138,8 +138,8 @@ def _line(label: str) -> str:
 
 
 def _word(label: str) -> str:
-    """Without white space."""
-    return "_".join(label.split()) or "<NA>"
+    """Without white space and control characters."""
+    return "_".join(_line(label).split()) or "<NA>"
 
 
 def _clock(seconds: float, point: str) -> str:
