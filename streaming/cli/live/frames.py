@@ -50,6 +50,14 @@ class FramesWriter:
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
         """As long as nothing is missing."""
+        lost = self._live.outputs.lost
+        if lost and not self.problems:
+            self.problems.append(
+                DeviceError(
+                    f"{self._name}: ends before the run does: the frames of {lost} pulses were not taken in time, and "
+                    "what follows them would have wrong times; the machine, or the disk, was too slow"
+                )
+            )
         if not self.problems and self._port.name in outputs:
             try:
                 self._file.write(outputs[self._port.name])
