@@ -116,6 +116,11 @@ class Target:
         return self.form is not None
 
     @property
+    def is_terminal(self) -> bool:
+        """Whether somebody sees what is written while it is."""
+        return self.descriptor is not None and os.isatty(self.descriptor)
+
+    @property
     def name(self) -> str:
         """For messages."""
         return _name(self.path)

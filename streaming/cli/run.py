@@ -135,6 +135,10 @@ def run(
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
     events = asked_events.choice()
+    if events is not None and model is None:
+        raise InputError(
+            "--events: the built-in denoiser gives sound, and no probabilities; name a model in front of the sound"
+        )
     if live.live:
         _refuse_streams(source, target, raw, form)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
@@ -241,7 +245,10 @@ def _run_sound(
         refuse_same([source], [path])
     if str(path) in OUTPUT_NAMES:
         place = replace(place, descriptor=take_stdout(text=asked.events is not None))
-    with open_source(source, raw) as reader, progress(f"{source.name} -> {path.name}") as advance:
+    with (
+        open_source(source, raw) as reader,
+        progress(f"{source.name} -> {path.name}", not place.is_terminal) as advance,
+    ):
         result = stream_sound(program, reader, place, opened.rate_hz, chosen, choice, deadline_s, advance)
         about = {
             "file_rate_hz": reader.rate_hz,
@@ -281,7 +288,8 @@ def _run_arrays(
     refuse_same([source], [target])
     if isinstance(place, Target) and str(target) in OUTPUT_NAMES:
         place = replace(place, descriptor=take_stdout(text=True))
-    with progress(f"{source.name} -> {target.name}") as advance:
+    shown = not (isinstance(place, Target) and place.is_terminal)
+    with progress(f"{source.name} -> {target.name}", shown) as advance:
         result = stream_arrays(program, arrays, {chosen.name: place}, opened.rate_hz, deadline_s, advance)
     report = run_report(opened, program, source, target, [chosen.name], result)
     if opened.rate_hz is not None:

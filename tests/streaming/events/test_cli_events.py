@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import pty
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -11,7 +14,7 @@ from streaming.events import Segments
 from tests.streaming.command import features, pulse, refused, report, save, voice, write_sound
 from tests.streaming.command import folder as folder
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.test_cli_sound import piped
+from tests.streaming.test_cli_sound import LIMIT_S, command, piped
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
@@ -121,6 +124,30 @@ def test_a_pipe_gets_json_lines_or_what_is_asked_for(tmp_path):
     assert out.decode().startswith("WEBVTT\n\n00:00:00.100 --> 00:00:00.200\nspeech\n\n")
 
 
+def test_a_terminal_has_nothing_else_between():
+    """No bar while events are printed; the report follows them."""
+    voice("model.onnx")
+    bursts()
+    primary, terminal = pty.openpty()
+    process = command(
+        *("model.onnx", "in.wav", "-", "--events", "segments", "--pulse", "80"),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    shown = b""
+    with suppress(OSError):  # of Linux, where the other side is closed
+        while piece := os.read(primary, 1 << 16):
+            shown += piece
+    os.close(primary)
+    assert process.wait(LIMIT_S) == 0
+    lines = shown.decode().splitlines()
+    assert [json.loads(line)["end_s"] for line in lines[:2]] == [0.2, 0.4]
+    assert "model " in lines[2]
+    assert "\x1b" not in lines[0] + lines[1]
+
+
 def test_live(tmp_path):
     """A file as if a microphone gave it: the events of the run without --live, printed or written."""
     model, sound = voice("model.onnx"), bursts()
@@ -177,6 +204,12 @@ def test_refusals(tmp_path, given, message):
         "run", voice("m.onnx"), bursts(), "out.csv", *given, "--backend", "numpy"
     )
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_the_built_in_model_has_no_probabilities():
+    told = refused("run", bursts(), "out.csv", "--events", "segments", "--backend", "numpy")
+    assert "--events: the built-in denoiser gives sound, and no probabilities; name a model" in told
+    assert told == refused("run", "--live", "--events", "segments", "--backend", "numpy")
 
 
 def test_what_has_no_time():
