@@ -54,4 +54,8 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, found: Mapping[Symbol, 
     if expression == TDim.of(symbol):
         return size
     others = {other: value for other, value in found.items() if other in expression.symbols}
-    return solve(expression.subs(others), size, symbol)
+    expression = expression.subs(others)
+    for same in size.symbols:  # an expression that was written after the size: T//256+1 is that of the same T
+        if same.name == symbol.name and expression.subs({symbol: TDim.of(same)}) == size:
+            return TDim.of(same)
+    return solve(expression, size, symbol)
