@@ -1,30 +1,35 @@
 """Opening whatever says what a model is: a recipe, or a model itself."""
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pulse.chain import Stage, chain
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.opening import Opened, open_model
-from pulse.errors import LoadError, PulseError
-from pulse.facts import TypedFact
-from pulse.recipes import functions, models
-from pulse.recipes.rates import KEY, Rates
-from pulse.recipes.reading import is_recipe, read_recipe
-from pulse.recipes.recipe import Recipe, RecipeStage
-from pulse.recipes.spelling import as_keys
-from pulse.typed import TypedModel
-from pulse.wording import current_spelling, speaking, spelled
+from pulse.errors import LoadError
+from pulse.onnx.read.likeness import RECIPE
+from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from pulse.model import ModelSource
 
-_open: ContextVar[tuple[Path, ...]] = ContextVar("open", default=())
-"""The recipes that are being opened, each by the one before it."""
+SUFFIX = ".toml"
+_READ = 4096
+
+
+def is_recipe(source: object) -> bool:
+    """Whether a source of a model is a recipe: a path that ends in .toml, or a file that begins as recipes do."""
+    if not isinstance(source, str | PathLike):
+        return False
+    path = Path(cast("str | PathLike[str]", source))
+    if path.suffix.lower() == SUFFIX:
+        return True
+    try:
+        with path.open("rb") as file:
+            return path.is_file() and RECIPE.match(file.read(_READ)) is not None
+    except (OSError, ValueError):
+        return False
 
 
 def open_source(
@@ -43,6 +48,8 @@ def open_source(
     """
     if not is_recipe(source):
         return open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info, budget)
+    from pulse.recipes.whole import recipe_model
+
     path = Path(cast("str | PathLike[str]", source))
     given = chunking or Chunking()
     for option, value in {
@@ -63,52 +70,3 @@ def open_source(
     if given.outputs is not None:
         original = original.with_outputs(given.outputs)
     return Opened.of(original, symbol)
-
-
-def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedModel:
-    """The whole model of a recipe, offline.
-
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``, for each of its models
-    Raises   LoadError, naming the file and the number of the stage
-    """
-    with _opening(path), speaking(as_keys(current_spelling())):
-        recipe = read_recipe(path)
-        rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
-        stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
-        try:
-            model = chain(*stages, outputs=recipe.outputs, title=recipe.title)
-        except PulseError as error:
-            raise LoadError(f"{path}: {error}") from error
-    model.metadata.pop(KEY, None)
-    model.metadata.update(rates.metadata())
-    return model
-
-
-@contextmanager
-def _opening(path: Path) -> Generator[None]:
-    """Raises LoadError where a recipe is a stage of itself."""
-    before, here = _open.get(), path.resolve()
-    if here in before:
-        raise LoadError(f"{path}: the recipe is a stage of itself; name another model")
-    token = _open.set((*before, here))
-    try:
-        yield
-    finally:
-        _open.reset(token)
-
-
-def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
-    """A stage of the chain, whose model is made when what it reads is known."""
-    folder = recipe.path.parent
-
-    def opened(facts: Sequence[TypedFact]) -> TypedModel:
-        try:
-            if stage.kind != "model":
-                return functions.called(stage, folder, rates, facts)
-            model = models.opened(stage, folder, limits)
-            rates.agree_model(model, facts, stage.place)
-        except PulseError as error:
-            raise LoadError(f"{stage.place}: {error}") from error
-        return model
-
-    return Stage(opened, stage.reads, stage.gives)

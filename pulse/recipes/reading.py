@@ -2,40 +2,22 @@
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.onnx.read.likeness import RECIPE
 from pulse.printable import printable
 from pulse.recipes import functions, models
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.values import Value, fits, quoted, require_known, take
 
-SUFFIX = ".toml"
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
 LONGEST_TITLE = 100
 KEYS = ("title", "rate", "outputs", "stage")
 WIRING = ("from", "as")
-_READ = 4096
 _NAMES = Sequence[str] | Mapping[str, str] | str
-
-
-def is_recipe(source: object) -> bool:
-    """Whether a source of a model is a recipe: a path that ends in .toml, or a file that begins as recipes do."""
-    if not isinstance(source, str | PathLike):
-        return False
-    path = Path(cast("str | PathLike[str]", source))
-    if path.suffix.lower() == SUFFIX:
-        return True
-    try:
-        with path.open("rb") as file:
-            return path.is_file() and RECIPE.match(file.read(_READ)) is not None
-    except (OSError, ValueError):
-        return False
 
 
 def read_recipe(path: Path) -> Recipe:

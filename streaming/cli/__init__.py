@@ -101,6 +101,8 @@ def pulse(
 
       [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
 
+      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
+
       [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
                                                  sound through pipes, as it comes
 

@@ -121,7 +121,7 @@ def _text(
     from pulse import dump as dumps
     from pulse.errors import InputError
     from pulse.printable import printable
-    from pulse.recipes.reading import is_recipe
+    from pulse.recipes.opening import is_recipe
     from streaming.builtin import model_path
     from streaming.cli.chunk_options import budget, constants
     from streaming.cli.model import compile_model, parse_inputs

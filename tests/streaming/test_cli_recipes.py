@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from pulse.recipes.opening import recipe_model
+from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks.models import noise
 from tests.pulse.recipes.written import masked, spectral
 from tests.streaming.command import folder as folder

@@ -9,7 +9,8 @@ import pytest
 import pulse
 from pulse import Stage, front
 from pulse.program.whole import streamed
-from pulse.recipes.opening import open_source, recipe_model
+from pulse.recipes.opening import open_source
+from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.written import BINS, gain, masked, masking, saved, spectral, written

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.recipes.opening import recipe_model
+from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
 from tests.pulse.recipes.written import SPECTRAL, gain, masking, saved, spectral, written
