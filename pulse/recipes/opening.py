@@ -26,8 +26,10 @@ def is_recipe(source: object) -> bool:
     if path.suffix.lower() == SUFFIX:
         return True
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
-            return path.is_file() and RECIPE.match(file.read(_READ)) is not None
+            return RECIPE.match(file.read(_READ)) is not None
     except (OSError, ValueError):
         return False
 

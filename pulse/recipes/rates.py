@@ -35,9 +35,9 @@ class Rates:
         """The same for a model whose metadata has a rate, that of its own frames. Raises LoadError."""
         text = model.metadata.get(KEY, "")
         if text.isascii() and text.isdigit():
-            inputs = [fact for fact in model.inputs.values() if _growth(fact)]
-            own = next(map(_growth, inputs), None)
-            given = next(filter(None, map(_growth, facts)), None) if facts else Fraction(1)
+            inputs = [fact for fact in model.inputs.values() if growth(fact)]
+            own = next(map(growth, inputs), None)
+            given = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
             if own and given:
                 self.agree(int(text) * own / given if facts else Fraction(int(text)), who)
 
@@ -46,8 +46,8 @@ class Rates:
         return {} if self.hz is None else {KEY: str(self.hz)}
 
 
-def _growth(fact: TypedFact) -> Fraction | None:
-    """Frames for each of the one symbol that it depends on; None where there is none, or several."""
+def growth(fact: TypedFact) -> Fraction | None:
+    """Frames for each of the one symbol that an axis depends on; None where there is none, or several."""
     for dim in fact.shape:
         if len(dim.symbols) == 1:
             (symbol,) = dim.symbols

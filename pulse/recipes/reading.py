@@ -22,8 +22,16 @@ _NAMES = Sequence[str] | Mapping[str, str] | str
 
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
-    table = _table(path)
+    return parsed(_contents(path), path)
+
+
+def parsed(text: str, path: Path) -> Recipe:
+    """The recipe of a text, as if it stood in a file. Raises LoadError as ``read_recipe``."""
     where = str(path)
+    try:
+        table: dict[str, Value] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LoadError(f"{path}: no TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
     title = take(table, "title", str, where, '"denoiser"')
     if title is None:
@@ -51,7 +59,7 @@ def read_recipe(path: Path) -> Recipe:
     return Recipe(path, title, rate, stages, outputs)
 
 
-def _table(path: Path) -> dict[str, Value]:
+def _contents(path: Path) -> str:
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is no regular file; give the recipe itself")
@@ -59,13 +67,13 @@ def _table(path: Path) -> dict[str, Value]:
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE:
             raise LoadError(f"{path}: has more than {LARGEST_FILE} bytes, which no recipe has")
-        return tomllib.loads(data.decode())
+        return data.decode("utf-8-sig")
     except FileNotFoundError:
         raise LoadError(f"{path}: no such file; check the path") from None
     except OSError as error:
         raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
-    except (ValueError, RecursionError) as error:
-        raise LoadError(f"{path}: no TOML: {error or 'it nests too deeply'}") from error
+    except ValueError as error:
+        raise LoadError(f"{path}: no TOML: {error}") from error
 
 
 def _stage(number: int, given: Value, where: str) -> RecipeStage:

@@ -17,18 +17,16 @@ def as_keys(otherwise: Spelling) -> Spelling:
     def spelled(parameter: str, example: Any = None) -> str:
         if parameter not in KEYS:
             return otherwise(parameter, example)
-        return KEYS[parameter] + ("" if example is None else f" = {_toml(example)}")
+        return KEYS[parameter] + ("" if example is None else f" = {toml(example)}")
 
     return spelled
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         return (
-            "{ " + ", ".join(f"{_key(name)} = {_toml(each)}" for name, each in items) + " }"
-            if items
-            else "{}"
+            "{ " + ", ".join(f"{_key(name)} = {toml(each)}" for name, each in items) + " }" if items else "{}"
         )
     return json.dumps(value, ensure_ascii=False)
 

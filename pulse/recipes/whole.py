@@ -27,14 +27,19 @@ def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedMo
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
-    with _opening(path), speaking(as_keys(current_spelling())):
-        recipe = read_recipe(path)
+    with _opening(path):
+        return joined(read_recipe(path), limits)
+
+
+def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
+    """The same of a recipe that was read. Raises LoadError."""
+    with speaking(as_keys(current_spelling())):
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title)
         except PulseError as error:
-            raise LoadError(f"{path}: {error}") from error
+            raise LoadError(f"{recipe.path}: {error}") from error
     model.metadata.pop(KEY, None)
     model.metadata.update(rates.metadata())
     return model

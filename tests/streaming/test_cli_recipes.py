@@ -7,18 +7,20 @@ import pytest
 import soundfile
 
 from pulse.recipes.whole import recipe_model
-from tests.pulse.chunks.models import noise
-from tests.pulse.recipes.written import masked, spectral
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import node, noise
+from tests.pulse.recipes.written import masked, saved, spectral
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, write_sound
 
+SIZE = [1, 257, "T", 2]
 MAKES = pytest.mark.parametrize("make", [spectral, masked])
 
 
-def sound(frames=2_003):
-    """A file of sound at the rate of ``spectral``."""
+def sound(frames=2_003, rate_hz=8000):
+    """A file of sound, at the rate of ``spectral``."""
     x = (noise(1, frames) / 8).astype(np.float32)
-    write_sound("in.wav", x[0], 8000, subtype="FLOAT")
+    write_sound("in.wav", x[0], rate_hz, subtype="FLOAT")
     return x
 
 
@@ -92,3 +94,22 @@ def test_refusals(tmp_path):
     assert refused("check", path, "--json") == wanted
     path.write_text('[[stage]]\nmodel = "gone.onnx"')
     assert "gone.onnx: no such file" in refused("convert", path)
+
+
+def test_a_first_recipe(tmp_path):
+    """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
+    saved(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    shown = pulse("recipe", "gain.onnx")
+    assert shown.stdout.startswith("rate = 16000\n\n[[stage]]\nstft = {")
+    assert shown.stderr.count("note: ") == 2 and "the rate of 16000 Hz is a guess" in shown.stderr
+    pulse("recipe", "gain.onnx", "-o", "first.toml")
+    assert (tmp_path / "first.toml").read_text() == shown.stdout
+    assert "first.toml: is there already" in refused("recipe", "gain.onnx", "-o", "first.toml")
+    assert "is written as .toml, not .onnx" in refused("recipe", "gain.onnx", "-o", "first.onnx")
+    assert "gone.onnx: no such file" in refused("recipe", "gone.onnx")
+    found = report("recipe", "gain.onnx")
+    assert found["recipe"] == shown.stdout and len(found["notes"]) == 2
+    x = sound(rate_hz=16_000)
+    pulse("run", "first.toml", "in.wav", "out.wav")
+    got, _ = soundfile.read("out.wav", dtype="float32")
+    np.testing.assert_allclose(got, -x[0], 1e-4, 1e-5)
