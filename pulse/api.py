@@ -5,13 +5,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import Chunking
-from pulse.chunks.opening import open_model
 from pulse.model import Model, load
 from pulse.oracle import oracle_of
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.proof import Report, prove
 from pulse.pulsify.model import PulsedModel
+from pulse.recipes.opening import open_source
 from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def stream(
     A model that its author made streaming, taking a chunk and states and giving new states, is not pulsified: it runs
     as it is, chunk by chunk. Its states are found, or given with ``states``.
 
-    source   a path, the bytes of an ONNX file, or an ``onnx.ModelProto``
+    source   a path, the bytes of an ONNX file, or an ``onnx.ModelProto``; or the path of a recipe, see docs/recipes.md
     pulse    frames of the symbol for each step; the smallest possible where none is given
     symbol   the streaming dim; found where there is one
     inputs   shapes to give or to fix, such as ``{"x": "1,80,T,f32"}``
@@ -67,7 +67,7 @@ def stream(
     Raises   PulseError
     """
     chunking = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-    opened = open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info, budget)
+    opened = open_source(source, inputs, constants, chunking, symbol, pulse, ignore_value_info, budget)
     return opened.pulsed(pulse, align, max_context).compile(backend, weights, prepare)
 
 
@@ -85,8 +85,8 @@ def verify(
 ) -> Report:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
-    model    a file of any kind; a model before it is pulsified; or one in pulses that keeps what it should equal: a
-             chunk model, compared with its author's loop
+    model    a file of any kind, or a recipe; a model before it is pulsified; or one in pulses that keeps what it
+             should equal: a chunk model, compared with its author's loop
     lengths  frames of the symbol to try; by default short ones, and long ones that fill all that the model remembers
     max_context  as of ``stream``
     prepare  as of ``stream``
@@ -104,6 +104,6 @@ def verify(
         original = model.analyse()
         pulsed = original.declutter().pulsify(symbol, pulse, max_context=max_context)
     else:
-        opened = open_model(model, symbol=symbol, pulse=pulse, budget=budget)
+        opened = open_source(model, symbol=symbol, pulse=pulse, budget=budget)
         original, pulsed = opened.original, opened.pulsed(pulse, max_context=max_context)
     return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)

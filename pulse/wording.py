@@ -37,6 +37,11 @@ def spelled(parameter: str, example: Any = None) -> str:
     return _spelling.get()(parameter, example)
 
 
+def current_spelling() -> Spelling:
+    """How parameters are written at the moment."""
+    return _spelling.get()
+
+
 @contextmanager
 def speaking(spelling: Spelling) -> Generator[None]:
     """Messages made inside spell parameters this way."""

@@ -60,7 +60,7 @@ class _Chain:
 
     def add(self, stage: Stage, place: str) -> None:
         """Join one more model. Raises PulseError."""
-        model = stage.opened()
+        model = stage.opened(self._facts(stage, place))
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
         terms = Terms(self.scope, self._lengths(model, reads, where))
@@ -88,6 +88,14 @@ class _Chain:
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
         called = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
+
+    def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
+        """Of the wires that a stage may read, as far as that can be told without its model."""
+        if stage.reads is None:
+            names = self.last.values()
+        else:
+            names = stage.reads.values() if isinstance(stage.reads, Mapping) else stage.reads
+        return [self.graph.fact(self._wire(name, where)) for name in names]
 
     def _reads(self, stage: Stage, model: TypedModel, where: str) -> dict[str, str]:
         """Input -> wire of the chain, of the inputs that read one."""

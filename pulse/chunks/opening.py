@@ -158,7 +158,7 @@ def _symbols(model: Model, names: Iterable[str] | None = None) -> list[Symbol]:
     return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
 
 
-def _counts_streams(model: Model) -> set[Symbol]:
+def counts_streams(model: Model) -> set[Symbol]:
     """The symbols that count streams, not frames: their names say so, or they lead a shape with others behind."""
     leading = {
         symbol
@@ -179,7 +179,7 @@ def _sized(model: Model, given: Chunking, symbol: str | None, pulse: int | None)
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
-    ones = _counts_streams(model)
+    ones = counts_streams(model)
     for other in _symbols(model):
         if other not in ones and other != time:
             raise PulsifyError(
@@ -219,7 +219,7 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
     """The pairs given, or found by name when nothing but the shapes of inputs is known."""
     if given.states is not None:
         return given.states
-    ones = _counts_streams(model)
+    ones = counts_streams(model)
     frames = [symbol for symbol in _symbols(model) if symbol not in ones]
 
     def moves(name: str) -> bool:
@@ -246,7 +246,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
                 return candidate
         listed = ", ".join(candidate.name for candidate in found)
         raise PulsifyError(f"no streaming input has a symbol {symbol}; there is {listed}")
-    frames = [candidate for candidate in found if candidate not in _counts_streams(model)]
+    frames = [candidate for candidate in found if candidate not in counts_streams(model)]
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(

@@ -14,6 +14,7 @@ from streaming.cli.convert import convert
 from streaming.cli.devices import devices
 from streaming.cli.dump import dump
 from streaming.cli.failure import errors_as_json, fail
+from streaming.cli.recipe import recipe
 from streaming.cli.report import report
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
@@ -101,6 +102,10 @@ def pulse(
 
       [cyan]pulse run model.onnx in.wav out.wav[/cyan]       a file through it, and how long each chunk takes
 
+      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]      a model of spectra or features, by its recipe
+
+      [cyan]pulse recipe model.onnx -o recipe.toml[/cyan]    a first one, of what the model's sizes tell
+
       [cyan]ffmpeg … | pulse run model.onnx - - | aplay[/cyan]
                                                  sound through pipes, as it comes
 
@@ -118,7 +123,7 @@ def pulse(
     """
 
 
-for command in (run, convert, check, bench, dump, warm, report, devices):
+for command in (run, convert, check, bench, dump, recipe, warm, report, devices):
     app.command()(command)
 
 

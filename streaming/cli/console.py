@@ -41,6 +41,11 @@ def print_error(message: str) -> None:
         console.print(rest)
 
 
+def print_note(message: str) -> None:
+    """``note: …`` where errors go."""
+    stderr().print(f"note: {message}")
+
+
 @contextmanager
 def plain_warnings() -> Generator[None]:
     """Shows what is wrong in a file as one line, ``warning: …``, and other warnings as Python does."""

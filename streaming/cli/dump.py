@@ -121,11 +121,16 @@ def _text(
     from pulse import dump as dumps
     from pulse.errors import InputError
     from pulse.printable import printable
+    from pulse.recipes.opening import is_recipe
     from streaming.builtin import model_path
     from streaming.cli.chunk_options import budget, constants
     from streaming.cli.model import compile_model, parse_inputs
 
     show = dumps.dot if dot else dumps.text
+    if stage is Stage.TYPED and model is not None and is_recipe(model):
+        typed = _opened(model, pulse, symbol, rate, inputs, max_context, chunks).model.original
+        shown = show(typed.graph, f"{typed.title}, typed")
+        return shown if dot else _totals(typed) + shown
     if stage in (Stage.LOAD, Stage.TYPED):
         loaded = pulse_package.load(
             model or model_path(),

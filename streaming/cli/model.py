@@ -9,13 +9,13 @@ from warnings import warn
 import numpy as np
 
 from pulse.chunks.opening import Opened as OpenedModel
-from pulse.chunks.opening import open_model as open_source
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.pulsify.model import Port, PulsedModel
 from pulse.pulsify.receptive import Receptive
+from pulse.recipes.opening import open_source
 from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs

@@ -14,7 +14,9 @@ from streaming.cli.spelling import as_options
 ModelPath = Annotated[
     Path | None,
     typer.Argument(
-        metavar="MODEL", help="An ONNX file; the built-in denoiser where none is given.", show_default=False
+        metavar="MODEL",
+        help="An ONNX file, or a recipe (.toml); the built-in denoiser where none is given.",
+        show_default=False,
     ),
 ]
 Pulse = Annotated[

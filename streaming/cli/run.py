@@ -111,6 +111,8 @@ def run(
 
       [cyan]pulse run vad.onnx in.wav speech.srt --events segments --event min_silence_s=0.3[/cyan]
 
+      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            STFT or features, model and what is behind it
+
       [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
 
       [cyan]arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000[/cyan]   a table as it comes

@@ -62,6 +62,7 @@ ROOMS = (
     "pulse.extend",
     "pulse.torch",
     "pulse.front",
+    "pulse.recipes",
     "pulse.api",
     "pulse",
     "streaming.errors",

@@ -1,11 +1,15 @@
 """What a file that is not ONNX looks like, from its first bytes, and what to do with it."""
 
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import NamedTuple
 
 HEAD = 512
 """Bytes that are enough to tell."""
+
+RECIPE = re.compile(rb"(\s|#[^\n]*\n)*((title|rate|outputs)\s*=|\[\[\s*stage\s*\]\])")
+"""How a recipe begins: see ``pulse.recipes``."""
 
 _ZIP_NAME = 30
 """Where the name of the first file in a zip archive begins."""
@@ -54,6 +58,10 @@ def _text(head: bytes) -> bool:
     return all(letter.isprintable() or letter in "\t\n\r" for letter in text)
 
 
+def _recipe(head: bytes) -> bool:
+    return _text(head) and RECIPE.match(head) is not None
+
+
 LIKENESSES = (
     Likeness(_zeros, "zeros, or nothing at all", "download or export it again"),
     Likeness(
@@ -94,6 +102,11 @@ LIKENESSES = (
     Likeness(_starts(b"RIFF", b"fLaC", b"OggS", b"ID3"), "a sound", "give the model first, then the sound"),
     Likeness(
         _starts(b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"%PDF"), "a picture or a document", "give the model"
+    ),
+    Likeness(
+        _recipe,
+        "a recipe",
+        "pulse.stream, pulse.verify and pulse.chain take it, and every command but dump --stage load",
     ),
     Likeness(_text, "text", "give the .onnx file"),
 )

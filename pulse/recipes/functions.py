@@ -1,0 +1,75 @@
+"""The stages that are functions of ``pulse.front``: their parameters, and shapes that follow from what they read."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from inspect import signature
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from pulse.errors import LoadError
+from pulse.facts import TypedFact, shape_text
+from pulse.front import FUNCTIONS
+from pulse.recipes.rates import Rates
+from pulse.recipes.recipe import RecipeStage
+from pulse.recipes.values import Value, fits, quoted, require_known, wanted
+from pulse.typed import TypedModel
+
+SHAPES = ("shape", "mask_shape")
+"""Parameters that are the shapes of the first input and of the second."""
+SOUND = "1,T"
+"""The shape that functions of sound read by default."""
+RATE = "sample_rate"
+
+
+@cache
+def parameters(name: str) -> Mapping[str, object]:
+    """The parameters of a function, and their types."""
+    hints = get_type_hints(FUNCTIONS[name], localns={"PathLike": PathLike})
+    return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
+
+
+def checked(name: str, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+    """The parameters that a recipe gives. Raises LoadError: not known, missing, of a wrong type."""
+    known = parameters(name)
+    require_known(given, known, where, f"parameter of {name}")
+    for parameter, value in given.items():
+        if not fits(value, known[parameter]):
+            raise LoadError(f"{where}: {parameter} = {quoted(value)} must be {wanted(known[parameter])}")
+    for parameter in signature(FUNCTIONS[name]).parameters.values():
+        if parameter.default is parameter.empty and parameter.name not in given:
+            raise LoadError(f"{where}: {name} needs {parameter.name}")
+    return dict(given)
+
+
+def hears_sound(first: RecipeStage) -> bool:
+    """Whether a recipe that begins with this stage reads samples of sound; of a model that is taken for granted."""
+    return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
+
+
+def called(stage: RecipeStage, folder: Path, rates: Rates, facts: Sequence[TypedFact]) -> TypedModel:
+    """The model of a stage behind wires of these facts. Raises PulseError."""
+    known = parameters(stage.kind)
+    options = {name: _beside(value, known[name], folder) for name, value in stage.options.items()}
+    for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
+        if parameter in known:
+            options.setdefault(parameter, shape_text(fact.shape))
+    if RATE in known:
+        known_hz = rates.hz if rates.sound else None
+        options.setdefault(RATE, known_hz or signature(FUNCTIONS[stage.kind]).parameters[RATE].default)
+        if rates.sound:
+            rates.agree(options[RATE], stage.place)
+    return FUNCTIONS[stage.kind](**options)
+
+
+def _beside(value: Any, hint: object, folder: Path) -> Any:
+    """A path as one beside the recipe; other values as they are."""
+    paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
+    return str(folder / value) if paths else value
+
+
+def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:
+    """The facts of the inputs, x first."""
+    if isinstance(stage.reads, Mapping):
+        return [fact for _, fact in sorted(zip(stage.reads, facts), key=lambda pair: pair[0] != "x")]
+    return facts

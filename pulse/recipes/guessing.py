@@ -1,0 +1,185 @@
+"""What is in front of a model and behind it, as far as the sizes of its inputs and outputs tell."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pulse.facts import Shape, TypedFact
+
+SPECTRA = {
+    129: 16_000,
+    161: 16_000,
+    201: 16_000,
+    257: 16_000,
+    321: 16_000,
+    481: 48_000,
+    513: 48_000,
+    769: 48_000,
+    1025: 48_000,
+}
+"""Frequencies of usual transforms, and the rate of sound that goes with each."""
+FEATURES = (20, 23, 24, 32, 40, 60, 64, 80, 96, 100, 128)
+"""Bands of usual filter banks."""
+STACKED = {7: 6}
+"""Frames that become one -> the frames from one to the next, where that is not 1."""
+BLOCKS = (256, 320, 480, 512, 960, 1024, 2048)
+"""Samples of usual frames."""
+RATE_HZ = 16_000
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The stages around a model.
+
+    front, back   lines of TOML
+    model_lines   more lines of the stage of the model
+    rate_hz       of the sound
+    notes         what is guessed, or has to be filled in
+    """
+
+    front: Sequence[str] = ()
+    back: Sequence[str] = ()
+    model_lines: Sequence[str] = ()
+    rate_hz: int = RATE_HZ
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """Of a tensor of one stream: the sizes that do not move, and where time is among the axes behind the first."""
+
+    sizes: tuple[int, ...]
+    time: int
+
+    @classmethod
+    def of(cls, fact: TypedFact) -> "_Axes | None":
+        """None where there is not one axis of time, or more than one stream."""
+        moving = [axis for axis, dim in enumerate(fact.shape) if dim.symbols]
+        if len(moving) != 1 or moving[0] == 0 or fact.shape[0] != 1:
+            return None
+        return cls(tuple(int(dim) for dim in fact.shape[1:] if not dim.symbols), moving[0] - 1)
+
+    def layout(self, letters: Sequence[str]) -> str:
+        """Such as F,T,2: a letter for each size, and T."""
+        return ",".join([*letters[: self.time], "T", *letters[self.time :]])
+
+
+def guessed(given: TypedFact, made: TypedFact) -> Guess | None:
+    """The stages around a model of this input and output; None where nothing usual fits."""
+    read, gives = _Axes.of(given), _Axes.of(made)
+    if read is None:
+        return None
+    for attempt in _ATTEMPTS:
+        found = attempt(read, gives)
+        if found is not None:
+            return found
+    return None
+
+
+def is_sound(shape: Shape) -> bool:
+    """Whether a tensor has one value for each frame."""
+    return sum(bool(dim.symbols) for dim in shape) == 1 and all(dim.symbols or dim == 1 for dim in shape)
+
+
+def _complex(read: _Axes, gives: _Axes | None) -> Guess | None:
+    """257 frequencies and 2 parts, in any order, or in one axis."""
+    if len(read.sizes) == 2 and 2 in read.sizes:
+        bins = next((size for size in read.sizes if size != 2), 2)
+        layout = read.layout(["2" if size == 2 else "F" for size in read.sizes])
+    elif len(read.sizes) == 1 and read.sizes[0] % 2 == 0:
+        bins = read.sizes[0] // 2
+        layout = read.layout(["2F"])
+    else:
+        return None
+    if bins not in SPECTRA:
+        return None
+    transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
+    back: list[str] = []
+    if gives is not None and sorted(gives.sizes) == sorted(read.sizes):
+        behind = gives.layout(
+            ["2F"] if len(gives.sizes) == 1 else ["2" if s == 2 else "F" for s in gives.sizes]
+        )
+        back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
+    notes = _transform_notes(bins, back)
+    return Guess([f"stft = {{ {transform}{_layout(layout)} }}"], back, (), SPECTRA[bins], notes)
+
+
+def _magnitudes(read: _Axes, gives: _Axes | None) -> Guess | None:
+    """257 frequencies: magnitudes, and a mask where as many come out."""
+    if len(read.sizes) != 1 or read.sizes[0] not in SPECTRA:
+        return None
+    (bins,) = read.sizes
+    transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
+    layout = _layout(f"{read.layout(['F'])},2")
+    front = [f'stft = {{ {transform}{layout} }}\nas = "spectrum"', "magnitude = {}"]
+    notes = [f"{bins} values in each frame are taken for magnitudes"]
+    if gives is None or gives != read:
+        return Guess(front, (), (), SPECTRA[bins], [*notes, *_transform_notes(bins, ())])
+    back = ['mask = {}\nfrom = ["spectrum", "mask"]', f'istft = {{ {transform}, length = "T"{layout} }}']
+    notes.append("its output of the same size is taken for a mask")
+    return Guess(front, back, ['as = "mask"'], SPECTRA[bins], [*notes, *_transform_notes(bins, back)])
+
+
+def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
+    """80 bands, one frame or several of them side by side."""
+    if len(read.sizes) != 1:
+        return None
+    (size,) = read.sizes
+    if read.time and size in FEATURES:
+        bank = f'mel_spectrogram = {{ n_mels = {size}, log = "natural", output_layout = "F,T" }}'
+        return Guess(
+            [bank],
+            notes=[f"{size} bands in front of time are taken for a mel spectrogram, its logarithm natural"],
+        )
+    for frames in range(1, 12):
+        bands = size // frames
+        if read.time == 0 and size % frames == 0 and bands in ((80,) if frames > 1 else FEATURES):
+            notes = [
+                f"{bands} bands are taken for Kaldi's filter bank",
+                'features are often normalised: if so, add a stage such as cmvn = { path = "cmvn.ark" } behind them',
+            ]
+            front = [f"kaldi_fbank = {{ num_mel_bins = {bands} }}"]
+            if frames > 1:
+                step = STACKED.get(frames, 1)
+                front.append(f"stack = {{ m = {frames}, n = {step} }}")
+                notes.append(f"{size} = {frames} x {bands}: {frames} frames as one, every {step}")
+            return Guess(front, notes=notes)
+    return None
+
+
+def _blocks(read: _Axes, gives: _Axes | None) -> Guess | None:
+    """Frames of samples, and frames of as many where such come out."""
+    if len(read.sizes) != 1 or read.time or read.sizes[0] not in BLOCKS:
+        return None
+    (size,) = read.sizes
+    hop = size // 4
+    start = size - hop
+    back = [f"overlap_add = {{ size = {size}, hop = {hop}, trim_end = {start} }}"] if gives == read else []
+    notes = [f"{size} values are taken for the samples of a frame, one every {hop}, without a window"]
+    return Guess([f"frames = {{ size = {size}, hop = {hop}, pad_start = {start} }}"], back, notes=notes)
+
+
+def _sound(read: _Axes, gives: _Axes | None) -> Guess | None:
+    """Sound: nothing is needed around it."""
+    return Guess() if all(size == 1 for size in read.sizes) else None
+
+
+def _layout(layout: str) -> str:
+    return "" if layout == "F,T,2" else f', layout = "{layout}"'
+
+
+def _transform_notes(bins: int, back: Sequence[str]) -> list[str]:
+    size = 2 * (bins - 1)
+    notes = [
+        f"{bins} frequencies are those of a transform of {size} samples; a hop of {size // 2} and the root of a Hann "
+        "window are guesses"
+    ]
+    return notes if back else [*notes, "its output is none that an inverse transform takes"]
+
+
+_ATTEMPTS: Sequence[Callable[[_Axes, _Axes | None], Guess | None]] = (
+    _complex,
+    _magnitudes,
+    _features,
+    _blocks,
+    _sound,
+)

@@ -1,0 +1,108 @@
+"""The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.chain import Stage
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.recipes.recipe import RecipeStage
+from pulse.recipes.values import Value, fits, quoted, require_known, wanted
+from pulse.typed import TypedModel
+
+_ARRAYS = Mapping[str, float | bool | list | str]  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType]
+OPTIONS: Mapping[str, object] = {
+    "inputs": Mapping[str, str],
+    "constants": _ARRAYS,
+    "symbol": str,
+    "pulse": int,
+    "states": Mapping[str, str],
+    "context": Mapping[str, int],
+    "axes": Mapping[str, int],
+    "delay": Mapping[str, int],
+    "initial": _ARRAYS,
+    "outputs": Sequence[str],
+}
+"""What ``pulse.stream`` takes, with types."""
+EXAMPLES = {
+    "inputs": '{ feat = "1,80,T" }',
+    "constants": "{ sr = 16000 }",
+    "symbol": '"T"',
+    "pulse": "512",
+    "states": '{ h = "hn" }',
+    "context": "{ input = 64 }",
+    "axes": "{ x = 1 }",
+    "delay": "{ y = 256 }",
+    "initial": '{ h = "first.npy" }',
+    "outputs": '["y"]',
+}
+ARRAY_SUFFIX = ".npy"
+
+
+def checked(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+    """The options of a model, its path among them. Raises LoadError: not known, or of a wrong type or value."""
+    if not isinstance(path, str) or not path:
+        raise LoadError(f'{where}: model = {quoted(path)} must be the path of a file, such as "model.onnx"')
+    require_known(given, ("from", "as", *OPTIONS), where, "key")
+    for key, value in given.items():
+        if not fits(value, OPTIONS[key]):
+            hint = (
+                "a table of numbers, lists or .npy files" if OPTIONS[key] is _ARRAYS else wanted(OPTIONS[key])
+            )
+            raise LoadError(
+                f"{where}: {key} = {quoted(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
+            )
+        if OPTIONS[key] is _ARRAYS:
+            for name, each in cast("dict[str, Value]", value).items():
+                if not _is_array(each):
+                    raise LoadError(
+                        f"{where}: {key}: {name} = {quoted(each)} must be a number, a list or a .npy file"
+                    )
+        elif OPTIONS[key] == Mapping[str, int] and any(
+            each < 0 for each in cast("dict[str, int]", value).values()
+        ):
+            raise LoadError(f"{where}: {key} = {quoted(value)} must not be negative, such as {EXAMPLES[key]}")
+    if "pulse" in given and cast("int", given["pulse"]) < 1:
+        raise LoadError(f"{where}: pulse = {given['pulse']} must be at least 1")
+    return {"model": path, **given}
+
+
+def _is_array(value: Value) -> bool:
+    """Whether a value is a number, numbers of one shape, or the name of a file of them."""
+    if isinstance(value, str):
+        return value.lower().endswith(ARRAY_SUFFIX)
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except ValueError:
+        return False
+
+
+def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> TypedModel:
+    """The model of a stage.
+
+    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``
+    Raises   PulseError
+    """
+    options = dict(stage.options)
+    path = folder / options.pop("model")
+    for key in ("constants", "initial"):
+        if key in options:
+            options[key] = {name: _value(each, folder) for name, each in options[key].items()}
+    return Stage(path, **options, **limits).opened()
+
+
+def _value(value: Any, folder: Path) -> Any:
+    return _array(folder / value) if isinstance(value, str) else value
+
+
+def _array(path: Path) -> Array:
+    try:
+        with path.open("rb") as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise LoadError(f"{path}: no array in the format of numpy: {error}") from error

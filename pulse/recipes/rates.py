@@ -1,0 +1,59 @@
+"""How many samples a second the sound of a recipe has, by all who say so."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from pulse.dim.slope import slope
+from pulse.errors import LoadError
+from pulse.facts import TypedFact
+from pulse.typed import TypedModel
+
+KEY = "sample_rate"
+"""The entry of a model's metadata: frames of its symbol a second."""
+
+
+class Rates:
+    """The rate of the sound, and who says it: the recipe itself, or the first stage that has one.
+
+    sound   whether the frames that the recipe reads are samples of sound
+    """
+
+    def __init__(self, rate_hz: int | None, sound: bool) -> None:
+        self.hz, self.sound = rate_hz, sound
+        self._who = "the recipe"
+
+    def agree(self, rate_hz: Fraction | int, who: str) -> None:
+        """Raise LoadError where a stage is made for another rate than the ones before it."""
+        if self.hz is None and rate_hz == int(rate_hz):
+            self.hz, self._who = int(rate_hz), who
+        elif self.hz is not None and self.hz != rate_hz:
+            raise LoadError(
+                f"made for {_text(rate_hz)} Hz, and {self._who} says {self.hz} Hz; give both the same rate"
+            )
+
+    def agree_model(self, model: TypedModel, facts: Sequence[TypedFact], who: str) -> None:
+        """The same for a model whose metadata has a rate, that of its own frames. Raises LoadError."""
+        text = model.metadata.get(KEY, "")
+        if text.isascii() and text.isdigit():
+            inputs = [fact for fact in model.inputs.values() if growth(fact)]
+            own = next(map(growth, inputs), None)
+            given = next(filter(None, map(growth, facts)), None) if facts else Fraction(1)
+            if own and given:
+                self.agree(int(text) * own / given if facts else Fraction(int(text)), who)
+
+    def metadata(self) -> dict[str, str]:
+        """The entry of the whole model."""
+        return {} if self.hz is None else {KEY: str(self.hz)}
+
+
+def growth(fact: TypedFact) -> Fraction | None:
+    """Frames for each of the one symbol that an axis depends on; None where there is none, or several."""
+    for dim in fact.shape:
+        if len(dim.symbols) == 1:
+            (symbol,) = dim.symbols
+            return slope(dim, symbol)
+    return None
+
+
+def _text(rate: Fraction | int) -> str:
+    return f"{float(rate):g}" if Fraction(rate).denominator > 1 else str(int(rate))

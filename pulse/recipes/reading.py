@@ -1,0 +1,138 @@
+"""From the text of a file to a recipe; nothing that it names is opened here."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from pulse.errors import LoadError
+from pulse.front import FUNCTIONS
+from pulse.printable import printable
+from pulse.recipes import functions, models
+from pulse.recipes.recipe import Recipe, RecipeStage
+from pulse.recipes.values import Value, fits, quoted, require_known, take
+
+LARGEST_FILE = 1 << 20
+"""Bytes; a recipe of a hundred stages has some thousand."""
+LONGEST_TITLE = 100
+KEYS = ("title", "rate", "outputs", "stage")
+WIRING = ("from", "as")
+_NAMES = Sequence[str] | Mapping[str, str] | str
+
+
+def read_recipe(path: Path) -> Recipe:
+    """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
+    return parsed(_contents(path), path)
+
+
+def parsed(text: str, path: Path) -> Recipe:
+    """The recipe of a text, as if it stood in a file. Raises LoadError as ``read_recipe``."""
+    where = str(path)
+    try:
+        table: dict[str, Value] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LoadError(f"{path}: no TOML: {error or 'it nests too deeply'}") from error
+    require_known(table, KEYS, where, "key")
+    title = take(table, "title", str, where, '"denoiser"')
+    if title is None:
+        title = path.stem
+    elif (
+        not title.strip()
+        or len(title) > LONGEST_TITLE
+        or printable(title) != title
+        or set("/\\") & set(title)
+    ):
+        raise LoadError(
+            f"{where}: title = {quoted(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
+        )
+    rate = take(table, "rate", int, where, "16000")
+    if rate is not None and rate < 1:
+        raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
+    outputs = take(table, "outputs", Sequence[str], where, '["sound"]')
+    given = table.get("stage")
+    if not isinstance(given, list) or not given:
+        raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
+    stages = [
+        _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", given), start=1)
+    ]
+    _require_order(stages, where)
+    return Recipe(path, title, rate, stages, outputs)
+
+
+def _contents(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            raise LoadError(f"{path}: is no regular file; give the recipe itself")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+        if len(data) > LARGEST_FILE:
+            raise LoadError(f"{path}: has more than {LARGEST_FILE} bytes, which no recipe has")
+        return data.decode("utf-8-sig")
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+    except ValueError as error:
+        raise LoadError(f"{path}: no TOML: {error}") from error
+
+
+def _stage(number: int, given: Value, where: str) -> RecipeStage:
+    where = f"{where}: stage {number}"
+    if not isinstance(given, dict):
+        raise LoadError(f"{where}: {quoted(given)} must be a table; begin it with a line [[stage]]")
+    table = cast("dict[str, Value]", given)
+    kinds = [key for key in table if key in FUNCTIONS or key == "model"]
+    if len(kinds) > 1:
+        raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each a [[stage]] of its own")
+    if not kinds:
+        unknown = [key for key in table if key not in WIRING and key not in models.OPTIONS]
+        require_known(unknown, [*FUNCTIONS, "model"], where, "function")
+        raise LoadError(f'{where}: has no function and no model; add one, such as model = "model.onnx"')
+    (kind,) = kinds
+    where = f"{where} ({kind})"
+    rest = {key: value for key, value in table.items() if key not in (kind, *WIRING)}
+    if kind == "model":
+        options = models.checked(table[kind], rest, where)
+    else:
+        if not isinstance(table[kind], dict):
+            raise LoadError(f"{where}: {kind} = {quoted(table[kind])} must be a table, such as {kind} = {{}}")
+        for key in rest:
+            if key in (*models.OPTIONS, *functions.parameters(kind)):
+                owner = (
+                    f"inside of the table of {kind}" if key in functions.parameters(kind) else "beside model"
+                )
+                raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
+        require_known(rest, [*WIRING, kind], where, "key")
+        options = functions.checked(kind, cast("dict[str, Value]", table[kind]), where)
+    reads, gives = (_names(table, key, where) for key in WIRING)
+    return RecipeStage(number, kind, options, reads, gives)
+
+
+def _names(table: Mapping[str, Value], key: str, where: str) -> Sequence[str] | Mapping[str, str] | None:
+    value = table.get(key)
+    if value is None:
+        return None
+    if not fits(value, _NAMES):
+        raise LoadError(
+            f'{where}: {key} = {quoted(value)} must be a name or a list of names, such as ["a", "b"]'
+        )
+    return [value] if isinstance(value, str) else cast("Sequence[str] | Mapping[str, str]", value)
+
+
+def _require_order(stages: Sequence[RecipeStage], where: str) -> None:
+    """Raise LoadError where a stage reads what it gives itself, or one behind it does."""
+    makers: dict[str, RecipeStage] = {}
+    for stage in stages:
+        for name in stage.given_names:
+            if name in makers:
+                raise LoadError(
+                    f"{where}: {stage.place}: gives {name}, as {makers[name].place} does; choose another name"
+                )
+            makers[name] = stage
+    for stage in stages:
+        for name in stage.read_names:
+            if name in makers and makers[name].number >= stage.number:
+                raise LoadError(
+                    f"{where}: {stage.place}: reads {name}, which {makers[name].place} gives: a cycle; a stage reads "
+                    "what stages before it give"
+                )

@@ -1,0 +1,36 @@
+"""How messages spell parameters while a recipe is opened: as its keys."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from pulse.recipes.models import OPTIONS
+from pulse.wording import Spelling
+
+KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}}
+"""Parameter -> key."""
+
+
+def as_keys(otherwise: Spelling) -> Spelling:
+    """``inputs = { x = "1,80,T" }``; what is no key of a recipe is spelled as it is outside of one."""
+
+    def spelled(parameter: str, example: Any = None) -> str:
+        if parameter not in KEYS:
+            return otherwise(parameter, example)
+        return KEYS[parameter] + ("" if example is None else f" = {toml(example)}")
+
+    return spelled
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return (
+            "{ " + ", ".join(f"{_key(name)} = {toml(each)}" for name, each in items) + " }" if items else "{}"
+        )
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare else json.dumps(name, ensure_ascii=False)

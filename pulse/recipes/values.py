@@ -1,0 +1,78 @@
+"""What values in a recipe may be; a wrong one is refused in one line that says what is allowed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from os import PathLike
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin
+
+from pulse.errors import LoadError
+
+Value: TypeAlias = object
+"""What TOML has: text, numbers, booleans, times, lists and tables."""
+LONGEST = 40
+"""Letters of a value that messages quote."""
+_NAMES = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+
+
+def fits(value: Value, hint: object) -> bool:
+    """Whether a value is of a type: a scalar, ``Literal``, a list, a table, or a union of these."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is Literal:
+        return value in parts
+    if origin is Sequence:
+        return isinstance(value, list) and all(fits(each, parts[0]) for each in cast("list[Value]", value))
+    if origin is Mapping:
+        return isinstance(value, dict) and all(
+            fits(each, parts[1]) for each in cast("dict[str, Value]", value).values()
+        )
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(hint, type) and isinstance(value, hint)
+
+
+def wanted(hint: object) -> str:
+    """What values a type allows, in words."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        shown = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
+        return " or ".join(dict.fromkeys(map(wanted, shown)))
+    if origin is Literal:
+        return " or ".join(repr(part) for part in parts)
+    if origin is Sequence:
+        return f"a list, each {wanted(parts[0])}"
+    if origin is Mapping:
+        return f"a table, each value {wanted(parts[1])}"
+    return _NAMES[cast("type", hint)]
+
+
+def take(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
+    """The value of a key, None where it is not there. Raises LoadError: of another type."""
+    value = table.get(key)
+    if value is not None and not fits(value, hint):
+        raise LoadError(f"{where}: {key} = {quoted(value)} must be {wanted(hint)}, such as {key} = {example}")
+    return value
+
+
+def quoted(value: Value) -> str:
+    """A value for a message, short."""
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def require_known(given: Iterable[str], known: Iterable[str], where: str, what: str) -> None:
+    """Raise LoadError for a key that nobody knows, with the nearest that somebody does."""
+    names = list(known)
+    for key in given:
+        if key not in names:
+            raise LoadError(f"{where}: no {what} is called {key}{nearest(key, names)}")
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """A proposal for a name that is not known, or all that are."""
+    found = get_close_matches(name, known, 1)
+    return f" (did you mean {found[0]}?)" if found else f"; there is {', '.join(known)}"

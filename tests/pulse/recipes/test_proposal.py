@@ -1,0 +1,109 @@
+"""First recipes: what the sizes of a model tell, said, and opened as it stands."""
+
+from pathlib import Path
+
+import pytest
+
+import pulse
+from pulse.recipes.proposal import Proposal, proposed
+from pulse.recipes.whole import recipe_model
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import node, noise
+from tests.pulse.recipes.written import saved, written
+
+
+def proposal(folder: Path, read: list[int | str], made: list[int | str] | None = None) -> Proposal:
+    """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
+    nodes = [node("Neg", "x", "y")] if made is None else [node("ReduceMean", "x", "y", axes=[-1])]
+    saved(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
+    found = proposed(folder / "model.onnx", folder)
+    path = written(folder, found.text)
+    assert not [note for note in found.notes if "does not fit" in note]
+    assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("read", "stages"),
+    [
+        ([1, 257, "T", 2], ["stft = { n_fft = 512, hop = 256", "istft = { n_fft = 512"]),
+        ([1, "T", 161, 2], ['n_fft = 320, hop = 160, window = "sqrt_hann", layout = "T,F,2" }', "istft"]),
+        ([1, 2, "T", 257], ['layout = "2,T,F"', 'length = "T", layout = "2,T,F"']),
+        (
+            [1, "T", 514],
+            ['layout = "T,2F"', 'istft = { n_fft = 512, hop = 256, window = "sqrt_hann", length = "T"'],
+        ),
+        (
+            [1, 257, "T"],
+            ['as = "spectrum"', "magnitude = {}", 'as = "mask"', 'from = ["spectrum", "mask"]', "istft"],
+        ),
+        ([1, "T", 80], ["kaldi_fbank = { num_mel_bins = 80 }"]),
+        ([1, "T", 400], ["kaldi_fbank = { num_mel_bins = 80 }", "stack = { m = 5, n = 1 }"]),
+        ([1, "T", 560], ["stack = { m = 7, n = 6 }"]),
+        ([1, 80, "T"], ['mel_spectrogram = { n_mels = 80, log = "natural", output_layout = "F,T" }']),
+        ([1, "T", 512], ["frames = { size = 512, hop = 128, pad_start = 384 }", "overlap_add"]),
+        ([1, "T"], []),
+    ],
+)
+def test_sizes(tmp_path: Path, read: list[int | str], stages: list[str]) -> None:
+    """What is in front and behind, in this order; every guess is said."""
+    found = proposal(tmp_path, read)
+    places = [found.text.index(stage) for stage in stages]
+    assert places == sorted(places)
+    assert "the rate of 16000 Hz is a guess" in found.notes and found.text.startswith("rate = 16000\n")
+    assert len(found.notes) >= 2
+
+
+def test_sound_of_48_khz(tmp_path: Path) -> None:
+    assert proposal(tmp_path, [1, 481, "T", 2]).text.startswith("rate = 48000\n")
+
+
+def test_an_output_of_another_size(tmp_path: Path) -> None:
+    """Nothing is behind it."""
+    found = proposal(tmp_path, [1, "T", 257], [1, "T", 1])
+    assert "istft" not in found.text and "its output is none that an inverse transform takes" in found.notes
+
+
+def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
+    """One stream of several, outputs that go on, the rate of its metadata, a pulse."""
+    nodes = [node("Neg", "x", "y"), node("ReduceSum", "w", "z", keepdims=0)]
+    model = models.build(
+        nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
+    )
+    saved(tmp_path, "model.onnx", model)
+    found = proposed(tmp_path / "model.onnx", tmp_path)
+    assert 'inputs = { x = "1,time,80" }\noutputs = ["y"]\n' in found.text
+    (tmp_path / "below").mkdir()
+    assert 'model = "../model.onnx"' in proposed(tmp_path / "model.onnx", tmp_path / "below").text
+    saved(tmp_path, "told.onnx", models.cached(), rate_hz=44_100)
+    found = proposed(tmp_path / "told.onnx", tmp_path)
+    assert found.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
+    assert found.notes == ("x (1,T) is sound; nothing is put in front of it",)
+    size = [1, "time", 80]
+    nodes = [node("Add", "x h", "y"), node("Neg", "h", "hn")]
+    saved(
+        tmp_path,
+        "chunks.onnx",
+        models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
+    )
+    found = proposed(tmp_path / "chunks.onnx", tmp_path)
+    assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
+    x = noise(1, 4_000, seed=4)
+    assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    def said(model: object) -> str:
+        saved(tmp_path, "model.onnx", model)
+        with pytest.raises(pulse.PulseError) as raised:
+            proposed(tmp_path / "model.onnx", tmp_path)
+        return str(raised.value)
+
+    size = [1, "T", 77]
+    odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
+    assert "x (1,T,77,f32) is no sound, spectrum, filter bank or frame of a usual size" in said(odd)
+    fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
+    assert "input" in said(fixed) or "stream" in said(fixed)
+    assert "was written in pulses, so it needs no recipe" in said(
+        pulse.stream(models.cached()).model.to_onnx()
+    )

@@ -1,0 +1,235 @@
+"""Recipes: what they make is what their stages give one after the other, and it streams."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse import Stage, front
+from pulse.program.whole import streamed
+from pulse.recipes.opening import open_source
+from pulse.recipes.whole import recipe_model
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import node, noise
+from tests.pulse.recipes.written import BINS, gain, masked, masking, saved, spectral, written
+
+SOUND = [noise(1, frames, seed=frames) for frames in (9, 40, 203)]
+
+
+def equal(path: Path, wanted: pulse.TypedModel) -> None:
+    """A recipe gives what a model gives, offline, and as a stream with both backends."""
+    (name,) = wanted.outputs
+    for x in SOUND:
+        (made,) = recipe_model(path).run(x).values()
+        np.testing.assert_array_equal(made, wanted.run(x)[name])
+        for backend in ("numba", "numpy"):
+            (got,) = streamed(pulse.stream(path, backend=backend), {"x": x}).values()
+            np.testing.assert_allclose(got, made, 1e-4, 1e-5)
+
+
+def test_spectra(tmp_path: Path) -> None:
+    """STFT, an offline model, and back; the sound is as long as it was, as ``length`` says in terms of the input."""
+    path = spectral(tmp_path)
+    how = {"n_fft": 16, "hop": 8, "window": "sqrt_hann"}
+    back = front.istft(**how, length="T", shape=f"1,{BINS},T//8+1,2")
+    equal(path, pulse.chain(front.stft(**how), gain(), back))
+    assert recipe_model(path).run(SOUND[2])["sound"].shape == SOUND[2].shape
+
+
+def test_wires_by_name(tmp_path: Path) -> None:
+    """A mask of a model of chunks, times a spectrum further up; names, a list, a table."""
+    sizes = {"shape": f"1,frames,{BINS},2"}
+    wanted = pulse.chain(
+        front.frames(16, 8, pad_start=8, window="sqrt_hann"),
+        Stage(front.rfft(16, layout="T,F,2"), gives=["spectrum"]),
+        front.magnitude(**sizes),
+        Stage(masking(), states={"h": "hn"}, gives=["mask"]),
+        Stage(front.mask(**sizes, mask_shape=f"1,frames,{BINS}"), reads={"x": "spectrum", "mask": "mask"}),
+        front.irfft(16, layout="T,F,2"),
+        front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
+    )
+    equal(masked(tmp_path), wanted)
+
+
+@pytest.mark.parametrize("make", [spectral, masked])
+def test_proof(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    path = make(tmp_path)
+    for frames in (8, 40):
+        pulse.verify(path, pulse=frames).require()
+
+
+@pytest.mark.parametrize("make", [spectral, masked])
+def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    """What is written of a recipe is the same stream."""
+    path = make(tmp_path)
+    pulsed = open_source(path).pulsed()
+    again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
+    for x in SOUND:
+        (wanted,) = streamed(pulsed.compile(), {"x": x}).values()
+        (made,) = streamed(again.compile(), {"x": x}).values()
+        np.testing.assert_allclose(made, wanted, 1e-5, 1e-5)
+
+
+def test_told_by_content(tmp_path: Path) -> None:
+    """A recipe of any name, a comment first; a path of any kind."""
+    path = masked(tmp_path).rename(tmp_path / "recipe.txt")
+    assert recipe_model(path).title == "masked"
+    (y,) = streamed(pulse.stream(str(path)), {"x": SOUND[0]}).values()
+    assert y.shape == (1, 8)
+
+
+def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that Python runs in: models, statistics, first values."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    saved(inside, "gru.onnx", models.gru())
+    np.save(inside / "first.npy", noise(1, 1, 3))
+    statistics = [list(range(1, 5)), [1.0] * 4]
+    matrix = "\n".join(" ".join(map(str, [*row, 9 if at == 0 else 0])) for at, row in enumerate(statistics))
+    (inside / "cmvn.txt").write_text(f" [\n{matrix} ]\n")
+    path = written(
+        inside,
+        """
+        [[stage]]
+        cmvn = { path = "cmvn.txt", norm_vars = false, shape = "1,T,4" }
+        [[stage]]
+        model = "gru.onnx"
+        initial = { h = "first.npy" }
+        """,
+    )
+    monkeypatch.chdir(tmp_path)
+    wanted = pulse.chain(
+        front.cmvn(inside / "cmvn.txt", norm_vars=False, shape="1,T,4"),
+        Stage(models.gru(), initial={"h": noise(1, 1, 3)}),
+    )
+    x = noise(1, 7, 4)
+    (made,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
+    np.testing.assert_array_equal(made, wanted.run(x)["y"])
+    assert path.parent == inside
+
+
+def test_options_of_models(tmp_path: Path) -> None:
+    """All that ``pulse.stream`` takes: shapes, a fixed input, a context, an axis, a delay, outputs."""
+    saved(tmp_path, "halved.onnx", models.halved())
+    options = {"context": {"x": 4}, "axes": {"y": 1}, "delay": {"y": 2}, "initial": {"state": 0.5}}
+    path = written(
+        tmp_path,
+        """
+        outputs = ["y"]
+        [[stage]]
+        model = "halved.onnx"
+        states = { state = "state_out" }
+        context = { x = 4 }
+        axes = { y = 1 }
+        delay = { y = 2 }
+        initial = { state = 0.5 }
+        """,
+    )
+    equal(path, pulse.chain(Stage(models.halved(), **options), outputs=["y"]))
+    shaped = models.build(
+        [node("Mul", "x k", "y"), node("Neg", "y", "z")],
+        {"x": [1, "n"], "k": [1]},
+        {"y": [1, "n"], "z": [1, "n"]},
+    )
+    saved(tmp_path, "shaped.onnx", shaped)
+    path = written(
+        tmp_path,
+        """
+        [[stage]]
+        model = "shaped.onnx"
+        inputs = { x = "1,S" }
+        constants = { k = [2.0] }
+        outputs = ["y"]
+        """,
+    )
+    model = recipe_model(path)
+    assert [str(fact) for fact in model.inputs.values()] == ["1,S,f32"]
+    np.testing.assert_array_equal(model.run(SOUND[0])["y"], 2 * SOUND[0])
+
+
+def test_several_inputs_and_outputs(tmp_path: Path) -> None:
+    """A stage that reads nothing is another input; a wire that is an output too; one that is an input."""
+    saved(
+        tmp_path,
+        "sum.onnx",
+        models.build([node("Add", "a b", "y")], {"a": [1, "S"], "b": [1, "S"]}, {"y": [1, "S"]}),
+    )
+    path = written(
+        tmp_path,
+        """
+        outputs = ["total", "near"]
+        [[stage]]
+        frames = { size = 4, hop = 4 }
+        [[stage]]
+        overlap_add = { size = 4, hop = 4 }
+        as = "near"
+        [[stage]]
+        frames = { size = 4, hop = 4 }
+        from = []
+        [[stage]]
+        overlap_add = { size = 4, hop = 4 }
+        as = "far"
+        [[stage]]
+        model = "sum.onnx"
+        from = ["near", "far"]
+        as = "total"
+        """,
+    )
+    model = recipe_model(path)
+    first, second = noise(1, 24, seed=1), noise(1, 24, seed=2)
+    made = model.run(dict(zip(model.inputs, (first, second))))
+    assert list(made) == ["total", "near"]
+    np.testing.assert_array_equal(made["total"], first + second)
+
+
+def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
+    """And in a chain."""
+    spectral(tmp_path).rename(tmp_path / "inner.toml")
+    (tmp_path / "outer").mkdir()
+    path = written(
+        tmp_path / "outer", '[[stage]]\nmodel = "../inner.toml"\n[[stage]]\nmodel = "../inner.toml"'
+    )
+    inner = recipe_model(tmp_path / "inner.toml")
+    equal(path, pulse.chain(inner, inner))
+    equal(path, pulse.chain(tmp_path / "inner.toml", str(tmp_path / "inner.toml")))
+    assert recipe_model(path).metadata["sample_rate"] == "8000"
+
+
+def test_rates(tmp_path: Path) -> None:
+    """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
+    assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
+    bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
+    told = written(tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml")
+    equal(told, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
+    stated = written(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
+    assert recipe_model(stated).metadata["sample_rate"] == "8000"
+    size = [1, "T", 20]
+    saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=100)
+    path = written(tmp_path, f'[[stage]]\nkaldi_fbank = {bank}\n[[stage]]\nmodel = "vad.onnx"')
+    assert recipe_model(path).metadata["sample_rate"] == "8000"
+    alone = written(tmp_path, '[[stage]]\nmodel = "vad.onnx"')
+    assert recipe_model(alone).metadata["sample_rate"] == "100"
+    mels = written(tmp_path, "rate = 100\n[[stage]]\nmel = { sample_rate = 16000 }")
+    assert recipe_model(mels).metadata["sample_rate"] == "100"
+
+
+def test_a_stage_of_a_chain_as_a_function_of_what_it_reads() -> None:
+    """It is given the facts of the wires in the order of ``reads``."""
+    seen: list[list[str]] = []
+
+    def mask(facts: list[object]) -> pulse.TypedModel:
+        seen.append([str(fact) for fact in facts])
+        return front.mask(shape="1,9,S,2", mask_shape="1,9,S")
+
+    joined = pulse.chain(
+        Stage(front.stft(16, 8), gives=["spectrum"]),
+        Stage(front.magnitude(shape="1,9,T,2"), gives=["size"]),
+        Stage(mask, reads={"mask": "size", "x": "spectrum"}),
+        Stage(lambda facts: front.magnitude(shape=str(facts[0]).removesuffix(",f32"))),
+    )
+    assert seen == [["1,9,T/8+1,f32", "1,9,T/8+1,2,f32"]]
+    x = SOUND[1]
+    size = front.magnitude(shape="1,9,T,2").run(front.stft(16, 8).run(x)["spectrum"])["magnitude"]
+    np.testing.assert_allclose(joined.run(x)["magnitude"], size**2, 1e-4, 1e-5)

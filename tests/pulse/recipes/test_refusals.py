@@ -1,0 +1,197 @@
+"""Recipes that are wrong: one line each, with the file, the number of the stage, and what would help."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.recipes.whole import recipe_model
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import node
+from tests.pulse.recipes.written import SPECTRAL, gain, masking, saved, spectral, written
+
+MODEL = '[[stage]]\nmodel = "gain.onnx"\n'
+
+
+def said(folder: Path, text: str) -> str:
+    """The message of a recipe that is wrong."""
+    path = written(folder, text)
+    with pytest.raises(pulse.LoadError) as raised:
+        pulse.stream(path)
+    message = str(raised.value)
+    assert message.startswith(f"{path}: ") and "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "has no stages; each begins with a line [[stage]]"),
+        ("stage = 3", "has no stages"),
+        ("stage = [3]", "stage 1: 3 must be a table"),
+        ("[[stage]\n", "no TOML: "),
+        ("ratee = 3\n" + MODEL, "no key is called ratee (did you mean rate?)"),
+        ('rate = "16k"\n' + MODEL, "rate = '16k' must be a whole number, such as rate = 16000"),
+        ("rate = true\n" + MODEL, "rate = true must be a whole number"),
+        ("rate = 0\n" + MODEL, "rate = 0 must be at least 1"),
+        ("title = 3\n" + MODEL, "title = 3 must be text"),
+        ('title = "../up"\n' + MODEL, "must be one line of at most 100 letters without / and"),
+        ('outputs = "y"\n' + MODEL, "outputs = 'y' must be a list, each text"),
+        ('outputs = ["y"]\n' + MODEL, "the chain's outputs: no wire is called y"),
+        ("[[stage]]\n", 'stage 1: has no function and no model; add one, such as model = "model.onnx"'),
+        ('[[stage]]\nas = "x"', "stage 1: has no function and no model"),
+        ("[[stage]]\nstfft = {}", "stage 1: no function is called stfft (did you mean stft?)"),
+        ("[[stage]]\nstft = {}\nmodel = 'm'", "stage 1: has both stft and model; give each a [[stage]]"),
+        ("[[stage]]\nstft = 3", "stage 1 (stft): stft = 3 must be a table, such as stft = {}"),
+        ("[[stage]]\nstft = { hopp = 3 }", "(stft): no parameter of stft is called hopp (did you mean hop?)"),
+        (
+            "[[stage]]\nstft = {}\nhop = 3",
+            "stage 1 (stft): hop stands inside of the table of stft, not beside",
+        ),
+        ("[[stage]]\nstft = {}\nstates = {}", "stage 1 (stft): states stands beside model, not beside stft"),
+        ("[[stage]]\nstft = {}\nform = 1", "stage 1 (stft): no key is called form (did you mean from?)"),
+        ("[[stage]]\nframes = { hop = 3 }", "stage 1 (frames): frames needs size"),
+        ('[[stage]]\nstft = { hop = "a" }', "stage 1 (stft): hop = 'a' must be a whole number"),
+        ("[[stage]]\nstft = { center = 1 }", "center = 1 must be true or false"),
+        ("[[stage]]\nstft = { window = [1, true] }", "must be text or a list, each a number"),
+        ("[[stage]]\nstft = { hop = -8 }", "stage 1 (stft): stft: hop=-8 must be a whole number from 1"),
+        ('[[stage]]\nstft = { window = "han" }', "stage 1 (stft): stft: window='han'"),
+        ('[[stage]]\ncmvn = { path = "none.ark" }', "stage 1 (cmvn): cmvn: the statistics "),
+        ("[[stage]]\nmodel = 3", 'model = 3 must be the path of a file, such as "model.onnx"'),
+        ('[[stage]]\nmodel = "gone.onnx"', "gone.onnx: no such file; check the path"),
+        ('[[stage]]\nmodel = "recipe.toml"', "the recipe is a stage of itself; name another model"),
+        (MODEL + "state = {}", "stage 1 (model): no key is called state (did you mean states?)"),
+        (MODEL + 'pulse = "8"', "pulse = '8' must be a whole number, such as pulse = 512"),
+        (MODEL + "pulse = 0", "pulse = 0 must be at least 1"),
+        (MODEL + "delay = { y = -3 }", "delay = {'y': -3} must not be negative, such as { y = 256 }"),
+        (
+            MODEL + 'context = ["x"]',
+            "must be a table, each value a whole number, such as context = { input = 64",
+        ),
+        (
+            MODEL + 'constants = { sr = "16k" }',
+            "constants: sr = '16k' must be a number, a list or a .npy file",
+        ),
+        (MODEL + "constants = { sr = [[1], 2] }", "constants: sr = [[1], 2] must be a number, a list"),
+        (MODEL + "constants = { sr = 1979-05-27 }", "must be a table of numbers, lists or .npy files"),
+        (MODEL + 'initial = { h = "h.npy" }', "h.npy: no such file"),
+        (MODEL + 'states = { h = "hn" }', "stage 1 (model): "),
+        (MODEL + "from = 3", "stage 1 (model): from = 3 must be a name or a list of names"),
+        (MODEL + 'from = "q"', "stage 1: no wire is called q"),
+        (MODEL + 'as = ["a", "b"]', "gives 2 names and has outputs enh"),
+        (MODEL + 'as = { q = "b" }', "no output is called q"),
+        (MODEL + 'as = "a"\n' + MODEL + 'as = "a"', "stage 2 (model): gives a, as stage 1 (model) does"),
+        (
+            MODEL + 'from = "late"\n' + MODEL + 'as = "late"',
+            "stage 1 (model): reads late, which stage 2 (model) gives: a cycle; a stage reads what stages before",
+        ),
+        (MODEL + 'from = "own"\nas = "own"', "reads own, which stage 1 (model) gives: a cycle"),
+        (MODEL + '[[stage]]\nmask = {}\nfrom = ["enh", "masc"]', "stage 2: no wire is called masc"),
+    ],
+)
+def test_bad_recipes(tmp_path: Path, text: str, message: str) -> None:
+    saved(tmp_path, "gain.onnx", gain())
+    assert message in said(tmp_path, text)
+
+
+def test_sizes_that_differ(tmp_path: Path) -> None:
+    """Of two stages: with both, the axis and the number of the stage."""
+    saved(tmp_path, "gain.onnx", gain())
+    message = said(tmp_path, SPECTRAL.replace("n_fft = 16", "n_fft = 32"))
+    assert message == (
+        "stage 2 (gain): spectrum (1,17,T/8+1,2,f32) does not fit mix (1,9,T,2,f32): axis 1 is 17 in one and 9 in "
+        "the other"
+    )
+    message = said(tmp_path, SPECTRAL.replace("istft = { n_fft = 16", "istft = { n_fft = 32"))
+    assert message.startswith("stage 3 (istft): istft: shape '1,9,T/8+1,2' has 9 frequencies")
+
+
+def test_types_and_axes_that_differ(tmp_path: Path) -> None:
+    saved(tmp_path, "counter.onnx", models.counter())
+    saved(tmp_path, "gru.onnx", models.gru())
+    assert "stage 1 (stft): stft: shape '1,T,4' must have 2 axes" in said(
+        tmp_path, '[[stage]]\nstft = { shape = "1,T,4" }'
+    )
+    text = '[[stage]]\nframes = { size = 4, hop = 4 }\n[[stage]]\nmodel = "counter.onnx"'
+    assert re.match(r"stage 2 \(counter\): .*the types differ", said(tmp_path, text))
+
+
+def test_rates_that_differ(tmp_path: Path) -> None:
+    saved(tmp_path, "slow.onnx", models.cached(), rate_hz=8000)
+    size = [1, "T", 20]
+    saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=50)
+    slow = '[[stage]]\nmodel = "slow.onnx"\n'
+    wanted = "stage 1 (model): made for 8000 Hz, and the recipe says 16000 Hz; give both the same rate"
+    assert said(tmp_path, f"rate = 16000\n{slow}") == wanted
+    bank = "[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }\n"
+    assert "stage 2 (kaldi_fbank): made for 16000 Hz, and stage 1 (model) says 8000 Hz" in said(
+        tmp_path, slow + bank.replace("20", "20, sample_rate = 16000")
+    )
+    vad = '[[stage]]\nmodel = "vad.onnx"\n'
+    assert "stage 2 (model): made for 8000 Hz, and stage 1 (kaldi_fbank) says 16000" in said(
+        tmp_path, bank + vad
+    )
+
+
+def test_several_wires_to_choose_from(tmp_path: Path) -> None:
+    """The way out is spelled as the recipe is."""
+    saved(tmp_path, "gain.onnx", gain())
+    nodes = [node("Add", "a b", "c")]
+    saved(tmp_path, "sum.onnx", models.build(nodes, {"a": [1, "T"], "b": [1, "T"]}, {"c": [1, "T"]}))
+    text = '[[stage]]\nframes = { size = 4, hop = 4 }\n[[stage]]\nmodel = "sum.onnx"'
+    assert said(tmp_path, text).endswith('Say so with from = { a = "frames" }')
+    saved(tmp_path, "long.onnx", models.gru("time"))
+    assert "has, with pulse; where there are no states, states = {}" in said(
+        tmp_path, '[[stage]]\nmodel = "long.onnx"'
+    )
+
+
+def test_what_is_said_of_models_belongs_in_the_recipe(tmp_path: Path) -> None:
+    path = spectral(tmp_path)
+    with pytest.raises(
+        pulse.LoadError, match="a recipe says itself how its models are called; leave out states="
+    ):
+        pulse.stream(path, states={})
+    for option in (
+        {"inputs": {"x": "1,T"}},
+        {"constants": {"x": 1}},
+        {"context": {"x": 4}},
+        {"delay": {"sound": 1}},
+    ):
+        with pytest.raises(pulse.LoadError, match=f"leave out {next(iter(option))}=, and write"):
+            pulse.stream(path, **option)
+
+
+def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
+    """Reading only the graph of a file says what to do instead."""
+    with pytest.raises(
+        pulse.LoadError, match=r"it looks like a recipe; pulse\.stream, pulse\.verify and pulse\.chain"
+    ):
+        pulse.load(spectral(tmp_path))
+
+
+def test_files_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "recipe.toml"
+    for data in (b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"):
+        path.write_bytes(data)
+        with pytest.raises(pulse.LoadError, match=re.escape(str(path))):
+            recipe_model(path)
+    with pytest.raises(pulse.LoadError, match=r"none\.toml: no such file"):
+        pulse.stream(tmp_path / "none.toml")
+    (tmp_path / "folder.toml").mkdir()
+    with pytest.raises(pulse.LoadError, match="no regular file"):
+        pulse.stream(tmp_path / "folder.toml")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path: b"", lambda path: path.read_bytes()[:100], lambda path: b"PK\3\4"]
+)
+def test_models_that_are_damaged(tmp_path: Path, make: Callable[[Path], bytes]) -> None:
+    path = saved(tmp_path, "gain.onnx", masking())
+    path.write_bytes(make(path))
+    assert "stage 1 (model): " in said(tmp_path, MODEL)
+    np.save(tmp_path / "h.npy", np.array([{}], object), allow_pickle=True)
+    assert "no array in the format of numpy" in said(tmp_path, MODEL + 'initial = { h = "h.npy" }')
