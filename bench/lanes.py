@@ -13,7 +13,8 @@ from bench.models.published import published
 from bench.timing import Ratio, alternate
 from pulse.facts import Array
 from pulse.program.lanes import Lanes
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 
 COUNTS = (1, 4, 16, 64, 256)
 ROUNDS = 7

@@ -14,7 +14,7 @@ from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.pulsify.model import Port
 from streaming.channels import Channels, Samples
-from streaming.frames import FramesFile
+from streaming.events.output import EventsOutput
 from streaming.latency import Latency
 from streaming.resampling import Resampler
 from streaming.session import Session
@@ -37,6 +37,7 @@ class FileRun:
     samples    of the sound that was heard, of each channel; None where it was no sound
     clipping   output samples that the encoding cut off; None where no sound was written
     encoding   libsndfile's name of how sound was written
+    events     that were found; None where frames were written
     """
 
     frames: int
@@ -47,6 +48,7 @@ class FileRun:
     samples: int | None = None
     clipping: Clipping | None = None
     encoding: str | None = None
+    events: int | None = None
 
 
 class _Timed:
@@ -144,7 +146,7 @@ def stream_sound(
         yield [timed.session.flush()[output.name] for timed in sessions]
 
     nonfinite = 0
-    clipping = encoding = None
+    clipping = encoding = found = None
     if target.is_sound:
         keeps_length = output.length == port.length
         with target.sound_writer(source.rate_hz, streams, source.encoding) as writer:
@@ -155,23 +157,24 @@ def stream_sound(
             writer.write(outward.flush(done if keeps_length else None))
             clipping, encoding = writer.clipping, writer.encoding
     else:
-        with target.frames_writer(output.axis or 0, float(rate_hz * output.rate)) as frames_file:
+        with target.frames_writer(output, rate_hz) as frames_file:
             for piece in pieces():
                 nonfinite += _nonfinite(piece[0])
                 frames_file.write(piece[0])
+        found = _found(frames_file)
     heard, elapsed_s = sessions[0].session.frames_in, time.perf_counter() - started
-    return FileRun(heard, streams, nonfinite, latency, elapsed_s, done, clipping, encoding)
+    return FileRun(heard, streams, nonfinite, latency, elapsed_s, done, clipping, encoding, found)
 
 
 def stream_arrays(
     program: Program,
     arrays: dict[str, Array],
-    targets: dict[str, Path],
+    targets: dict[str, Path | Target],
     rate_hz: float | None,
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run arrays through any model; each output goes to its .npy or .csv. Raises InputError."""
+    """Run arrays through any model; each output goes to its .npy or .csv, or to its target. Raises InputError."""
     started = time.perf_counter()
     ports = {port.name: port for port in program.inputs}
     missing = ports.keys() - arrays.keys()
@@ -184,13 +187,7 @@ def stream_arrays(
     timed.session.check(streaming)
     with ExitStack() as stack:
         files = {
-            port.name: stack.enter_context(
-                FramesFile(
-                    targets[port.name],
-                    port.axis,
-                    None if rate_hz is None or not port.streams else float(rate_hz * port.rate),
-                )
-            )
+            port.name: stack.enter_context(_target(targets[port.name]).frames_writer(port, rate_hz))
             for port in program.outputs
             if port.name in targets
         }
@@ -210,7 +207,19 @@ def stream_arrays(
         for name, file in files.items():
             nonfinite += _nonfinite(rest[name])
             file.write(rest[name])
-    return FileRun(timed.session.frames_in, 1, nonfinite, latency, time.perf_counter() - started)
+    found = [count for file in files.values() if (count := _found(file)) is not None]
+    elapsed_s = time.perf_counter() - started
+    return FileRun(
+        timed.session.frames_in, 1, nonfinite, latency, elapsed_s, events=sum(found) if found else None
+    )
+
+
+def _target(place: Path | Target) -> Target:
+    return place if isinstance(place, Target) else Target.of_frames(place)
+
+
+def _found(file: object) -> int | None:
+    return file.found if isinstance(file, EventsOutput) else None
 
 
 def _nonfinite(array: Array) -> int:

@@ -8,8 +8,11 @@ Progress = Callable[[int, int], None]
 
 
 @contextmanager
-def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
-    """A bar on stderr, where someone can see it; it moves to and fro where nobody knows how much there is."""
+def progress(title: str, shown: bool = True) -> Generator[Callable[[int, int | None], None]]:
+    """A bar on stderr, where someone can see it; it moves to and fro where nobody knows how much there is.
+
+    shown  False: no bar, since something else is written to the terminal meanwhile
+    """
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
@@ -22,7 +25,7 @@ def progress(title: str) -> Generator[Callable[[int, int | None], None]]:
         TimeRemainingColumn(),
     )
     console = terminal(stderr=True)
-    if not console.is_terminal:
+    if not (shown and console.is_terminal):
         yield lambda done, total: None
         return
     with Bar(*columns, console=console, transient=True) as bar:

@@ -6,8 +6,9 @@ from typing import Any
 
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array
-from pulse.program.program import Mark as StateMark
-from pulse.program.program import Program, State, require_program
+from pulse.program.program import Program, require_program
+from pulse.program.state import Mark as StateMark
+from pulse.program.state import State
 from streaming.delivery import Delivery
 from streaming.delivery import Mark as DeliveryMark
 from streaming.intake import Intake

@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
+from pulse.pulsify.model import Port
 from pulse.wording import spelled
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
+from streaming.events.choice import Choice
+from streaming.events.forms import form_of
+from streaming.events.output import EventsOutput
+from streaming.events.writers import EventsFile, EventsStream
 from streaming.frames import WRITABLE, FramesFile
 from streaming.sound import SoundWriter
 from streaming.sound_formats import SoundFormat, common_suffixes, find_format
@@ -31,6 +36,9 @@ class Target:
     encoding    libsndfile's name of how samples are to be written; None: as those of the source
     streamed    whether it is written as it comes, into a descriptor
     descriptor  of standard output
+    events      what reads the events that are written in place of frames; None: frames are written
+    event_form  the suffix that says how, without its dot
+    source      the name of the sound, for forms of events that tell it
     """
 
     path: Path
@@ -38,6 +46,28 @@ class Target:
     encoding: str | None
     streamed: bool
     descriptor: int | None = None
+    events: Choice | None = None
+    event_form: str = "jsonl"
+    source: str = "sound"
+
+    @classmethod
+    def of_frames(cls, path: Path) -> "Target":
+        """A file of frames."""
+        return cls(path, None, None, False)
+
+    @classmethod
+    def of_events(
+        cls, path: Path, events: Choice, source: str = "sound", form: str | None = None
+    ) -> "Target":
+        """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
+        streamed = is_stream(path)
+        word = (form or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
+        form_of(_name(path), word)
+        if not streamed and path.suffix.lower() != f".{word}":
+            raise InputError(
+                f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
+            )
+        return cls(path, None, None, streamed, None, events, word, source)
 
     @classmethod
     def of(
@@ -86,6 +116,11 @@ class Target:
         return self.form is not None
 
     @property
+    def is_terminal(self) -> bool:
+        """Whether somebody sees what is written while it is."""
+        return self.descriptor is not None and os.isatty(self.descriptor)
+
+    @property
     def name(self) -> str:
         """For messages."""
         return _name(self.path)
@@ -100,11 +135,22 @@ class Target:
         form = StreamForm(_stream_encoding(encoding), rate_hz, channels)
         return StreamWriter(self.name, self._opened(), form, wav=self.form.name != "RAW")
 
-    def frames_writer(self, axis: int | None, rate_hz: float | None) -> FramesFile | TableStream:
-        """A writer of frames; ``axis`` is that of time, ``rate_hz`` frames a second. Raises InputError."""
+    def frames_writer(self, port: Port, rate_hz: float | None) -> FramesFile | TableStream | EventsOutput:
+        """A writer of the frames of an output, or of the events in them; ``rate_hz`` is that of the model's time.
+
+        Raises InputError.
+        """
+        if self.events is not None:
+            return EventsOutput(self.events.of_port(port, rate_hz), port.axis or 0, self._events_sink())
+        frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
         if self.streamed:
-            return TableStream(self.name, self._opened(), axis, rate_hz)
-        return FramesFile(self.path, axis, rate_hz)
+            return TableStream(self.name, self._opened(), port.axis, frames_hz)
+        return FramesFile(self.path, port.axis, frames_hz)
+
+    def _events_sink(self) -> EventsFile | EventsStream:
+        if not self.streamed:
+            return EventsFile(self.path, self.source)
+        return EventsStream(self.name, self._opened(), form_of(self.name, self.event_form)(self.source))
 
     def _opened(self) -> int:
         try:

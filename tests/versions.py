@@ -28,9 +28,12 @@ EXTRAS = ("test", "report")
 
 HEAD = """# Versions
 
-`python -m tests.versions --write -- {arguments}` writes this page: pytest with these arguments, on each Python, with
-the lowest version of each direct dependency that `pyproject.toml` allows and that has a wheel for it, and with the
-newest.
+`python -m tests.versions --write` writes this page: pytest on each Python, with the lowest version of each direct
+dependency that `pyproject.toml` allows and that has a wheel for it, and with the newest. The arguments of pytest were:
+
+```
+{arguments}
+```
 """
 
 
@@ -139,11 +142,11 @@ def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
     rows = [[one.python, one.which, f"{one.passed:,}", str(one.skipped), str(one.failed)] for one in outcomes]
     names = list(dict.fromkeys(name for one in outcomes for name in one.versions))
     installed = [[name, *(one.versions.get(name, "") for one in outcomes)] for name in names]
-    return "\n".join(
+    return "\n\n".join(
         [
-            HEAD.format(arguments=" ".join(arguments)),
+            HEAD.format(arguments="\n".join(arguments) or "none: the whole suite").strip(),
             table(["Python", "versions", "passed", "skipped", "failed"], rows),
-            table(["package", *(f"{one.python}, {one.which}" for one in outcomes)], installed),
+            table(["package", *(f"{one.python}, {one.which}" for one in outcomes)], installed) + "\n",
         ]
     )
 

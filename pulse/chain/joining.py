@@ -54,8 +54,12 @@ def _value(size: TDim, expression: TDim, symbol: Symbol, found: Mapping[Symbol, 
     if expression == TDim.of(symbol):
         return size
     others = {other: value for other, value in found.items() if other in expression.symbols}
-    expression = expression.subs(others)
-    for same in size.symbols:  # an expression that was written after the size: T//256+1 is that of the same T
-        if same.name == symbol.name and expression.subs({symbol: TDim.of(same)}) == size:
-            return TDim.of(same)
-    return solve(expression, size, symbol)
+    left = expression.subs(others)
+    return solve(left, size, symbol) or _same(size, left, symbol)
+
+
+def _same(size: TDim, expression: TDim, symbol: Symbol) -> TDim | None:
+    """The symbol of a size in whose place ``symbol`` is the same expression, as in T//256+1, which many T solve."""
+    names = sorted(size.symbols, key=lambda other: (other.name != symbol.name, other.name))
+    values = (TDim.of(other) for other in names)
+    return next((value for value in values if expression.subs({symbol: value}) == size), None)

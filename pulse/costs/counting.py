@@ -1,6 +1,6 @@
 """How the account of a model is made."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,10 +9,8 @@ from pulse.costs.work import WORK, Work, graph_work, op_work
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.model import Model, load
+from pulse.ops.bodies import bodies
 from pulse.ops.delay import Delay
-from pulse.ops.loop import Loop
-from pulse.ops.op import Op
-from pulse.ops.scan import Scan, ScanStream
 from pulse.ops.source import Const, Source
 from pulse.program.program import Program
 from pulse.pulsify.model import PulsedModel
@@ -84,7 +82,7 @@ def _read(graph: TypedGraph, number: int) -> Iterator[Array]:
         op = graph.node(outlet).op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
-    for body in _bodies(node.op):
+    for body in bodies(node.op):
         yield from _stored(body)
 
 
@@ -94,14 +92,8 @@ def _stored(graph: TypedGraph) -> Iterator[Array]:
         op = graph.nodes[number].op
         if isinstance(op, Const) and not is_symbolic(op.value):
             yield op.value
-        for body in _bodies(op):
+        for body in bodies(op):
             yield from _stored(body)
-
-
-def _bodies(op: Op) -> Sequence[TypedGraph]:
-    if isinstance(op, ScanStream):
-        return _bodies(op.op)
-    return [op.body.graph] if isinstance(op, Scan | Loop) else []
 
 
 def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pulse.front.context import deltas, splice, stack
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
+from pulse.front.levels import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
 from pulse.front.normalising import cmvn, sliding_cmvn
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
+from pulse.front.tensorflow import tf_mfcc, tf_spectrogram
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.typed import TypedModel
 
@@ -16,14 +18,18 @@ __all__ = [
     "FUNCTIONS",
     "cmvn",
     "db",
+    "dc_block",
     "dct",
+    "deemphasis",
     "deltas",
     "frames",
     "from_polar",
+    "gain",
     "irfft",
     "istft",
     "kaldi_fbank",
     "kaldi_mfcc",
+    "limiter",
     "log",
     "magnitude",
     "mask",
@@ -33,11 +39,14 @@ __all__ = [
     "overlap_add",
     "phase",
     "power",
+    "preemphasis",
     "rfft",
     "sliding_cmvn",
     "splice",
     "stack",
     "stft",
+    "tf_mfcc",
+    "tf_spectrogram",
     "whisper_log",
 ]
 
@@ -69,6 +78,13 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         splice,
         kaldi_fbank,
         kaldi_mfcc,
+        tf_spectrogram,
+        tf_mfcc,
+        gain,
+        preemphasis,
+        deemphasis,
+        dc_block,
+        limiter,
     )
 }
 """Every function of this package, by name."""

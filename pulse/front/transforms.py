@@ -169,15 +169,15 @@ def transformed(
     Zeros at the ends of the window are not read, so that nothing waits for them.
     """
     values, hop = _window(where, n_fft, hop, win_length, window, periodic, beta)
-    room = n_fft // 2 if flag(where, "center", center) else 0
+    padding = n_fft // 2 if flag(where, "center", center) else 0
     scale = 1 / _normalizer(where, normalized, values)
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
     seen = np.flatnonzero(values)
-    first = min(int(seen[0]), room or n_fft)
-    after = min(n_fft - 1 - int(seen[-1]), room or n_fft)
+    first = min(int(seen[0]), padding or n_fft)
+    after = min(n_fft - 1 - int(seen[-1]), padding or n_fft)
     size = n_fft - first - after
-    x = draft.padded(draft["x"], 1, room - first, room - after, mode)
+    x = draft.padded(draft["x"], 1, padding - first, padding - after, mode)
     matrix = forward_matrix(n_fft, n_fft, flag(where, "onesided", onesided), scale) * values[:, None]
     return draft, draft.times(draft.framed(x, 1, size, hop), matrix[first : first + size], "transform")
 
@@ -202,7 +202,7 @@ def istft(
     Input    x [B, F, frames, 2] by default; of parts ``apart`` or ``polar`` two, each [B, F, frames]: x and imaginary,
              x and phase
     Output   sound [B, (frames - 1)*hop] with ``center``, else [B, (frames - 1)*hop + n_fft]; or of ``length``
-    Delay    a sample is there with the last frame that reaches it: n_fft - hop samples
+    Delay    n_fft // 2 samples with ``center``; a sample is there with the last frame that reaches it
 
     length   samples to give: a number, or an expression of the symbols of ``shape``, such as T where that is
              ``1,257,T//256+1,2``; at most what the frames reach

@@ -5,7 +5,7 @@ which may cancel the digits of another, says with ``rounded`` what it rounds on 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import TypeAlias
 
 import numpy as np
@@ -82,12 +82,13 @@ class Wide(Arithmetic):
     def _results(self, op: Op, inputs: Sequence[Array], compute: Compute) -> list[Array]:
         if isinstance(op, Cast) and is_floating(op.dtype) and is_floating(inputs[0].dtype):
             return [inputs[0]]
-        token = _current.set(self)
-        try:
-            with np.errstate(all="ignore"):
-                return [widened(np.asarray(result)) for result in compute(inputs)]
-        finally:
-            _current.reset(token)
+        return copy_context().run(self._computed, inputs, compute)
+
+    def _computed(self, inputs: Sequence[Array], compute: Compute) -> list[Array]:
+        """In a context of its own, which no interrupt leaves behind."""
+        _current.set(self)
+        with np.errstate(all="ignore"):
+            return [widened(np.asarray(result)) for result in compute(inputs)]
 
 
 class Recording(Wide):

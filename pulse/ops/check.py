@@ -5,17 +5,18 @@ an integer divided by 0, a float that becomes an integer which cannot hold it. A
 """
 
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import Fault
 from pulse.facts import Array, DType, dtype_name
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -121,14 +122,14 @@ def tally_in_use() -> Tally | None:
     return _tally.get()
 
 
-@contextmanager
-def counting(tally: Tally) -> Generator[None]:
-    """Have faults of bodies counted there."""
-    token = _tally.set(tally)
-    try:
-        yield
-    finally:
-        _tally.reset(token)
+def counting(tally: Tally, compute: Callable[[], Result]) -> Result:
+    """Compute, and have faults of bodies counted there. In a context of its own, which no interrupt leaves behind."""
+    return copy_context().run(_with_tally, tally, compute)
+
+
+def _with_tally(tally: Tally, compute: Callable[[], Result]) -> Result:
+    _tally.set(tally)
+    return compute()
 
 
 def checked(

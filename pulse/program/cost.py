@@ -127,10 +127,11 @@ def _attended(arguments: Arguments) -> int:
 
 
 def _transformed(arguments: Arguments) -> int:
-    """Both rounds, and the complex turns between them, for each of P columns."""
-    rows, points, n1, n2, columns = _numbers(arguments, 3, 6, 7, 8, 9)
+    """Both rounds, folded, and the complex turns between them, for each of P columns."""
+    rows, n1, n2, columns = _numbers(arguments, 3, 7, 8, 9)
     bins, has_im, wants_im = _numbers(arguments, 16, 20, 21)
-    first, second = 2 * points * (1 + has_im), 2 * n2 * -(-bins // n1) * (1 + wants_im)
+    first = n1 * n2 * (1 + has_im)
+    second = n2 * min(-(-bins // n1), n2 // 2 + 1) * (1 + wants_im)
     return rows * columns * (first + 4 * n2 + second)
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
-from pulse.program.program import Feed, Program, State
+from pulse.program.program import Program
+from pulse.program.state import Feed, State
 from pulse.pulsify.model import Port
 
 

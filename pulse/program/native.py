@@ -22,7 +22,8 @@ from pulse.program.lowering import Instruction, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
-from pulse.program.program import Feed, Program, State
+from pulse.program.program import Program
+from pulse.program.state import Feed, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.model import PulsedModel

@@ -15,7 +15,7 @@ from pulse.program.lanes import Choice, Lanes, lane_count
 from pulse.program.lowering import Instruction
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeProgram, NativeState, Place
-from pulse.program.program import Feed
+from pulse.program.state import Feed
 from pulse.program.table import link_lanes
 
 CACHE = 1 << 20

@@ -1,38 +1,24 @@
-"""Program: a pulsed model made ready to run. State: one stream of it."""
+"""Program: a pulsed model made ready to run."""
 
 import hashlib
-import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from pulse.errors import Fault, FaultError, InputError, LoadError, PulseError
-from pulse.facts import Array, dtype_name, shape_text
-from pulse.ops.check import Site
+from pulse.errors import LoadError, PulseError
+from pulse.ops.bodies import nodes_within
 from pulse.ops.source import Const
-from pulse.ops.stateful import Clock, Stateful, frames_at
-from pulse.program.ending import stream_end
+from pulse.ops.stateful import Stateful
+from pulse.program.state import Feed, State
 from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.model import PulsedModel
 from pulse.version import __version__
-from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
-_HEADER = struct.Struct("<8s16sqq")
-_MAGIC = b"pulse/1\0"
 _WRITER = "pickled by"
-
-Feed = Mapping[str, Array]
-
-
-Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
-"""A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
 
 
 class Program(ABC):
@@ -77,7 +63,7 @@ class Program(ABC):
         """``numba`` or ``numpy``."""
 
     @abstractmethod
-    def spawn(self, constants: Feed | None = None) -> "State":
+    def spawn(self, constants: Feed | None = None) -> State:
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
 
     def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
@@ -90,7 +76,7 @@ class Program(ABC):
     def fingerprint(self) -> bytes:
         """Tells snapshots of another model, pulse, backend or form of weights apart."""
         digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
-        for node in self.model.graph.nodes:
+        for node in nodes_within(self.model.graph.nodes):
             value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
             digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
             if isinstance(node.op, Stateful):
@@ -109,361 +95,6 @@ class Program(ABC):
         for wire in self.model.waits():
             needed = max(needed, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
         return needed
-
-
-class State(ABC):
-    """One stream. Not safe for use by two threads at once.
-
-    pulses_worth_a_mark  from how many pulses on ``mark`` takes no part of their time that can be measured
-
-    A copy, or what a pickle gives, is a stream of its own that goes on from here, of the same program.
-
-    After an exception in a call, also one that comes between two instructions of Python (KeyboardInterrupt), the stream
-    is as it was before, or every further call raises InputError until ``reset`` or ``restore``.
-    """
-
-    pulses_worth_a_mark = 0
-
-    def __init__(self, program: Program, constants: Feed | None) -> None:
-        self.program = program
-        self.clock = Clock(program.model.symbol)
-        self.constants = self._checked_constants(constants or {})
-        self._streaming = [port for port in program.inputs if port.streams]
-        self.stops_at_faults = True
-        """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
-        self._counting = False
-        """Whether the state looks for such values at all."""
-        self._total: memoryview[int] | None = None
-        """The word that counts them, where there is one."""
-        self._failed = False
-        self.fetched: list[Array] = []
-        """The wires that the program was asked to fetch, as of the last pulse."""
-        self.changing = False
-        """Whether a call is changing the stream, or an exception ended one that did."""
-
-    @abstractmethod
-    def _run(self, feed: Feed) -> dict[str, Array]:
-        """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
-
-    @abstractmethod
-    def _clear(self) -> None:
-        """Back to the state before the first pulse."""
-
-    @abstractmethod
-    def _ended(self) -> None:
-        """Take note that the clock knows the stream's end."""
-
-    @property
-    def faulted(self) -> bool:
-        """Whether a node had no result for some value of the stream."""
-        return False
-
-    def take_faults(self) -> int:
-        """How many values had no result since the last call of this; they no longer stop the stream."""
-        return 0
-
-    def _counts(self) -> Iterable[tuple[Site, int]]:
-        """All that is looked at for faults, and how many there were."""
-        return ()
-
-    @property
-    def faults(self) -> tuple[Fault, ...]:
-        """The values of the stream for which nodes had no result, such as an index outside of its table."""
-        return tuple(check.fault(node, op, count) for (node, op, check), count in self._counts() if count)
-
-    @abstractmethod
-    def _save(self) -> bytes:
-        """All memory of the stream."""
-
-    @abstractmethod
-    def _load(self, memory: bytes) -> None:
-        """The reverse of ``_save``; sets ``changing``. Raises InputError where the size differs, before that."""
-
-    @abstractmethod
-    def _keep(self) -> Any:
-        """All memory of the stream, for ``_put_back``."""
-
-    @abstractmethod
-    def _put_back(self, memory: Any) -> None:
-        """The reverse of ``_keep``."""
-
-    def step(self, feed: Feed | Array) -> dict[str, Array]:
-        """Run one pulse.
-
-        feed     input name -> array of the port's shape and dtype; an array where one input streams
-        returns  output name -> array of the port's shape, the caller's to keep. The first ``delay`` frames of a
-                 stream are to be dropped; ``streaming.Session`` does that.
-        Raises   InputError: names, shape or dtype differ, or the stream has ended; the state is then unchanged.
-                 FaultError: a node has no result for some value; the state then takes no more, but reset and restore
-        """
-        checked = self._checked(feed)
-        self.check_open()
-        pulse = self.clock.pulse
-        try:
-            return self.advance(checked)
-        except FaultError:
-            raise
-        except BaseException:
-            self.changing = self.changing or self.clock.pulse != pulse
-            raise
-
-    def advance(self, feed: Feed, raises: bool = True) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
-        result = self._run(feed)
-        self.clock.pulse += 1
-        self.changing = False
-        if self._counting and (self._total is None or self._total[0]) and raises and self._stops():
-            self.fail()
-            raise self.failure(f"in pulse {self.clock.pulse - 1}")
-        return result
-
-    def _stops(self) -> bool:
-        return self.stops_at_faults and self.faulted
-
-    @property
-    def failed(self) -> bool:
-        """Whether a pulse had values without a result, so that none is taken before a reset or restore."""
-        return self._failed
-
-    def fail(self) -> None:
-        """Take no more pulses before a reset or restore."""
-        self._failed = True
-
-    def failure(self, when: str) -> FaultError:
-        """The error that tells the faults so far."""
-        found = self.faults
-        return FaultError(
-            f"{'; '.join(map(str, found))}, {when}. There is no result for that: feed other values, or limit them in "
-            "front of the node (Clip, Where). This stream cannot go on: reset() begins a new one, restore() goes back "
-            "to a snapshot",
-            found,
-        )
-
-    def flush(
-        self,
-        rest: Feed | Array | None = None,
-        fill: float = 0.0,
-        after: Callable[[], None] | None = None,
-    ) -> list[dict[str, Array]]:
-        """End the stream after ``rest`` (less than a pulse, or nothing) and run what remains.
-
-        Of several inputs one may have more frames left, where its length says so. What is missing is padded with
-        ``fill``, which reaches no valid output frame. ``after`` is called after each pulse.
-        Raises InputError: ``rest`` does not fit, or the model needs another length. FaultError as of ``step``. After
-        any other exception nothing has changed.
-        """
-        self._require_whole()
-        mark = self.mark()
-        try:
-            results: list[dict[str, Array]] = []
-            for feed in self.end(rest, fill):
-                results.append(self.advance(feed))
-                if after is not None:
-                    after()
-            return results
-        except FaultError:
-            raise
-        except BaseException:
-            self.rewind(mark)
-            raise
-
-    def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
-        """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
-        self.check_open(frames=0)
-        feeds, end = self._padded(rest, fill)
-        self._check_length(end)
-        steps = self.program.steps(end)
-        left = steps - self.clock.pulse
-        empty = {port.name: _pulse(port, fill) for port in self._streaming}
-        pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
-        self.changing = True
-        self.clock.end, self.clock.last = end, steps - 1
-        self._ended()
-        self.changing = False
-        return pulses
-
-    def reset(self) -> None:
-        """Back to the state before the first pulse."""
-        self.changing = True
-        self.clock.pulse, self.clock.end, self.clock.last = 0, None, None
-        self._clear()
-        self._failed = False
-        self.changing = False
-
-    def mark(self) -> Mark:
-        """This moment, for ``rewind``."""
-        clock = self.clock
-        return self._keep(), (clock.pulse, clock.end, clock.last), self.fetched
-
-    def rewind(self, mark: Mark) -> None:
-        """Back to a moment of this stream."""
-        self.changing = True
-        memory, (self.clock.pulse, self.clock.end, self.clock.last), self.fetched = mark
-        self._put_back(memory)
-        self.changing = False
-
-    def snapshot(self) -> bytes:
-        """The whole state. Raises InputError: an exception has left the stream inside of a pulse."""
-        self._require_whole()
-        end = -1 if self.clock.end is None else self.clock.end
-        return _HEADER.pack(_MAGIC, self._fingerprint, self.clock.pulse, end) + self._save()
-
-    def restore(self, snapshot: bytes) -> None:
-        """Go on from a snapshot of the same model, pulse, backend, weights and constants. Raises InputError."""
-        if len(snapshot) < _HEADER.size or snapshot[:8] != _MAGIC:
-            raise InputError("this is not a snapshot of a stream")
-        _, fingerprint, pulses, end = _HEADER.unpack_from(snapshot)
-        if fingerprint != self._fingerprint:
-            raise InputError(
-                "the snapshot belongs to another model or pulse, or other constants or weights; take it from the "
-                "same program"
-            )
-        self._load(snapshot[_HEADER.size :])
-        self.clock.pulse, self.clock.end = pulses, None if end < 0 else end
-        self.clock.last = None if end < 0 else self.program.steps(end) - 1
-        self._failed = self.stops_at_faults and self.faulted
-        self.changing = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _spawned, (self.program, self.constants, self.snapshot(), self.fetched)
-
-    @cached_property
-    def _fingerprint(self) -> bytes:
-        digest = hashlib.blake2b(self.program.fingerprint, digest_size=16)
-        for name, array in sorted(self.constants.items()):
-            digest.update(name.encode() + array.tobytes())
-        return digest.digest()
-
-    def check_open(self, frames: int | None = None) -> None:
-        """Raise InputError where the stream has ended, failed or was left inside of a pulse, or would be too long."""
-        if self.changing:
-            self._require_whole()
-        if self._failed:
-            raise self.failure("before this call")
-        if self.clock.end is not None:
-            raise InputError("the stream has ended; begin a new one with reset()")
-        more = self.program.pulse if frames is None else frames
-        limit, total = self.program.limit, self.clock.pulse * self.program.pulse + more
-        if limit is not None and total > limit:
-            raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
-                f"make it {total}: flush and reset before it"
-            )
-
-    def _require_whole(self) -> None:
-        if self.changing:
-            raise InputError(
-                f"an exception has left the stream inside of pulse {self.clock.pulse}: begin a new one with reset(), "
-                "or restore() a snapshot"
-            )
-
-    def _check_length(self, end: int) -> None:
-        limit = self.program.limit
-        if limit is not None and end > limit:
-            raise InputError(
-                f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this stream has {end}"
-            )
-        env = {self.program.model.symbol: end}
-        for assumption in self.program.model.typed.scope.assumptions:
-            if assumption.symbols <= env.keys() and not assumption.eval(env):
-                raise InputError(
-                    f"a stream of {end} frames of {self.program.model.symbol.name} does not satisfy {assumption}, "
-                    "which the model needs: end it at another frame"
-                )
-
-    def _checked(self, feed: Feed | Array) -> dict[str, Array]:
-        named = self._named(feed)
-        for port in self._streaming:
-            array = named.get(port.name)
-            if array is None:
-                raise InputError(f"no pulse for input {port.name}; feed {self._wanted()}")
-            if array.shape != port.shape or array.dtype != port.dtype:
-                raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
-        if len(named) > len(self._streaming):
-            unknown = sorted(named.keys() - {port.name for port in self._streaming})
-            raise InputError(f"{', '.join(unknown)} is no streaming input; feed {self._wanted()}")
-        return named
-
-    def _named(self, feed: Feed | Array) -> dict[str, Array]:
-        if isinstance(feed, np.ndarray) and len(self._streaming) == 1:
-            return {self._streaming[0].name: np.asarray(feed)}
-        if isinstance(feed, (dict, Mapping)):
-            return {name: np.asarray(array) for name, array in feed.items()}
-        if len(self._streaming) != 1:
-            raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {self._wanted()}")
-        return {self._streaming[0].name: np.asarray(feed)}
-
-    def _wanted(self) -> str:
-        return "; ".join(_form(port) for port in self._streaming)
-
-    def _padded(self, rest: Feed | Array | None, fill: float) -> tuple[list[dict[str, Array]], int]:
-        """The last pulses, and the length of the stream."""
-        nothing = {port.name: frames_at(_pulse(port, fill), port.axis or 0, 0, 0) for port in self._streaming}
-        named = nothing if rest is None else self._named(rest)
-        if named.keys() != nothing.keys():
-            raise InputError(f"feed {self._wanted()}")
-        counts: dict[str, int] = {}
-        for port in self._streaming:
-            array, axis = named[port.name], port.axis or 0
-            fits = array.ndim == len(port.shape) and array.dtype == port.dtype
-            if (
-                not fits
-                or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
-            ):
-                raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
-            counts[port.name] = array.shape[axis]
-        if all(counts[port.name] >= port.frames for port in self._streaming):
-            listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
-            raise InputError(f"{listed}: a whole pulse; use step")
-        totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
-        end = stream_end(self._streaming, totals, self.program.model.symbol)
-        pulses = max(-(-counts[port.name] // port.frames) for port in self._streaming)
-        feeds = [{port.name: _pulse(port, fill) for port in self._streaming} for _ in range(pulses)]
-        for port in self._streaming:
-            axis = port.axis or 0
-            for number, feed in enumerate(feeds):
-                part = frames_at(named[port.name], axis, number * port.frames, (number + 1) * port.frames)
-                frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
-        return feeds, end
-
-    def _checked_constants(self, constants: Feed) -> dict[str, Array]:
-        wanted = {port.name: port for port in self.program.inputs if not port.streams}
-        if constants.keys() != wanted.keys():
-            missing = "; ".join(_form(port) for port in wanted.values()) or "none"
-            raise InputError(
-                f"inputs that do not stream are given once, with {spelled('constants')}: {missing}"
-            )
-        checked = {name: np.array(array) for name, array in constants.items()}
-        for name, array in checked.items():
-            if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
-                raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
-        return checked
-
-
-def _spawned(program: Program, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
-    """A copied or unpickled stream."""
-    state = program.spawn(constants)
-    state.restore(snapshot)
-    state.fetched = list(fetched)
-    return state
-
-
-def _pulse(port: Port, fill: float) -> Array:
-    """A pulse of nothing but ``fill``."""
-    return np.full(port.shape, _as(fill, port), port.dtype)
-
-
-def _as(fill: float, port: Port) -> Any:
-    """The fill, 0 where the type cannot hold it."""
-    return fill if np.issubdtype(port.dtype, np.floating) else 0
-
-
-def _form(port: Port) -> str:
-    return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
-
-
-def _shape(array: Array) -> str:
-    return f"{','.join(map(str, array.shape))},{dtype_name(array.dtype)}"
 
 
 def require_program(program: object) -> Program:

@@ -9,11 +9,13 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
+from pulse.ops.bodies import bodies
 from pulse.ops.check import Site, Tally, checked, counting
 from pulse.ops.fault_count import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
-from pulse.program.program import Feed, Program, State
+from pulse.program.program import Program
+from pulse.program.state import Feed, State
 from pulse.program.weights import stored_operand
 from pulse.pulsify.faults import body_sites, unchecked_bodies
 from pulse.pulsify.model import PulsedModel
@@ -42,10 +44,11 @@ class ReferenceProgram(Program):
         self.order = graph.order([*model.targets, *self.fetches, *model.checks])
         self.unchecked = unchecked_bodies(model)
         nodes = [graph.nodes[node_id] for node_id in self.order]
-        self.read_back = bool(model.registers) and model.chunks is None
+        self.bodied = {node.id for node in nodes if bodies(node.op)}
+        self.read_back = bool(model.registers)
         """Whether nobody knows which values are of the stream: then the ops raise by themselves."""
-        bodies = (node for node in nodes if node.id not in self.unchecked)
-        sites = (site for node in bodies for site in body_sites(node.name, node.op))
+        looked_at = (node for node in nodes if node.id not in self.unchecked)
+        sites = (site for node in looked_at for site in body_sites(node.name, node.op))
         self.sites = {site: place for place, site in enumerate(dict.fromkeys(sites))}
         """What is looked at for faults in bodies, and where it is counted."""
         self.rounded = dict(self._rounded())
@@ -141,9 +144,10 @@ class ReferenceState(State):
 
     def _with_bodies(self, node_id: int, compute: Callable[[], list[Array]]) -> list[Array]:
         """The results of a node; faults in its bodies are counted."""
+        if node_id not in self._program.bodied:
+            return compute()
         tally = Tally(path=[self._program.model.graph.nodes[node_id].name])
-        with counting(tally):
-            results = compute()
+        results = counting(tally, compute)
         if node_id not in self._program.unchecked:
             (counts,) = self._next[BODIES]
             for site, count in tally.counts.items():

@@ -60,10 +60,10 @@ class Waves:
 
     def _work(self, first: int, second: int) -> float:
         blocks = -(-first // LANES)
-        inner = 2 if self.points.im is None else 4
-        outer = 2 if self.bins.im is None else 4
-        rows = -(-self.bins.count // first)
-        return blocks * (inner * self.points.count + outer * rows * second)
+        inner = 1 if self.points.im is None else 2
+        outer = 1 if self.bins.im is None else 2
+        rows = min(-(-self.bins.count // first), second // 2 + 1)
+        return blocks * (inner * self.length + outer * rows * second)
 
     def matrix(self) -> Array:
         """The matrix that it stands for, f64 [rows, real parts of the bins, then imaginary ones]."""

@@ -7,7 +7,8 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from pulse.pulsify.model import Port
 
 

@@ -7,11 +7,10 @@ from typing import Any, TypeAlias
 from pulse.dim import TDim
 from pulse.facts import PulsedFact
 from pulse.graph import Node, OutletId
+from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
 from pulse.ops.fault_count import CountFaults, When
-from pulse.ops.loop import Loop
 from pulse.ops.op import Op
-from pulse.ops.scan import Scan, ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.model import PulsedGraph, PulsedModel
@@ -95,18 +94,15 @@ def unchecked_bodies(model: PulsedModel) -> set[int]:
 
 def body_sites(name: str, op: Op) -> Iterator[Site]:
     """What is looked at in the bodies of a node."""
-    inner = op.op if isinstance(op, ScanStream) else op
-    if not isinstance(inner, Scan | Loop):
-        return
-    graph = inner.body.graph
-    for node in map(graph.nodes.__getitem__, graph.order()):
-        facts = [graph.fact(outlet) for outlet in node.inputs]
-        label = f"{name}/{node.name}"
-        if all(dim.is_const for fact in facts for dim in fact.shape):
-            shapes = [[int(dim) for dim in fact.shape] for fact in facts]
-            for check in node.op.checks(shapes, [fact.dtype for fact in facts]):
-                yield label, node.op.name, check
-        yield from body_sites(label, node.op)
+    for graph in bodies(op):
+        for node in map(graph.nodes.__getitem__, graph.order()):
+            facts = [graph.fact(outlet) for outlet in node.inputs]
+            label = f"{name}/{node.name}"
+            if all(dim.is_const for fact in facts for dim in fact.shape):
+                shapes = [[int(dim) for dim in fact.shape] for fact in facts]
+                for check in node.op.checks(shapes, [fact.dtype for fact in facts]):
+                    yield label, node.op.name, check
+            yield from body_sites(label, node.op)
 
 
 def awaited(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[Awaited, ...]:

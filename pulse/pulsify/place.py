@@ -36,6 +36,7 @@ from pulse.ops.relation import (
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
 from pulse.pulsify.ends import extended, mirrored_ends, sure_delay, surely_ended
+from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
@@ -253,7 +254,7 @@ class Placer:
         inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
         streams = [wire for wire in inputs if isinstance(wire, Stream)]
         offset = max(stream.fact.offset for stream in streams)
-        if self._state_is_read(node, relation):
+        if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
             fact = streams[0].fact
             offset = max(offset, sure_delay(self.wiring, fact.length, fact.rate, node.name))
         past = None

@@ -9,6 +9,7 @@ import typer
 
 from streaming.cli import options
 from streaming.cli.console import print_json
+from streaming.cli.event_options import NO_EVENTS, EventOptions
 from streaming.cli.live.options import NOT_LIVE, LiveOptions
 from streaming.cli.run_report import print_run, run_report, snr
 from streaming.cli.standard_output import take_stdout
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from pulse.program.program import Program
     from pulse.pulsify.model import Port
     from streaming.cli.model import Opened
+    from streaming.events.choice import Choice
 
 
-@options.takes(chunks=options.ChunkOptions, live=LiveOptions)
+@options.takes(chunks=options.ChunkOptions, asked_events=EventOptions, live=LiveOptions)
 def run(
     model: options.ModelPath = None,
     source: Annotated[
@@ -86,6 +88,7 @@ def run(
     weights: options.Weights = "f32",
     json: options.AsJson = False,
     chunks: options.ChunkOptions = options.NO_CHUNKS,
+    asked_events: EventOptions = NO_EVENTS,
     live: LiveOptions = NOT_LIVE,
 ) -> None:
     """Run a file, or with --live a microphone, through a model in pulses, and measure every chunk.
@@ -105,6 +108,8 @@ def run(
       [cyan]pulse run model.onnx in.flac out.wav --channel each[/cyan]
 
       [cyan]pulse run vad.onnx in.wav speech.csv[/cyan]            probabilities with their times
+
+      [cyan]pulse run vad.onnx in.wav speech.srt --events segments --event min_silence_s=0.3[/cyan]
 
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            STFT or features, model and what is behind it
 
@@ -131,6 +136,11 @@ def run(
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
+    events = asked_events.choice()
+    if events is not None and model is None:
+        raise InputError(
+            "--events: the built-in denoiser gives sound, and no probabilities; name a model in front of the sound"
+        )
     if live.live:
         _refuse_streams(source, target, raw, form)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
@@ -139,7 +149,7 @@ def run(
         from streaming.cli.live.command import run_live
 
         refuse_same([model, source], [target, *live.written])
-        run_live(opened, program, source, target, subtype, output, channel, live, json)
+        run_live(opened, program, source, target, subtype, output, channel, live, events, json)
         return
     if live != NOT_LIVE:
         raise InputError("the options of the panel Live need --live")
@@ -148,9 +158,9 @@ def run(
     if source.suffix.lower() in READABLE:
         if raw or form or subtype:
             raise InputError(f"{source}: holds frames; --raw, --format and --subtype are for sound")
-        report = _run_arrays(opened, program, source, target, output, deadline_s)
+        report = _run_arrays(opened, program, source, target, output, events, deadline_s)
     else:
-        asked = SoundOptions(channel, raw, form, subtype)
+        asked = SoundOptions(channel, raw, form, subtype, events)
         report = _run_sound(opened, program, source, target, output, asked, deadline_s, model is None)
     if json:
         print_json(report)
@@ -182,6 +192,7 @@ class SoundOptions:
     raw: str | None
     form: str | None
     subtype: str | None
+    events: "Choice | None"
 
 
 def _run_sound(
@@ -213,10 +224,20 @@ def _run_sound(
             f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz"
             + (f", or what does not stream with {once}" if once else "")
         )
-    chosen = _output(program, output, lambda candidate: audio_output(candidate, port))
+    chosen = _output(
+        program, output, lambda candidate: audio_output(candidate, port) == (asked.events is None)
+    )
     sound = audio_output(chosen, port)
-    path = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
-    place = Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype)
+    if asked.events is not None:
+        if asked.subtype is not None:
+            raise InputError("--subtype is for sound; leave it out with --events")
+        path = target or Path(f"{opened.title}-events.csv")
+        place = Target.of_events(path, asked.events, source.stem, asked.form)
+    else:
+        path = target or Path(
+            "denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}"
+        )
+        place = Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype)
     if place.is_sound and not sound:
         raise InputError(
             f"{place.name}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
@@ -225,8 +246,11 @@ def _run_sound(
     if not is_stream(source) and not place.streamed:
         refuse_same([source], [path])
     if str(path) in OUTPUT_NAMES:
-        place = replace(place, descriptor=take_stdout())
-    with open_source(source, raw) as reader, progress(f"{source.name} -> {path.name}") as advance:
+        place = replace(place, descriptor=take_stdout(text=asked.events is not None))
+    with (
+        open_source(source, raw) as reader,
+        progress(f"{source.name} -> {path.name}", not place.is_terminal) as advance,
+    ):
         result = stream_sound(program, reader, place, opened.rate_hz, chosen, choice, deadline_s, advance)
         about = {
             "file_rate_hz": reader.rate_hz,
@@ -251,18 +275,24 @@ def _run_arrays(
     source: Path,
     target: Path | None,
     output: str | None,
+    events: "Choice | None",
     deadline_s: float | None,
 ) -> dict[str, Any]:
     from streaming.files import stream_arrays
     from streaming.frames import read_arrays
     from streaming.replacing import refuse_same
+    from streaming.target import OUTPUT_NAMES, Target
 
     arrays = read_arrays(source, [port.name for port in program.inputs])
     chosen = _output(program, output, lambda candidate: candidate.streams)
-    target = target or Path(f"{opened.title}-out.npy")
+    target = target or Path(f"{opened.title}-{'out.npy' if events is None else 'events.csv'}")
+    place = target if events is None else Target.of_events(target, events, source.stem)
     refuse_same([source], [target])
-    with progress(f"{source.name} -> {target.name}") as advance:
-        result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
+    if isinstance(place, Target) and str(target) in OUTPUT_NAMES:
+        place = replace(place, descriptor=take_stdout(text=True))
+    shown = not (isinstance(place, Target) and place.is_terminal)
+    with progress(f"{source.name} -> {target.name}", shown) as advance:
+        result = stream_arrays(program, arrays, {chosen.name: place}, opened.rate_hz, deadline_s, advance)
     report = run_report(opened, program, source, target, [chosen.name], result)
     if opened.rate_hz is not None:
         report["duration_s"] = result.frames / opened.rate_hz

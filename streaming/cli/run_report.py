@@ -35,6 +35,7 @@ def run_report(
         "encoding": result.encoding,
         "clipped_samples": 0 if result.clipping is None else result.clipping.total,
         "clipping": [] if result.clipping is None else result.clipping.as_list(),
+        "events": result.events,
         "nonfinite_values": result.nonfinite,
         "warnings": [f"{result.nonfinite} values of the output are NaN or infinite"]
         if result.nonfinite
@@ -111,6 +112,8 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     if latency["deadline_us"] is not None and latency["count"]:
         limit = duration(latency["deadline_us"] / 1e6)
         pairs.append(("deadline", f"{limit} a chunk, missed by {latency['missed']} of {latency['count']}"))
+    if report["events"] is not None:
+        pairs.append(("events", f"{report['events']:,}"))
     if "snr_before_db" in report:
         pairs.append(
             ("SNR", f"{report['snr_before_db']:.1f} dB before, {report['snr_after_db']:.1f} dB after")

@@ -74,6 +74,9 @@ def end_on_signals() -> None:
         signal.signal(signal.SIGHUP, _terminate)
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        signal.pthread_sigmask(
+            signal.SIG_UNBLOCK, [signal.SIGPIPE]
+        )  # whoever started this may have blocked it
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

@@ -33,6 +33,9 @@ OPTIONS = {
     "output": "--speaker",
     "raw": "--raw",
     "encoding": "--subtype",
+    "rate": "--rate",
+    "events": "--events",
+    "event": "--event",
 }
 """Parameter -> option. An option of a mapping takes ``name=value`` and is repeated; ``none`` is the empty one."""
 

@@ -20,15 +20,15 @@ def lending_stdout() -> Generator[None]:
             _at_end.reset(token)
 
 
-def take_stdout() -> int:
-    """A descriptor of standard output for data alone. Raises InputError: it is a terminal, or closed.
+def take_stdout(text: bool = False) -> int:
+    """A descriptor of standard output for data alone. Raises InputError: it is closed, or a terminal and this no text.
 
     What is written to the usual descriptor from here on, by Python or by libraries in C, is on standard error.
     """
     from pulse.errors import InputError
 
     try:
-        if os.isatty(1):
+        if os.isatty(1) and not text:
             raise InputError("standard output: is a terminal; redirect it, or pipe it: pulse run … - | aplay")
         sys.stdout.flush()
         data = os.dup(1)

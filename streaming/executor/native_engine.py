@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
 from pulse.program.packed import FAULTS, Packed, Slot
-from pulse.program.program import Feed, State
+from pulse.program.state import Feed, State
 from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker

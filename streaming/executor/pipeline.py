@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf
 
 from pulse.facts import Array
-from pulse.program.program import State
+from pulse.program.state import State
 from streaming.delivery import Delivery
 from streaming.errors import ExecutorError
 from streaming.executor.account import Tally

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
-from pulse.program.program import Feed, State
+from pulse.program.state import Feed, State
 from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker

@@ -9,7 +9,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from pulse.pulsify.model import Port
 from pulse.uncopied import Uncopied
 from streaming.files import audio_output

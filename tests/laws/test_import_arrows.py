@@ -74,6 +74,7 @@ ROOMS = (
     "streaming.delivery",
     "streaming.session",
     "streaming",  # what the package gives: a session
+    "streaming.events",
     "streaming.channels",
     "streaming.latency",
     "streaming.native",

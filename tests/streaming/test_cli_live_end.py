@@ -30,6 +30,7 @@ from streaming.live.recorder import Recorder
 from streaming.live.worker import Worker
 from streaming.part import Part
 from streaming.stats.writer import StatsWriter
+from streaming.target import Target
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, tone, voice
 from tests.streaming.disks import small_disk as small_disk
@@ -256,14 +257,32 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
     """Both are told: that they ended, and where they are."""
     piece = np.zeros((2, 100, 8), np.float32)
     port = SimpleNamespace(name="y", axis=1)
-    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}])
-    with FramesWriter(small_disk / "y.npy", port, None, SimpleNamespace(outputs=outputs)) as frames:
+    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{}], lost=0)
+    with FramesWriter(
+        Target.of_frames(small_disk / "y.npy"), port, None, SimpleNamespace(outputs=outputs)
+    ) as frames:
         for _ in range(20):
             frames.write()
     ended, kept = map(str, frames.problems)
     assert ended.endswith("make room, or write to another disk")
     assert f"in {small_disk / 'y-frames-first.npy'}, along its first axis" in kept
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
+
+
+def test_frames_that_nobody_took_in_time(tmp_path):
+    """The file ends where they are missing: what follows would have wrong times."""
+    piece = np.arange(4, dtype=np.float32)
+    port = SimpleNamespace(name="y", axis=0)
+    outputs = SimpleNamespace(ready=lambda: [{"y": piece}], flush=lambda: [{"y": piece}], lost=0)
+    running = SimpleNamespace(outputs=outputs, abandoned=False)
+    with FramesWriter(Target.of_frames(tmp_path / "y.npy"), port, None, running) as frames:
+        frames.write()
+        outputs.lost = 3
+        frames.write()
+        frames.finish()
+    (problem,) = map(str, frames.problems)
+    assert "y.npy: ends before the run does: the frames of 3 pulses were not taken in time" in problem
+    assert np.load(tmp_path / "y.npy").tolist() == [0, 1, 2, 3]
 
 
 def test_what_is_played_on_a_disk_that_is_full(small_disk, tmp_path):

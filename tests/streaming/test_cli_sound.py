@@ -267,9 +267,15 @@ def test_probabilities_leave_as_rows():
     )
 
 
-def test_a_reader_that_has_enough():
-    """The command ends quietly, as others do."""
-    process = command(same(), "-", "-", "--raw", "f32,16000")
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_reader_that_has_enough(blocked):
+    """The command ends quietly, as others do, whatever it was started with."""
+    how = signal.SIG_BLOCK if blocked else signal.SIG_UNBLOCK
+    before = signal.pthread_sigmask(how, [signal.SIGPIPE])
+    try:
+        process = command(same(), "-", "-", "--raw", "f32,16000")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
     process.stdin.write(bytes(64_000))
     take(process.stdout, 1000)
@@ -278,8 +284,7 @@ def test_a_reader_that_has_enough():
         for _ in range(1000):
             process.stdin.write(bytes(64_000))
     process.stdin.close()
-    assert process.wait(LIMIT_S) == -signal.SIGPIPE
-    assert process.stderr.read() == b""
+    assert (process.wait(LIMIT_S), process.stderr.read()) == (-signal.SIGPIPE, b"")
     process.stderr.close()
 
 

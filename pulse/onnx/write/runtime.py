@@ -12,7 +12,8 @@ from pulse.facts import Array
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.ops.length import FAR_END
-from pulse.program.program import Feed, Program, State
+from pulse.program.program import Program
+from pulse.program.state import Feed, State
 from pulse.pulsify.model import PulsedModel
 from pulse.uncopied import Uncopied
 

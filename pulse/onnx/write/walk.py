@@ -10,9 +10,8 @@ from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import WRITERS
-from pulse.ops.loop import Loop
+from pulse.ops.bodies import bodies
 from pulse.ops.op import Op
-from pulse.ops.scan import Scan, ScanStream
 from pulse.ops.source import Const, Source
 
 F = TypeVar("F", bound=TypedFact)
@@ -35,12 +34,8 @@ def _unwritten(graph: Graph[F, Op], order: Iterable[int]) -> list[tuple[str, str
         op = node.op
         if not isinstance(op, Source | Const) and type(op) not in WRITERS:
             found.append((node.name, op.name))
-        inner_op = op.op if isinstance(op, ScanStream) else op
-        if isinstance(inner_op, Scan | Loop):
-            body = inner_op.body
-            found += [
-                (f"{node.name}.{name}", inner) for name, inner in _unwritten(body.graph, body.graph.order())
-            ]
+        for body in bodies(op):
+            found += [(f"{node.name}.{name}", inner) for name, inner in _unwritten(body, body.order())]
     return found
 
 

@@ -129,7 +129,8 @@ def _emit_fourier(
     first, second, w1, turns, w2 = tables(found)
     points, bins = found.points, found.bins
     nowhere = np.zeros(1, np.int64)
-    scratch = cx.temporary((2 * points.count + 2 * turns.size,), x.dtype)
+    scratch = cx.temporary((2 * first * second + 2 * turns.size,), x.dtype)
+    from_im, to_im = (nowhere if part.im is None else part.im for part in (points, bins))
     cx.emit(
         "fourier",
         x,
@@ -144,16 +145,27 @@ def _emit_fourier(
         w1.shape[2],
         *(cx.constant(table) for table in (w1, turns, w2)),
         cx.table(places[points.re]),
-        cx.table(nowhere if points.im is None else places[points.im]),
+        cx.table(nowhere if points.im is None else places[from_im]),
         cx.constant(points.factors.astype(np.float32)),
         bins.count,
         cx.table(bins.re),
-        cx.table(nowhere if bins.im is None else bins.im),
+        cx.table(to_im),
         cx.constant(bins.factors.astype(np.float32)),
         int(points.im is not None),
         int(bins.im is not None),
+        *(
+            neighbours_from(places[table], factors)
+            for table, factors in zip((points.re, from_im), points.factors)
+        ),
+        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (bins.re, to_im)),
         *finish,
     )
+
+
+def neighbours_from(places: Array, factors: Array) -> int:
+    """The first place from which on each is followed by its neighbour, those before it counting nothing; or -1."""
+    first = int((factors != 0).argmax())
+    return first if (np.diff(places[first:]) == 1).all() else -1
 
 
 def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Sequence[int]) -> Value:

@@ -1,8 +1,9 @@
 """pulse run --live: from a microphone, or a file in its place, through a model to a loudspeaker."""
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from streaming.cli.console import print_json, print_pairs, stderr
 from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
 from streaming.cli.signals import gather_signals
+from streaming.cli.standard_output import take_stdout
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened
+    from streaming.events.choice import Choice
     from streaming.live.file_host import FileHost
     from streaming.live.form import Behaviour
     from streaming.live.live import Live
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from streaming.realtime import Realtime
     from streaming.stats.account import Account
     from streaming.stats.writer import StatsWriter
+    from streaming.target import Target
 
 LOOK_S = 0.1
 SILENT = "none"
@@ -39,6 +43,7 @@ def run_live(
     output: str | None,
     channel: str,
     options: LiveOptions,
+    events: "Choice | None",
     json: bool,
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
@@ -57,7 +62,11 @@ def run_live(
 
     if opened.rate_hz is None:
         raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
-    written = None if options.frames is None else _written(program, output)
+    place = _place(options.frames, events, source)
+    written = None if place is None else _written(program, output, events is not None)
+    if written is not None and events is not None:
+        events.of_port(written, opened.rate_hz)  # refuses before a device is opened
+    talks = place is not None and place.streamed and os.isatty(1)
     host = _host(source, target, subtype)
     live = Live(
         program,
@@ -72,9 +81,10 @@ def run_live(
     problems: list[Exception] = []
     frames = stats = recorder = None
     with ExitStack() as signals, ExitStack() as files:
-        if options.frames is not None and written is not None:
-            rate_hz = float(opened.rate_hz * written.rate) if written.streams else None
-            frames = files.enter_context(FramesWriter(options.frames, written, rate_hz, live))
+        if place is not None and written is not None:
+            if place.streamed:
+                place = replace(place, descriptor=take_stdout(text=True))
+            frames = files.enter_context(FramesWriter(place, written, opened.rate_hz, live))
         try:
             with live:
                 asked = signals.enter_context(gather_signals())
@@ -85,7 +95,7 @@ def run_live(
                     recorder = live.record(options.record_in, options.record_out)
                 controls = [Control(key, name) for key, name in KEYS.items()]
                 try:
-                    with LiveView(live.setup, controls, options.quiet) as view:
+                    with LiveView(live.setup, controls, options.quiet or talks) as view:
                         _follow(live, view, stats, frames, options.seconds, asked)
                 except PulseError as error:
                     errors.append(error)
@@ -227,12 +237,25 @@ def _host(source: Path | None, target: Path | None, subtype: str | None) -> "Fil
     return FileHost(source, target, encoding=subtype)
 
 
-def _written(program: "Program", name: str | None) -> "Port":
-    """The output whose frames go to a file. Raises InputError."""
+def _place(path: Path | None, events: "Choice | None", source: Path | None) -> "Target | None":
+    """Where frames go, or events: to standard output if no file is named; None: nowhere. Raises InputError."""
+    from streaming.target import Target
+
+    if events is not None:
+        return Target.of_events(path or Path("-"), events, "microphone" if source is None else source.stem)
+    return None if path is None else Target.of_frames(path)
+
+
+def _written(program: "Program", name: str | None, events: bool) -> "Port":
+    """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
     from pulse.errors import InputError
+    from streaming.files import audio_output
+    from streaming.live.voices import sound_input
 
     if name is None:
-        return program.outputs[0]
+        heard = sound_input(program)
+        found = (port for port in program.outputs if events and not audio_output(port, heard))
+        return next(found, program.outputs[0])
     for port in program.outputs:
         if port.name == name:
             return port

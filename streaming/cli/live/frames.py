@@ -1,28 +1,29 @@
-"""FramesWriter: the frames of a live run into a file, while it goes on."""
+"""FramesWriter: the frames of a live run, or the events in them, into a file or a pipe, while it goes on."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.pulsify.model import Port
 from streaming.errors import DeviceError
-from streaming.frames import FramesFile
 from streaming.live.live import Live
+from streaming.target import Target
 
 
 class FramesWriter:
-    """Writes the frames of one output of the first stream.
+    """Writes the frames of one output of the first stream, or the events in them.
 
+    rate_hz   of the model's time, such as samples a second
     problems  what went wrong since it was made: what ended the frames, and what kept their file from being completed.
               The run goes on, and what was written until then is kept.
     Raises    InputError: a file that cannot be written
     """
 
-    def __init__(self, path: Path, port: Port, rate_hz: float | None, live: Live) -> None:
+    def __init__(self, target: Target, port: Port, rate_hz: float | None, live: Live) -> None:
         self.problems: list[PulseError] = []
-        self._file = FramesFile(path, port.axis, rate_hz)
+        self._name = target.name
+        self._file = target.frames_writer(port, rate_hz)
         self._port, self._live = port, live
 
     def write(self) -> None:
@@ -35,7 +36,7 @@ class FramesWriter:
         if self._live.abandoned:
             self.problems.append(
                 DeviceError(
-                    f"{self._file.path}: the frames of the end are missing: the device, or the model, has not returned "
+                    f"{self._name}: the frames of the end are missing: the device, or the model, has not returned "
                     "from a block"
                 )
             )
@@ -49,6 +50,14 @@ class FramesWriter:
 
     def _append(self, outputs: Mapping[str, Array]) -> None:
         """As long as nothing is missing."""
+        lost = self._live.outputs.lost
+        if lost and not self.problems:
+            self.problems.append(
+                DeviceError(
+                    f"{self._name}: ends before the run does: the frames of {lost} pulses were not taken in time, and "
+                    "what follows them would have wrong times; the machine, or the disk, was too slow"
+                )
+            )
         if not self.problems and self._port.name in outputs:
             try:
                 self._file.write(outputs[self._port.name])

@@ -146,7 +146,8 @@ class LiveOptions:
         typer.Option(
             "--frames",
             metavar="FILE",
-            help="A .csv or .npy for the frames of --output, such as probabilities.",
+            help="A .csv or .npy for the frames of --output, such as probabilities; with --events for those, which "
+            "are printed as JSON lines without it.",
             show_default=False,
             rich_help_panel=PANEL,
         ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, numpy_helper
 
 import pulse
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
@@ -346,3 +346,13 @@ def test_names_of_dims_that_tell(backend: str) -> None:
             added(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
         )
         assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)
+
+
+def test_other_weights_are_another_program(backend: str) -> None:
+    """Those inside of the call: a snapshot of one is not taken for the other's."""
+    one, two = models.gru(), models.gru()
+    weights = next(tensor for tensor in two.graph.initializer if tensor.name == "w")
+    weights.CopyFrom(numpy_helper.from_array(noise(1, 9, 4, seed=99), "w"))
+    snapshot = pulse.stream(one, backend=backend).spawn().snapshot()
+    with pytest.raises(InputError, match="belongs to another model"):
+        pulse.stream(two, backend=backend).spawn().restore(snapshot)

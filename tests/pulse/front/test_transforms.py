@@ -229,6 +229,22 @@ def test_lengths() -> None:
     near(offline(fixed, two(y).astype(np.float32)), inverse(y, how, 100))
 
 
+def test_there_and_back() -> None:
+    """As long as the sound, which the inverse is told in its symbol; without that whole hops."""
+    x = sound(1000)
+    for window, delay in (("sqrt_hann", 48), ("hamming", 64)):
+        there = stft(64, 16, window=window)
+        back = istft(64, 16, window=window, length="T", shape="1,33,T//16+1,2")
+        both = pulse.chain(there, back)
+        for length in (33, 47, 48, 1000):
+            near(offline(both, x[:, :length].copy()), x[:, :length])
+        streams(both, x)
+        whole = pulse.chain(there, istft(64, 16, window=window))
+        near(offline(whole, x), x[:, :992])
+        assert streams(whole, x) == {"sound": delay}
+    pulse.verify(both, pulse=16).require()
+
+
 def test_the_proof() -> None:
     pulse.verify(stft(64, 32), pulse=32).require()
     pulse.verify(istft(64, 32), pulse=1).require()

@@ -1,8 +1,10 @@
 """What another implementation gives for a model."""
 
 import numpy as np
+import onnx
 import onnxruntime
-from onnx import ModelProto
+import pytest
+from onnx import ModelProto, defs
 from onnx.reference import ReferenceEvaluator
 
 from tests.pulse.cases.build import Feeds
@@ -12,8 +14,11 @@ NEWEST = 26
 
 
 def reference(model: ModelProto, feeds: Feeds) -> list[np.ndarray]:
-    """The outputs, by onnxruntime where it knows the opset."""
-    if model.opset_import[0].version > NEWEST:
+    """The outputs, by onnxruntime where it knows the opset; skips where onnx does not know it either."""
+    opset = model.opset_import[0].version
+    if opset > NEWEST:
+        if opset > defs.onnx_opset_version():
+            pytest.skip(f"onnx {onnx.__version__} has no reference of opset {opset}")
         return ReferenceEvaluator(model).run(None, feeds)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

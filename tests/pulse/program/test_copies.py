@@ -18,7 +18,8 @@ from pulse.program import program as programs_module
 from pulse.program.kernels import registry
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.native import NativeProgram, NativeState
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from pulse.pulsify.limit import longest
 from tests.pulse.program.programs import FORMS, MODELS, block, constants, program, pulsed, same
 

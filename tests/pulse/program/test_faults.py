@@ -464,6 +464,27 @@ def test_counts_in_a_body(backend: str) -> None:
         assert [(fault.node, fault.count) for fault in state.faults] == [("last/y_out", 3)]
 
 
+def test_frames_cut_off_in_front_of_a_scan() -> None:
+    """A body never sees a frame that may turn out not to exist."""
+    x, constants = np.arange(9), {"table": table(ROWS, 3), "s": np.array(0)}
+    constants |= {name: np.array([value]) for name, value in (("zero", 0), ("end", -2))}
+    nodes = [
+        node("Slice", "x zero end zero", "cut"),
+        node("Scan", "s cut", "last rows", body=chosen(), num_scan_inputs=1),
+    ]
+    typed = pulse.load(model(nodes, {"x": x}, constants, 17, {"x": 0}, "rows")).analyse()
+    for count in (3, 8, 9, 12):
+        x = np.arange(count) % ROWS
+        x[-2:] = 100
+        wanted = typed.run({"x": x})["rows"]
+        for program in programs(typed, 1, 4):
+            np.testing.assert_array_equal(streamed(program, {"x": x})["rows"], wanted)
+        x[-3] = 100
+        for program in programs(typed, 1, 4):
+            with pytest.raises(FaultError, match="y_out"):
+                streamed(program, {"x": x})
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_chunks(backend: str) -> None:
     """Of a model of chunks all values count, those of the filled up last chunk too: its author's loop fails there."""

@@ -12,7 +12,8 @@ import pytest
 from pulse.errors import CopyError, InputError
 from pulse.facts import Array
 from pulse.onnx.write.runtime import RuntimeProgram, runner
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from streaming import Session
 from tests.interruption import Unit, everywhere, interrupted
 from tests.pulse.program.doubling import TooLoudError

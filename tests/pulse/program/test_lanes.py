@@ -16,7 +16,8 @@ from pulse.program.lanes import Lanes
 from pulse.program.machine import run_lanes_python
 from pulse.program.native import NativeProgram
 from pulse.program.native_lanes import group_size
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
 

@@ -10,7 +10,8 @@ from pulse.ops.position import Range
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.program import Program, State
+from pulse.program.program import Program
+from pulse.program.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
 from pulse.typed import TypedModel

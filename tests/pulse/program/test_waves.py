@@ -7,6 +7,7 @@ import pulse
 from pulse.facts import Array
 from pulse.ops.dft import dft_matrix
 from pulse.program.kernels.fourier import fourier
+from pulse.program.lower.convolution import neighbours_from
 from pulse.program.waves import tables, waves
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.kernels.rows import At, run_both
@@ -128,13 +129,15 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
     points, kept = found.points, found.bins
     none = np.zeros(1, np.int64)
     arrays = [
-        x, y, np.zeros(2 * points.count + 2 * turns.size, np.float32), rows_x, rows_y, w1, turns, w2,
+        x, y, np.zeros(2 * length + 2 * turns.size, np.float32), rows_x, rows_y, w1, turns, w2,
         points.re, none if points.im is None else points.im, points.factors.astype(np.float32),
         kept.re, none if kept.im is None else kept.im, kept.factors.astype(np.float32),
     ]  # fmt: skip
     args = [
         At(0), At(1), At(2), rows, At(3), At(4), points.count, first, second, w1.shape[2], At(5), At(6), At(7),
-        At(8), At(9), At(10), kept.count, At(11), At(12), At(13), int(points.im is not None), 1, matrix.shape[1], 0,
+        At(8), At(9), At(10), kept.count, At(11), At(12), At(13), int(points.im is not None), 1,
+        *(neighbours_from(table, points.factors[0]) for table in (arrays[8], arrays[9])),
+        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0,
     ]  # fmt: skip
     wanted = y.copy()
     for m in range(rows):

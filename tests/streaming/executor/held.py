@@ -5,6 +5,7 @@ import selectors
 import threading
 
 import anyio
+import trio
 from trio.testing import MockClock
 
 from streaming.executor.thread_engine import ThreadSlots
@@ -74,8 +75,6 @@ class _Jumping(selectors.DefaultSelector):
 
 def run_held(backend, function, *args):
     """Run a coroutine function on a clock that jumps."""
-    if backend == "asyncio":
-        options = {"loop_factory": HeldLoop}
-    else:
-        options = {"clock": MockClock(autojump_threshold=0)}
-    return anyio.run(function, *args, backend=backend, backend_options=options)
+    if backend == "trio":  # anyio before 4.14 does not give trio a clock
+        return trio.run(function, *args, clock=MockClock(autojump_threshold=0))
+    return anyio.run(function, *args, backend=backend, backend_options={"loop_factory": HeldLoop})

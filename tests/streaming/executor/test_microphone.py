@@ -163,8 +163,12 @@ async def test_a_device_that_hangs_is_left_alone():
 async def test_one_stream_at_a_time():
     microphone = Microphone(host=ending_host())
     blocks = microphone.blocks()
+
+    async def listen():
+        await anext(blocks)
+
     async with aclosing(blocks), anyio.create_task_group() as tasks:
-        tasks.start_soon(anext, blocks)
+        tasks.start_soon(listen)
         await opened(microphone._host)
         with pytest.raises(ExecutorError, match="one stream has it already"):
             await anext(microphone.blocks())

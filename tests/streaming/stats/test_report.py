@@ -40,7 +40,7 @@ def test_words(bad, tmp_path):
     assert ["model", "denoise,", "numba", "f32"] in lines
     assert ["devices", "USB", "Audio", "->", "Headphones"] in lines
     assert "priority: normal instead of 70: no right to it; raise `ulimit -r`" in text
-    assert "0:20" not in text
+    assert " 0:20" not in text
     assert "20.0 s, 2,000 pulses in 2,000 callbacks" in text
     assert "42.1 ms from mouth to ear = device in 10.0 + re-blocking 3.3 + resampling 1.2" in text
     assert "missed by " in text

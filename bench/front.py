@@ -1,0 +1,135 @@
+"""``python -m bench.front``: fronts beside what people use for them, from numpy to numpy, as a table.
+
+Every result is compared with ours before it is timed. All times are per hop: of pulses of one hop and of four, each a
+call from Python, and of the instructions alone (*inside*).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import pulse
+from bench.timing import Pulse, alternate, fed
+from pulse import front
+from pulse.facts import Array
+from pulse.front.windows import window_values
+from pulse.program.native import NativeProgram, NativeState
+from pulse.typed import TypedModel
+
+ROUNDS, STEPS, HOPS = 20, 1000, 200
+PULSES = (1, 4)
+NEAR = 1e-4
+
+Step = Callable[[Pulse], Sequence[Any]]
+"""A hop of samples [hop] to what is ready: blocks of samples, or rows of features."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A front, and what does the same by other means.
+
+    make   begins a new stream of the other one
+    late   samples, or rows, that it gives before the first one
+    """
+
+    name: str
+    other: str
+    model: TypedModel
+    hop: int
+    make: Callable[[], Step]
+    late: int
+
+
+def block_loop() -> Step:
+    """The usual one: a window, numpy's transform and its inverse, the window again, overlap and add."""
+    size, hop = 512, 256
+    window = window_values("bench", "sqrt_hann", size).astype(np.float32)
+    frame, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
+
+    def step(x: Pulse) -> Sequence[Pulse]:
+        frame[:-hop] = frame[hop:]
+        frame[-hop:] = x
+        total[:] += np.fft.irfft(np.fft.rfft(frame * window)) * window
+        ready = total[:hop].copy()
+        total[:-hop] = total[hop:]
+        total[-hop:] = 0
+        return (ready,)
+
+    return step
+
+
+def kaldi_native() -> Step:
+    """kaldi-native-fbank's own online loop. Raises ImportError."""
+    knf = import_module("kaldi_native_fbank")
+    options = knf.FbankOptions()
+    options.frame_opts.dither, options.mel_opts.num_bins = 0, 80
+    made, done = knf.OnlineFbank(options), [0]
+
+    def step(x: Pulse) -> Sequence[Any]:
+        made.accept_waveform(16000, x)
+        rows = [made.get_frame(frame) for frame in range(done[0], made.num_frames_ready)]
+        done[0] += len(rows)
+        return rows
+
+    return step
+
+
+def contests() -> list[Contest]:
+    """All of them."""
+    there, back = (make(512, 256, window="sqrt_hann") for make in (front.stft, front.istft))
+    both = pulse.chain(there, back)
+    found = [Contest("STFT 512/256 and its inverse", "numpy, block by block", both, 256, block_loop, 256)]
+    try:
+        kaldi_native()
+    except ImportError:
+        print("kaldi-native-fbank is not here: pip install kaldi-native-fbank\n")
+        return found
+    bank = front.kaldi_fbank(scale=1.0)
+    return [*found, Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0)]
+
+
+def main() -> None:
+    """Print the table."""
+    print("| front | hops in a pulse | us | inside us | against | us | times as fast | lowest..highest |")
+    print("| --- | ---: | ---: | ---: | --- | ---: | ---: | --- |")
+    for contest in contests():
+        rng = np.random.default_rng(0)
+        hops = [(rng.standard_normal(contest.hop) * 3000).astype(np.float32) for _ in range(HOPS)]
+        for times in PULSES:
+            pulses = [np.concatenate(hops[at : at + times])[None] for at in range(0, HOPS, times)]
+            program = contest.model.declutter().pulsify(pulse=contest.hop * times).compile()
+            assert isinstance(program, NativeProgram)
+            require_equal(contest, program, pulses, hops)
+            ours, theirs = program.spawn(), contest.make()
+            assert isinstance(ours, NativeState)
+            steppers = {"pulse": fed(ours.step, pulses), "other": fed(theirs, hops)}
+            found = alternate(steppers, ROUNDS, STEPS)
+            inside = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5))
+            ratio = found.ratio("other", "pulse")
+            print(
+                f"| {contest.name} | {times} | {found.median('pulse').p50_us / times:.2f} | "
+                f"{inside * 1e6 / times:.2f} | {contest.other} | {found.median('other').p50_us:.2f} | "
+                f"{ratio.median * times:.1f} | {ratio.lowest * times:.1f}..{ratio.highest * times:.1f} |"
+            )
+
+
+def require_equal(
+    contest: Contest, program: NativeProgram, pulses: Sequence[Pulse], hops: Sequence[Pulse]
+) -> None:
+    """Both give the same."""
+    state, step = program.spawn(), contest.make()
+    (port,) = program.outputs
+    axis = port.axis or 0
+    ours = np.concatenate([state.step(pulse)[port.name] for pulse in pulses], axis)[0][port.delay :]
+    rows = [row for hop in hops for row in step(hop)]
+    theirs: Array = np.concatenate(rows) if ours.ndim == 1 else np.stack(rows)
+    theirs = theirs[contest.late :]
+    assert ours.shape == theirs.shape, (contest.name, ours.shape, theirs.shape)
+    assert np.abs(ours - theirs).max() <= NEAR * np.abs(theirs).max(), contest.name
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""The level of sound: gain, filters of one coefficient, a limiter."""
+
+import math
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.front.draft import Draft
+from pulse.front.options import choice, count, number
+from pulse.graph import OutletId
+from pulse.ops.cells import Activation, Cell
+from pulse.ops.conv import no_pads
+from pulse.ops.pool import Pool
+from pulse.ops.recurrent import Recurrent
+from pulse.typed import TypedModel
+
+SOUND = "1,T"
+
+
+def gain(factor: float | None = None, db: float | None = None, shape: str = SOUND) -> TypedModel:
+    """Sound, or anything else, times a factor.
+
+    Input    x [...]
+    Output   sound [...]
+
+    factor   or ``db``, 20 log10 of it
+    Raises   InputError: none of them, or both
+    """
+    where = "gain"
+    if (factor is None) == (db is None):
+        raise InputError(f"{where}: give either factor or db")
+    times = number(where, "factor", factor) if db is None else 10 ** (number(where, "db", db, -400, 400) / 20)
+    draft = Draft(where, {"x": shape})
+    return draft.model(sound=draft.each("mul", draft["x"], times, name="sound"))
+
+
+def preemphasis(coefficient: float = 0.97, first: str = "zero", shape: str = SOUND) -> TypedModel:
+    """``y[t] = x[t] - coefficient * x[t-1]``, as ``torchaudio.functional.preemphasis``.
+
+    Input    x [B, T]
+    Output   sound [B, T]
+    Delay    none
+
+    first    what stands before the first sample: ``zero``, or that sample again (``repeat``)
+    Raises   InputError
+    """
+    where = "preemphasis"
+    number(where, "coefficient", coefficient)
+    choice(where, "first", first, ("zero", "repeat"))
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, SOUND)
+    x = draft.padded(draft["x"], 1, 1, 0, "constant" if first == "zero" else "edge")
+    return draft.model(sound=_difference(draft, x, coefficient))
+
+
+def deemphasis(coefficient: float = 0.97, shape: str = SOUND) -> TypedModel:
+    """``y[t] = x[t] + coefficient * y[t-1]``, from 0 on: the inverse of ``preemphasis``.
+
+    Input    x [B, T]
+    Output   sound [B, T]
+    Delay    none
+
+    coefficient  from 0 up to, not including, 1
+    Raises   InputError
+    """
+    where = "deemphasis"
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, SOUND)
+    return draft.model(sound=_leaky(draft, draft["x"], coefficient))
+
+
+def dc_block(coefficient: float = 0.995, shape: str = SOUND) -> TypedModel:
+    """``y[t] = x[t] - x[t-1] + coefficient * y[t-1]``, from 0 on: sound without its constant part.
+
+    Input    x [B, T]
+    Output   sound [B, T]
+    Delay    none
+
+    coefficient  from 0 up to, not including, 1; it falls off below (1 - coefficient) * sample rate / (2 pi) Hz
+    Raises   InputError
+    """
+    where = "dc_block"
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, SOUND)
+    x = draft.padded(draft["x"], 1, 1, 0)
+    return draft.model(sound=_leaky(draft, _difference(draft, x, 1.0), coefficient))
+
+
+def limiter(
+    threshold: float = 0.98,
+    lookahead_ms: float = 5.0,
+    hold_ms: float = 10.0,
+    sample_rate: int = 16000,
+    shape: str = SOUND,
+) -> TypedModel:
+    """Sound whose magnitude is never above a threshold, by a gain that comes and goes without steps.
+
+    The gain that each sample needs is min(1, threshold / |x|). The least of those from ``hold_ms`` before to
+    ``lookahead_ms`` ahead, averaged over ``lookahead_ms``, is never above it.
+
+    Input    x [B, T]
+    Output   sound [B, T]
+    Delay    lookahead_ms
+
+    Raises   InputError
+    """
+    where = "limiter"
+    number(where, "threshold", threshold, 0, above=True)
+    count(where, "sample_rate", sample_rate)
+    ahead, held = (
+        round(number(where, name, value, 0, 1000) * sample_rate / 1000)
+        for name, value in (("lookahead_ms", lookahead_ms), ("hold_ms", hold_ms))
+    )
+    draft = Draft(where, {"x": shape})
+    x = draft["x"]
+    draft.require_rank(x, 2, SOUND)
+    over = draft.each("max", draft.each("mul", draft.each("abs", x), 1 / threshold), 1.0)
+    over = draft.padded(draft.with_axis(over, 1), 2, held + ahead, ahead, fill=1.0)
+    needed = draft.each("div", 1.0, _largest(draft, over, held + ahead + 1))
+    total = draft.add("ramp", Pool("sum", (ahead + 1,), (1,), (1,), no_pads(1)), needed)
+    factor = draft.without_axis(draft.each("mul", total, 1 / (ahead + 1), name="gain"), 1)
+    return draft.model(sound=draft.each("mul", x, factor, name="sound"))
+
+
+def _largest(draft: Draft, x: OutletId, frames: int) -> OutletId:
+    """The largest of each so many neighbouring frames of x [B, 1, T], in about 2 sqrt(frames) steps."""
+    near = math.isqrt(frames)
+    far = frames // near
+    for taps, apart in ((near, 1), (far, near), (2, frames - near * far)):
+        if taps > 1 and apart:
+            x = draft.add("peak", Pool("max", (taps,), (1,), (apart,), no_pads(1)), x)
+    return x
+
+
+def _difference(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
+    """Each sample but the first, less the one before it times a coefficient."""
+    pairs = draft.framed(x, 1, 2, 1)
+    before, own = (draft.without_axis(draft.part(pairs, 2, at, at + 1), 2) for at in (0, 1))
+    return draft.each("sub", own, draft.each("mul", before, coefficient), name="difference")
+
+
+def _leaky(draft: Draft, x: OutletId, coefficient: float) -> OutletId:
+    """Each sample plus a coefficient times the sum so far: a linear recurrent layer of one unit."""
+    number(draft.where, "coefficient", coefficient, 0, math.nextafter(1, 0))
+    batch, frames = draft.shape(x)
+    rows = draft.reshaped(draft.transposed(x, (1, 0)), frames, batch, 1)
+    cell = Cell("rnn", (Activation("affine", 1.0, 0.0),))
+    one, back = (
+        draft.constant(name, np.full((1, 1), value)) for name, value in (("w", 1.0), ("r", coefficient))
+    )
+    y = draft.add("sum", Recurrent(cell, 1), rows, one, back, draft.constant("b", np.zeros(2)))
+    return draft.transposed(draft.reshaped(y, frames, batch), (1, 0))

@@ -1,0 +1,108 @@
+"""The spectrogram and the cepstrum of TensorFlow's audio operators."""
+
+import math
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.logarithms import floored_log
+from pulse.front.options import count, flag, number
+from pulse.front.spectra import squared
+from pulse.front.transforms import LONGEST, forward_matrix
+from pulse.front.triangles import require_band
+from pulse.front.windows import window_values
+from pulse.typed import TypedModel
+
+FLOOR = 1e-12
+"""What TensorFlow takes at least of a band before the logarithm."""
+
+
+def tf_spectrogram(
+    window_size: int = 640, stride: int = 320, magnitude_squared: bool = False, shape: str = "1,T"
+) -> TypedModel:
+    """TensorFlow's ``AudioSpectrogram``.
+
+    Input    x [B, T]
+    Output   spectrogram [B, frames, F],  frames = (T - window_size) // stride + 1, F of the next power of two
+    Delay    a frame is there with its last sample
+
+    magnitude_squared  powers in place of magnitudes: what ``tf_mfcc`` takes
+    Raises   InputError
+    """
+    where = "tf_spectrogram"
+    count(where, "window_size", window_size, 2, LONGEST)
+    count(where, "stride", stride)
+    flag(where, "magnitude_squared", magnitude_squared)
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, "1,T")
+    points = 1 << (window_size - 1).bit_length()
+    window = window_values(where, "hann", window_size)
+    seen = int(np.flatnonzero(window)[0])
+    x = draft.padded(draft["x"], 1, -seen, 0)
+    matrix = forward_matrix(points, window_size, True) * window[:, None]
+    y = draft.times(draft.framed(x, 1, window_size - seen, stride), matrix[seen:], "transform")
+    bins = points // 2 + 1
+    power = squared(draft, draft.part(y, 2, 0, bins, "real"), draft.part(y, 2, bins, 2 * bins, "imaginary"))
+    return draft.model(spectrogram=power if magnitude_squared else draft.each("sqrt", power))
+
+
+def tf_mfcc(
+    sample_rate: int = 16000,
+    upper_frequency_limit: float = 4000.0,
+    lower_frequency_limit: float = 20.0,
+    filterbank_channel_count: int = 40,
+    dct_coefficient_count: int = 13,
+    shape: str = "1,frames,513",
+) -> TypedModel:
+    """TensorFlow's ``Mfcc``.
+
+    Input    x [B, frames, F], powers
+    Output   features [B, frames, dct_coefficient_count]
+    Delay    none
+
+    Raises   InputError
+    """
+    where = "tf_mfcc"
+    count(where, "sample_rate", sample_rate)
+    bands = count(where, "filterbank_channel_count", filterbank_channel_count)
+    coefficients = count(where, "dct_coefficient_count", dct_coefficient_count, 1, bands)
+    low, high = (
+        number(where, name, value, 0)
+        for name, value in (
+            ("lower_frequency_limit", lower_frequency_limit),
+            ("upper_frequency_limit", upper_frequency_limit),
+        )
+    )
+    require_band(where, low, high, sample_rate)
+    draft = Draft(where, {"x": shape})
+    x = draft["x"]
+    draft.require_rank(x, 3, "1,frames,513")
+    bins = draft.fixed(x, 2, "the frequencies")
+    if bins < 2:
+        raise InputError(f"{where}: {bins} frequency in {draft.text(x)!r}; a spectrogram has 2 at least")
+    logs = floored_log(
+        draft, draft.times(draft.each("sqrt", x), _bank(bins, bands, sample_rate, low, high), "bank"), FLOOR
+    )
+    angle = np.outer(np.arange(bands) + 0.5, np.arange(coefficients)) * math.pi / bands
+    return draft.model(features=draft.times(logs, np.cos(angle) * math.sqrt(2 / bands), "cepstrum"))
+
+
+def _bank(bins: int, bands: int, rate_hz: float, low_hz: float, high_hz: float) -> Array:
+    """``[bins, bands]``: each frequency is shared by the two bands whose centres are next to it in mel."""
+
+    def mel(hz: Array | float) -> Array:
+        return 1127 * np.log1p(np.asarray(hz) / 700)
+
+    step_hz = 0.5 * rate_hz / (bins - 1)
+    low, high = float(mel(low_hz)), float(mel(high_hz))
+    centres = low + (high - low) / (bands + 1) * np.arange(bands + 2)
+    weights = np.zeros((bins, bands + 2))
+    used = np.arange(max(0, int(1.5 + low_hz / step_hz)), min(bins - 1, int(high_hz / step_hz)) + 1)
+    at = mel(used * step_hz)
+    left = np.clip(np.searchsorted(centres[1:-1], at, "left"), 0, bands)
+    share = (centres[left + 1] - at) / (centres[left + 1] - centres[left])
+    weights[used, left] = share
+    weights[used, left + 1] += 1 - share
+    return weights[:, 1:-1]

@@ -1,0 +1,53 @@
+"""The options of events: what is read off the frames of an output."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from streaming.events.choice import Choice
+
+PANEL = "Events"
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """Which events, as it is written."""
+
+    events: Annotated[
+        str | None,
+        typer.Option(
+            "--events",
+            metavar="KIND",
+            help="Write events in place of frames: segments (also silero or fireredvad, their rules), triggers, ctc or "
+            "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
+            show_default=False,
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    event: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event",
+            metavar="NAME=VALUE",
+            help="A parameter of them: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
+            "repeated.",
+            show_default=False,
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+
+    def choice(self) -> "Choice | None":
+        """Which detector; None: frames are wanted. Raises InputError."""
+        if self.events is None and not self.event:
+            return None
+        from pulse.errors import InputError
+        from streaming.events.choice import Choice
+
+        if self.events is None:
+            raise InputError(f"--event {(self.event or [''])[0]}: is of --events; give --events segments too")
+        return Choice.parse(self.events, self.event or ())
+
+
+NO_EVENTS = EventOptions()

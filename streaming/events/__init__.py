@@ -1,0 +1,12 @@
+"""Events: what people read off the frames of a model, as segments, keywords, text or classes with their times."""
+
+from streaming.events.argmax import Argmax
+from streaming.events.clock import Clock
+from streaming.events.ctc import Ctc
+from streaming.events.detector import Detector
+from streaming.events.event import Event
+from streaming.events.segments import Segments
+from streaming.events.triggers import Triggers
+from streaming.events.writers import EventsFile
+
+__all__ = ["Argmax", "Clock", "Ctc", "Detector", "Event", "EventsFile", "Segments", "Triggers"]

@@ -1,0 +1,106 @@
+"""Choice: which detector is to read an output, as it is written on a command line."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pulse.errors import InputError
+from pulse.pulsify.model import Port
+from pulse.wording import spelled
+from streaming.events.argmax import Argmax
+from streaming.events.clock import Clock
+from streaming.events.ctc import Ctc
+from streaming.events.detector import Detector
+from streaming.events.segments import Segments
+from streaming.events.triggers import Triggers
+
+KINDS: Mapping[str, Callable[..., Detector[Any]]] = MappingProxyType(
+    {
+        "segments": Segments,
+        "silero": Segments.silero,
+        "fireredvad": Segments.fireredvad,
+        "triggers": Triggers,
+        "ctc": Ctc,
+        "argmax": Argmax,
+    }
+)
+TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A detector and its parameters, as text.
+
+    kind      a name in ``KINDS``
+    settings  values of parameters, such as threshold: 0.5; a list has commas
+    Raises    InputError: no such detector or parameter, or one that is missing or no such value
+    """
+
+    kind: str
+    settings: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        self._make()
+
+    @classmethod
+    def parse(cls, kind: str, settings: Sequence[str]) -> "Choice":
+        """Of settings that are written ``name=value``. Raises InputError."""
+        pairs: dict[str, str] = {}
+        for text in settings:
+            name, equals, value = text.partition("=")
+            if not equals:
+                raise InputError(f"{spelled('event', text)}: write a parameter as NAME=VALUE")
+            if name in pairs:
+                raise InputError(f"{spelled('event', text)}: {name} is given twice")
+            pairs[name] = value
+        return cls(kind, pairs)
+
+    def detector(self, clock: Clock) -> Detector[Any]:
+        """For an output with this clock. Raises InputError."""
+        return self._make()(clock)
+
+    def _make(self) -> Callable[[Clock], Detector[Any]]:
+        """What makes it, once the parameters are known to be of it."""
+        make = KINDS.get(self.kind)
+        if make is None:
+            raise InputError(f"{spelled('events', self.kind)}: there is {', '.join(KINDS)}")
+        known = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
+        for name in self.settings:
+            if name not in known:
+                raise InputError(f"{self.kind}: has no parameter {name!r}; there is {', '.join(known)}")
+        for name, each in known.items():
+            if each.default is Parameter.empty and name not in self.settings:
+                raise InputError(f"{self.kind}: needs {name}; give {spelled('event', f'{name}=VALUE')}")
+        values = {name: _value(name, text, known[name].annotation) for name, text in self.settings.items()}
+        return lambda clock: make(clock, **values)
+
+    def of_port(self, port: Port, rate_hz: float | None) -> Detector[Any]:
+        """For an output of a model; ``rate_hz`` is that of the model's time. Raises InputError."""
+        if rate_hz is None:
+            raise InputError(
+                f"{port.name}: events have times; give the model's samples or frames a second with "
+                f"{spelled('rate', 16000)}"
+            )
+        return self.detector(Clock.of_port(port, rate_hz))
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    """The value that a text is of a parameter. Raises InputError."""
+    try:
+        if kind is bool:
+            return TRUTH[text.lower()]
+        if kind in (float, float | None):
+            return float(text)
+        if kind in (int, int | None):
+            return int(text)
+    except (ValueError, KeyError):
+        wanted = (
+            "yes or no" if kind is bool else "a number" if kind in (float, float | None) else "a whole number"
+        )
+        raise InputError(f"{name}={text}: must be {wanted}") from None
+    if kind == Sequence[str]:
+        return tuple(each.strip() for each in text.split(","))
+    return Path(text) if kind == str | Path | Sequence[str] else text

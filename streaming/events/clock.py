@@ -1,0 +1,60 @@
+"""Clock: at what time of the sound a frame of an output is, and when it is known."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from pulse.errors import InputError
+from pulse.pulsify.model import Port
+
+NEAR = 1e-6
+"""Of a frame: what seconds may be beside a whole number of frames and still mean it."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The times of the frames of one output.
+
+    rate_hz       frames a second
+    delay_frames  frames of the output that a stream gives before its first one; they are cut off
+    pulse_frames  frames of the output that a stream gives at once
+    Raises        InputError: no rate
+    """
+
+    rate_hz: Fraction
+    delay_frames: int = 0
+    pulse_frames: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.rate_hz > 0:
+            raise InputError(f"rate_hz={float(self.rate_hz):g}: must be more than 0 frames a second")
+
+    @classmethod
+    def of(cls, given: "Clock | float") -> "Clock":
+        """A clock, or frames a second. Raises InputError."""
+        if isinstance(given, Clock):
+            return given
+        try:
+            return cls(Fraction(given))
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"rate_hz={given}: must be a number of frames a second") from None
+
+    @classmethod
+    def of_port(cls, port: Port, rate_hz: float) -> "Clock":
+        """Of an output; ``rate_hz`` is that of the model's time, such as samples a second. Raises InputError."""
+        if not port.streams:
+            raise InputError(f"{port.name}: has no frames in time, so no events; choose another output")
+        return cls(Fraction(rate_hz) * Fraction(port.rate), port.delay, port.frames)
+
+    def time_s(self, frame: Fraction | int) -> float:
+        """Where a frame begins in the sound; the delay does not count."""
+        return float(Fraction(frame) / self.rate_hz)
+
+    def known_s(self, frame: int) -> float:
+        """How much of the sound a stream has had when it gives this frame, counted from 0."""
+        pulses = -(-(frame + 1 + self.delay_frames) // self.pulse_frames)
+        return float(Fraction(pulses * self.pulse_frames) / self.rate_hz)
+
+    def frames(self, seconds: float) -> int:
+        """The least whole number of frames that lasts so long, and at least one."""
+        return max(1, ceil(seconds * float(self.rate_hz) - NEAR))

@@ -1,0 +1,141 @@
+"""Detector: what all detectors have in common. They go from frame to frame, so blocks leave no trace."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from streaming.events.clock import Clock
+from streaming.events.event import Event
+
+State = TypeVar("State")
+
+
+@dataclass
+class Snapshot(Generic[State]):
+    """Where a detector is; it may be pickled."""
+
+    frames: int
+    classes: int | None
+    ended: bool
+    state: State
+
+
+class Detector(ABC, Generic[State]):
+    """Reads events off frames: any cut of them into blocks gives the same events.
+
+    clock   of the output, or its frames a second
+    Raises  InputError: parameters that do not fit
+
+    ``push`` and ``flush`` are all or nothing: after an exception the detector is as it was before. It may be copied
+    and pickled at any time.
+    """
+
+    _infinite = False
+    """Whether minus infinity is a value, as the logarithm of a probability."""
+
+    def __init__(self, clock: Clock | float) -> None:
+        self.clock = Clock.of(clock)
+        self.reset()
+
+    def push(self, probabilities: Array | Sequence[float]) -> list[Event]:
+        """The events that are known with these frames, [frames] or [frames, classes]. Raises InputError."""
+        if self._at.ended:
+            raise InputError("the stream of events has ended; call reset() to begin another one")
+        rows = self._rows(np.asarray(probabilities))
+        at = replace(self._at, state=self._copied(self._at.state))
+        if at.classes is None and len(rows):
+            classes = at.classes = int(rows.shape[1])
+            self._check_classes(classes)
+        events: list[Event] = []
+        for row in self._prepared(rows):
+            events += self._frame(at.state, at.frames, row)
+            at.frames += 1
+        self._at = at
+        return events
+
+    def flush(self) -> list[Event]:
+        """The events that are known now that no frame follows. Raises InputError: it was called before."""
+        if self._at.ended:
+            raise InputError("the stream of events has ended; call reset() to begin another one")
+        at = deepcopy(self._at)
+        events = list(self._end(at.state, at.frames))
+        at.ended = True
+        self._at = at
+        return events
+
+    def reset(self) -> None:
+        """Begin again."""
+        self._at = Snapshot(0, None, False, self._begin())
+
+    def snapshot(self) -> Snapshot[State]:
+        """Where it is, for ``restore`` of a detector with the same parameters."""
+        return deepcopy(self._at)
+
+    def restore(self, snapshot: Snapshot[State]) -> None:
+        """Go on from a snapshot. Raises InputError: it is not of such a detector."""
+        if type(snapshot.state) is not type(self._at.state):
+            raise InputError("this is not a snapshot of such a detector")
+        self._at = deepcopy(snapshot)
+
+    @abstractmethod
+    def _begin(self) -> State:
+        """What it remembers before the first frame."""
+
+    @abstractmethod
+    def _frame(self, state: State, frame: int, row: list[float]) -> Iterable[Event]:
+        """The events that are known with a frame; ``state`` moves on."""
+
+    @abstractmethod
+    def _end(self, state: State, frames: int) -> Iterable[Event]:
+        """The events that are known when there were so many frames."""
+
+    def _copied(self, state: State) -> State:
+        """A state that changes without this one."""
+        return deepcopy(state)
+
+    def _prepared(self, rows: Array) -> Iterable[list[float]]:
+        """What ``_frame`` is given of each frame: its values. Each is made of one frame alone."""
+        return rows.tolist()
+
+    def _check_classes(self, classes: int) -> None:
+        """Raises InputError where the parameters do not suit so many classes."""
+
+    def _known_at_end(self, frames: int) -> float:
+        return self.clock.time_s(frames)
+
+    def _rows(self, given: Array) -> Array:
+        """As [frames, classes] of f64. Raises InputError."""
+        if given.ndim not in (1, 2) or given.dtype.kind not in "fiub":
+            form = f"{given.dtype} {list(given.shape)}"
+            raise InputError(f"{form}: probabilities are numbers [frames] or [frames, classes]")
+        rows: Array = given.astype(np.float64).reshape(len(given), -1 if given.size else 1)
+        classes = self._at.classes
+        if len(rows) and classes is not None and rows.shape[1] != classes:
+            raise InputError(f"{rows.shape[1]} classes after frames of {classes}; give as many in each block")
+        wrong: Array = np.isnan(rows) | (np.isposinf(rows) if self._infinite else np.isinf(rows))
+        if wrong.any():
+            frame, column = (int(index) for index in np.argwhere(wrong)[0])
+            raise InputError(
+                f"frame {self._at.frames + frame}, class {column}: {rows[frame, column]} is no probability; "
+                "look at the input, or at the model"
+            )
+        return rows
+
+
+def only_column(column: int | None, classes: int) -> None:
+    """Raises InputError where it is not said, or not there, which column of several counts."""
+    if column is None and classes > 1:
+        raise InputError(f"{classes} classes where one probability belongs; give column=0 … {classes - 1}")
+    if column is not None and not -classes <= column < classes:
+        raise InputError(f"column={column}: the output has {classes} classes, counted from 0")
+
+
+def pick(row: list[float], column: int | None) -> float:
+    """The column of a row that counts."""
+    return row[0 if column is None else column]

@@ -1,0 +1,26 @@
+"""Event: what is read off the outputs of a model, with its times in the sound."""
+
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was found between two times of the sound.
+
+    start_s  in the sound that the model hears: frame j of an output begins at j/rate
+    end_s    likewise; None where only the start is known yet
+    label    what it is: speech, a keyword, a class, text
+    score    mean probability, or what the detector says of it
+    known_s  seconds of sound that a stream has to have before it can tell, the model's delay and the rest of a pulse
+             included
+    """
+
+    start_s: float
+    end_s: float | None
+    label: str
+    score: float
+    known_s: float
+
+    def as_dict(self) -> dict[str, float | str | None]:
+        """For JSON."""
+        return asdict(self)

@@ -1,0 +1,18 @@
+"""TrailingMean: the mean of the last frames."""
+
+from collections import deque
+from math import fsum
+
+
+class TrailingMean:
+    """The mean of the last ``frames`` values, or of those that are there; the sum is rounded once."""
+
+    def __init__(self, frames: int) -> None:
+        self._last: deque[float] = deque(maxlen=frames)
+
+    def of(self, value: float) -> float:
+        """The mean with one more value."""
+        if self._last.maxlen == 1:
+            return value
+        self._last.append(value)
+        return fsum(self._last) / len(self._last)

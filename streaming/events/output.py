@@ -1,0 +1,58 @@
+"""EventsOutput: frames of an output in, events out, to a file or a pipe."""
+
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.uncopied import Uncopied
+from streaming.events.detector import Detector
+from streaming.events.event import Event
+from streaming.events.writers import EventsFile, EventsStream
+
+
+class EventsOutput(Uncopied):
+    """Takes the frames of an output as they come, and writes the events that are in them.
+
+    detector  what reads them
+    axis      that of frames
+    sink      where events go; it is open as long as the ``with`` block
+    """
+
+    instead = "it writes one file; make another one"
+
+    def __init__(self, detector: Detector[Any], axis: int, sink: EventsFile | EventsStream) -> None:
+        self._detector, self._axis, self._sink = detector, axis, sink
+        self.found = 0
+        """How many events there were so far."""
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return self._sink.name
+
+    def write(self, frames: Array) -> None:
+        """More frames; all other axes together are the classes. Raises InputError."""
+        rows = np.moveaxis(frames, self._axis, 0)
+        classes = int(np.prod(rows.shape[1:]))
+        self._put(self._detector.push(rows.reshape(len(rows), classes)))
+
+    def __enter__(self) -> "EventsOutput":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """The last events, too, where nothing went wrong."""
+        try:
+            if error is None:
+                self._put(self._detector.flush())
+        except BaseException as found:
+            self._sink.__exit__(type(found), found, found.__traceback__)
+            raise
+        self._sink.__exit__(kind, error, trace)
+
+    def _put(self, events: list[Event]) -> None:
+        self._sink.write(events)
+        self.found += len(events)

@@ -1,0 +1,286 @@
+"""Segments: from where to where something is there, by a threshold with hysteresis and least durations."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from pulse.errors import InputError
+from streaming.events.clock import Clock
+from streaming.events.detector import Detector, only_column, pick
+from streaming.events.event import Event
+from streaming.events.mean import TrailingMean
+from streaming.events.parameters import require_number, require_one_of, require_seconds
+
+ONSETS = ("length", "run")
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """A silence inside of a segment: frames ``first`` to ``behind - 1``; sums of probabilities up to both."""
+
+    first: int
+    behind: int
+    sum_before: float
+    sum_behind: float
+
+
+@dataclass
+class _State:
+    """What there is of a segment that has begun.
+
+    start      its first frame; None: there is none
+    silence    the first frame of a silence that may end it
+    total      the sum of all probabilities so far, and what it was at ``start`` and ``silence``
+    certain    whether it is long enough
+    told       whether its start was told
+    cut        whether it goes on from one that was cut
+    last_end   where the segment before ended, in frames
+    """
+
+    mean: TrailingMean
+    start: int | None = None
+    silence: int | None = None
+    total: float = 0.0
+    start_total: float = 0.0
+    silence_total: float = 0.0
+    certain: bool = False
+    told: bool = False
+    cut: bool = False
+    last_end: Fraction = Fraction(0)
+    gaps: list[_Gap] = field(default_factory=list[_Gap])
+
+
+class Segments(Detector[_State]):
+    """Segments of speech, or of whatever the probability is of.
+
+    clock            of the output, or its frames a second
+    threshold        a frame at or above it is speech
+    off_threshold    a frame below it is silence, one between both is as before; ``threshold`` by default
+    min_speech_s     a shorter segment is dropped
+    min_silence_s    a shorter silence does not end a segment
+    onset            what ``min_speech_s`` is of: ``length``, the segment; ``run``, its first frames, all of them speech
+    pad_before_s     is added in front, up to the segment before and the start of the sound
+    pad_after_s      is added behind; no longer than ``min_silence_s``
+    max_s            a segment that is so long, without padding, is cut; None: never
+    split_silence_s  it is cut in its longest silence of at least this length, which is left out; None, or where there
+                     is none: behind the frame that makes it so long
+    smooth_s         the mean of the frames of so long a time counts in place of each probability
+    column           of several classes, the one that counts
+    label            of the events
+    starts           also give an event without an end as soon as a start is certain
+    Raises           InputError
+
+    A silence begins with a frame below ``off_threshold``, ends with one at or above ``threshold``, and ends the
+    segment at the first frame below ``off_threshold`` with which it is long enough. Durations are rounded up to whole
+    frames. A segment that has not ended ends with the sound. A cut is made at a frame of speech, and not padded. The
+    score is the mean probability, without padding.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | float,
+        threshold: float = 0.5,
+        off_threshold: float | None = None,
+        min_speech_s: float = 0.0,
+        min_silence_s: float = 0.0,
+        onset: str = "length",
+        pad_before_s: float = 0.0,
+        pad_after_s: float = 0.0,
+        max_s: float | None = None,
+        split_silence_s: float | None = None,
+        smooth_s: float = 0.0,
+        column: int | None = None,
+        label: str = "speech",
+        starts: bool = False,
+    ) -> None:
+        off = threshold if off_threshold is None else off_threshold
+        require_number("threshold", threshold)
+        require_number("off_threshold", off)
+        require_seconds(min_speech_s=min_speech_s, min_silence_s=min_silence_s, smooth_s=smooth_s)
+        require_seconds(pad_before_s=pad_before_s, pad_after_s=pad_after_s)
+        require_seconds(max_s=max_s, split_silence_s=split_silence_s)
+        require_one_of("onset", onset, ONSETS)
+        if off > threshold:
+            raise InputError(f"off_threshold={off:g}: must not be above threshold={threshold:g}")
+        clock = Clock.of(clock)
+        self._threshold, self._off = threshold, off
+        self._least, self._silence = clock.frames(min_speech_s), clock.frames(min_silence_s)
+        self._most = None if max_s is None else clock.frames(max_s)
+        self._split = None if split_silence_s is None else clock.frames(split_silence_s)
+        self._before, self._after = (_part(clock, seconds) for seconds in (pad_before_s, pad_after_s))
+        if self._after > self._silence:
+            raise InputError(
+                f"pad_after_s={pad_after_s:g}: longer than min_silence_s={min_silence_s:g}, so segments could overlap; "
+                "give a longer min_silence_s"
+            )
+        if self._most is not None and self._most <= self._least:
+            raise InputError(f"max_s={max_s:g}: must be longer than min_speech_s={min_speech_s:g}")
+        if self._split is not None and self._most is None:
+            raise InputError(
+                f"split_silence_s={split_silence_s:g}: is of segments that are cut; give max_s too"
+            )
+        self._run, self._smooth, self._column = onset == "run", clock.frames(smooth_s), column
+        self._label, self._starts = label, starts
+        super().__init__(clock)
+
+    @classmethod
+    def silero(
+        cls,
+        clock: Clock | float,
+        threshold: float = 0.5,
+        off_threshold: float | None = None,
+        min_speech_s: float = 0.25,
+        min_silence_s: float = 0.1,
+        pad_s: float = 0.03,
+        column: int | None = None,
+        label: str = "speech",
+        starts: bool = False,
+    ) -> "Segments":
+        """The rules of ``get_speech_timestamps`` of Silero VAD, without a longest segment.
+
+        Its silence is counted from the start of one frame to the start of another, so it takes a frame more.
+        """
+        require_number("threshold", threshold)
+        off = max(threshold - 0.15, min(0.01, threshold)) if off_threshold is None else off_threshold
+        silence_s = min_silence_s + Clock.of(clock).time_s(1)
+        return cls(
+            clock,
+            threshold,
+            off,
+            min_speech_s,
+            silence_s,
+            pad_before_s=pad_s,
+            pad_after_s=pad_s,
+            column=column,
+            label=label,
+            starts=starts,
+        )
+
+    @classmethod
+    def fireredvad(
+        cls,
+        clock: Clock | float,
+        threshold: float = 0.5,
+        smooth_s: float = 0.05,
+        min_speech_s: float = 0.08,
+        min_silence_s: float = 0.2,
+        pad_s: float = 0.05,
+        max_s: float = 20.0,
+        column: int | None = None,
+        label: str = "speech",
+        starts: bool = False,
+    ) -> "Segments":
+        """The rules of the stream of FireRedVAD: the silence that ends a segment belongs to it."""
+        require_seconds(min_silence_s=min_silence_s)
+        clock = Clock.of(clock)
+        return cls(
+            clock,
+            threshold,
+            min_speech_s=min_speech_s,
+            min_silence_s=min_silence_s,
+            onset="run",
+            pad_before_s=max(pad_s, smooth_s),
+            pad_after_s=min_silence_s,
+            max_s=max_s,
+            smooth_s=smooth_s,
+            column=column,
+            label=label,
+            starts=starts,
+        )
+
+    def _begin(self) -> _State:
+        return _State(TrailingMean(self._smooth))
+
+    def _check_classes(self, classes: int) -> None:
+        only_column(self._column, classes)
+
+    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+        value = pick(row, self._column)
+        level, before = state.mean.of(value), state.total
+        state.total += value
+        speech = level >= self._threshold
+        if state.start is None:
+            if not speech:
+                return
+            state.start, state.start_total = frame, before
+        if speech:
+            self._resume(state, frame, before)
+        elif self._run and not state.certain:
+            self._forget(state)
+            return
+        elif level < self._off and state.silence is None:
+            state.silence, state.silence_total = frame, before
+        yield from self._tell_start(state, frame)
+        if level < self._off and state.silence is not None and frame + 1 - state.silence >= self._silence:
+            behind = state.silence + self._after
+            yield from self._segment(
+                state, state.silence, state.silence_total, behind, self.clock.known_s(frame)
+            )
+            self._forget(state)
+        elif speech:
+            yield from self._cut(state, frame)
+
+    def _end(self, state: _State, frames: int) -> Iterator[Event]:
+        if state.start is not None:
+            state.certain = state.certain or (not self._run and frames - state.start >= self._least)
+            end = Fraction(frames)
+            yield from self._segment(state, frames, state.total, end, self._known_at_end(frames))
+            self._forget(state)
+
+    def _resume(self, state: _State, frame: int, before: float) -> None:
+        """A frame of speech ends a silence."""
+        if state.silence is None:
+            return
+        if self._split is not None and frame - state.silence >= self._split:
+            state.gaps.append(_Gap(state.silence, frame, state.silence_total, before))
+        state.silence = None
+
+    def _tell_start(self, state: _State, frame: int) -> Iterator[Event]:
+        """As soon as it is certain, whatever follows."""
+        start = state.start or 0
+        there = (frame + 1 if state.silence is None else state.silence) - start
+        state.certain = state.certain or there >= self._least
+        if state.certain and there > 0 and not state.told:
+            state.told = True
+            if self._starts:
+                score = (state.total - state.start_total) / (frame + 1 - start)
+                known_s = self.clock.known_s(frame)
+                yield Event(self.clock.time_s(self._padded(state)), None, self._label, score, known_s)
+
+    def _cut(self, state: _State, frame: int) -> Iterator[Event]:
+        """What is too long, at a frame of speech."""
+        known_s = self.clock.known_s(frame)
+        while self._most is not None and state.start is not None and frame + 1 - state.start >= self._most:
+            here = _Gap(frame + 1, frame + 1, state.total, state.total)
+            gap = max(state.gaps, key=lambda each: each.behind - each.first, default=here)
+            yield from self._segment(state, gap.first, gap.sum_before, Fraction(gap.first), known_s)
+            state.start, state.start_total = gap.behind, gap.sum_behind
+            state.cut, state.told = True, False
+            state.gaps = [each for each in state.gaps if each.first > gap.first]
+        yield from self._tell_start(state, frame) if state.cut else ()
+
+    def _segment(
+        self, state: _State, behind: int, total: float, end: Fraction, known_s: float
+    ) -> Iterator[Event]:
+        """From the start up to a frame, if it is long enough, with an end that may be padded."""
+        start = state.start or 0
+        if state.certain and behind > start:
+            score = (total - state.start_total) / (behind - start)
+            first = self._padded(state)
+            yield Event(self.clock.time_s(first), self.clock.time_s(end), self._label, score, known_s)
+            state.last_end = end
+
+    def _padded(self, state: _State) -> Fraction:
+        start = Fraction(state.start or 0)
+        return start if state.cut else max(start - self._before, state.last_end)
+
+    @staticmethod
+    def _forget(state: _State) -> None:
+        state.start = state.silence = None
+        state.certain = state.told = state.cut = False
+        state.gaps = []
+
+
+def _part(clock: Clock, seconds: float) -> Fraction:
+    """Seconds in frames, as near as decimals are."""
+    return Fraction(seconds).limit_denominator(10**9) * clock.rate_hz

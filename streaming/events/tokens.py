@@ -1,0 +1,65 @@
+"""Tokens: the texts of the classes of a speech recogniser, and how they are joined."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pulse.errors import InputError
+
+BOUNDARY = "\u2581"
+"""What SentencePiece writes for a space."""
+SPACES = ("<space>", "|", " ", "")
+BLANKS = ("<blk>", "<blank>", "<pad>", "<eps>", "[PAD]")
+_BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
+
+
+def read_tokens(path: str | Path) -> tuple[str, ...]:
+    """The texts of a file of lines ``token id``, in the order of their numbers. Raises InputError."""
+    path = Path(path)
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise InputError(f"{path}: cannot be read as tokens ({reason})") from error
+    found: dict[int, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        match = re.fullmatch(r"(.*?)[ \t](\d{1,9})\s*", line)
+        if match is None:
+            raise InputError(
+                f"{path}, line {number}: must be a token, a space and its number, as in tokens.txt"
+            )
+        text, token = match[1], int(match[2])
+        if token in found:
+            raise InputError(f"{path}, line {number}: number {token} is there twice")
+        found[token] = text
+    missing = next((token for token in range(len(found)) if token not in found), None)
+    if missing is not None or not found:
+        raise InputError(
+            f"{path}: number {missing or 0} is missing; the numbers of tokens go from 0 without gaps"
+        )
+    return tuple(found[token] for token in range(len(found)))
+
+
+def blank_of(tokens: Sequence[str]) -> int:
+    """The number of the blank: that of the first usual name that is there, else 0."""
+    return next((tokens.index(name) for name in BLANKS if name in tokens), 0)
+
+
+def begins_word(text: str) -> bool:
+    """Whether a space stands before a token."""
+    return text in SPACES or text.startswith(BOUNDARY)
+
+
+def joined(texts: Sequence[str]) -> str:
+    """The text of tokens. Bytes, written <0xE4>, are put together; what is no UTF-8 becomes U+FFFD."""
+    data = b"".join(_bytes(text) for text in texts)
+    return " ".join(data.decode("utf-8", "replace").replace(BOUNDARY, " ").split())
+
+
+def _bytes(text: str) -> bytes:
+    byte = _BYTE.fullmatch(text)
+    if byte is not None:
+        return bytes.fromhex(byte[1])
+    return b" " if text in SPACES else text.encode()

@@ -1,0 +1,74 @@
+"""Triggers: the moments at which a keyword, or another short sound, is recognised."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from streaming.events.clock import Clock
+from streaming.events.detector import Detector
+from streaming.events.event import Event
+from streaming.events.mean import TrailingMean
+from streaming.events.parameters import class_names, require_class, require_number, require_seconds
+
+
+@dataclass
+class _State:
+    """A mean for each class; and the first frame that may trigger again."""
+
+    means: list[TrailingMean] = field(default_factory=list[TrailingMean])
+    again: int = 0
+
+
+class Triggers(Detector[_State]):
+    """Keyword spotting: one event where the mean probability of a class reaches a threshold.
+
+    clock         of the output, or its frames a second
+    threshold     a mean at or above it triggers; of several classes the one with the highest, or the first of equals
+    smooth_s      the mean is of the frames of so long a time, at the start of those that are there
+    refractory_s  from one event to the next it is at least so long
+    labels        names of the classes; their numbers by default
+    background    the class that means nothing; None: there is none
+    Raises        InputError
+
+    An event is as long as the mean; its score is the mean. It is known with its last frame.
+    """
+
+    def __init__(
+        self,
+        clock: Clock | float,
+        threshold: float = 0.5,
+        smooth_s: float = 0.0,
+        refractory_s: float = 1.0,
+        labels: Sequence[str] = (),
+        background: int | None = None,
+    ) -> None:
+        require_number("threshold", threshold)
+        require_seconds(smooth_s=smooth_s, refractory_s=refractory_s)
+        clock = Clock.of(clock)
+        self._threshold, self._background = threshold, background
+        self._smooth, self._rest = clock.frames(smooth_s), clock.frames(refractory_s)
+        self._labels = tuple(labels)
+        super().__init__(clock)
+
+    def _begin(self) -> _State:
+        return _State()
+
+    def _check_classes(self, classes: int) -> None:
+        class_names(self._labels, classes)
+        require_class("background", self._background, classes)
+
+    def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
+        if not state.means:
+            state.means = [TrailingMean(self._smooth) for _ in row]
+        means = [mean.of(value) for mean, value in zip(state.means, row)]
+        watched = [number for number in range(len(row)) if number != self._background]
+        if not watched or frame < state.again:
+            return
+        best = max(watched, key=means.__getitem__)
+        if means[best] >= self._threshold:
+            state.again = frame + self._rest
+            label = class_names(self._labels, len(row))[best]
+            start_s = self.clock.time_s(max(frame + 1 - self._smooth, 0))
+            yield Event(start_s, self.clock.time_s(frame + 1), label, means[best], self.clock.known_s(frame))
+
+    def _end(self, state: _State, frames: int) -> Iterator[Event]:
+        return iter(())

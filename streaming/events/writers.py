@@ -1,0 +1,90 @@
+"""Writers of events: to a file that is complete when it appears, to a pipe as they come."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from pulse.errors import InputError
+from pulse.uncopied import Uncopied
+from streaming.events.event import Event
+from streaming.events.forms import EventForm, form_of
+from streaming.part import Part, write_all
+
+
+class EventsFile(Uncopied):
+    """Events to write as they come; the file appears under its name only when the ``with`` block ends well.
+
+    path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
+    source  the name of the sound, which .rttm tells
+    Raises  InputError: another suffix, or a folder that cannot be written to
+    """
+
+    instead = "it writes one file; make another one with another path"
+
+    def __init__(self, path: str | Path, source: str = "sound") -> None:
+        self.path = Path(path)
+        self.name = str(path)
+        self._form: EventForm = form_of(str(path), self.path.suffix.removeprefix("."))(source)
+        if not self.path.absolute().parent.is_dir():
+            raise InputError(f"{path}: no such folder; make it first")
+        self._part = Part(self.path)
+        self._number = 0
+        self._part.append(self._form.head().encode())
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Append events. Raises InputError: the disk is full, for one; nothing of these is written then."""
+        text, number = self._form.body(events, self._number)
+        self._part.append(text.encode())
+        self._number = number
+
+    def __enter__(self) -> "EventsFile":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._part.publish()
+        else:
+            self._part.discard()
+
+
+class EventsStream(Uncopied):
+    """Events that leave as they come.
+
+    name        for messages
+    descriptor  is closed at the end of the ``with`` block
+    form        how they are written
+    """
+
+    instead = "it writes one stream; make another one"
+
+    def __init__(self, name: str, descriptor: int, form: EventForm) -> None:
+        self.name = name
+        self._descriptor, self._form = descriptor, form
+        self._number = 0
+        try:
+            self._put(form.head())
+        except InputError:
+            os.close(descriptor)
+            raise
+
+    def write(self, events: Sequence[Event]) -> None:
+        """Write events at once. Raises InputError: nobody reads any more, or a disk is full."""
+        text, self._number = self._form.body(events, self._number)
+        self._put(text)
+
+    def _put(self, text: str) -> None:
+        try:
+            write_all(lambda data: os.write(self._descriptor, data), text.encode())
+        except OSError as error:
+            raise InputError(f"{self.name}: cannot be written ({error.strerror})") from error
+
+    def __enter__(self) -> "EventsStream":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)

@@ -1,0 +1,95 @@
+"""From sound to sound: chains of this project against those that the models' authors wrote, on real sound."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse import Stage, TypedModel, chain, front
+from pulse.program.whole import streamed
+from streaming import Session
+from tests.shared import shared
+
+SCALED = 1e-4
+"""How far a sample may be off, as a part of the largest."""
+
+
+def gtcrn(models: Path) -> TypedModel:
+    """A centred STFT, the offline model, the inverse."""
+    return chain(
+        front.stft(n_fft=512, hop=256, window="sqrt_hann", center=True),
+        models / "gtcrn_offline.onnx",
+        front.istft(n_fft=512, hop=256, window="sqrt_hann", center=True),
+    )
+
+
+def dtln(models: Path) -> TypedModel:
+    """Blocks of 512 by 128, two models of chunks, a spectrum between them; 384 samples late as its author's loop is."""
+    return chain(
+        front.frames(size=512, hop=128, pad_start=384),
+        Stage(front.rfft(n=512, layout="T,F,2"), gives=["spectrum"]),
+        front.magnitude(shape="1,frames,257,2"),
+        Stage(models / "dtln_1.onnx", gives={"activation_2": "mask"}),
+        Stage(
+            front.mask(shape="1,frames,257,2", mask_shape="1,frames,257"),
+            reads={"x": "spectrum", "mask": "mask"},
+        ),
+        front.irfft(n=512, layout="T,F,2"),
+        models / "dtln_2.onnx",
+        front.overlap_add(size=512, hop=128, trim_end=384),
+    )
+
+
+def fireredvad(models: Path) -> TypedModel:
+    """Kaldi's filter bank, normalised by the file of its author, probabilities."""
+    return chain(
+        front.kaldi_fbank(),
+        front.cmvn(path=shared("sound") / "cmvn.ark"),
+        Stage(models / "fireredvad_stream.onnx", inputs={"feat": "1,time,80"}),
+        outputs=["probs"],
+    )
+
+
+CHAINS: dict[str, Callable[[Path], TypedModel]] = {
+    "gtcrn_center": gtcrn,
+    "dtln_blocks": dtln,
+    "fireredvad_en": fireredvad,
+}
+
+
+def near(got: np.ndarray, wanted: np.ndarray) -> None:
+    """As long as whole blocks make it, and equal."""
+    got, wanted = got.ravel(), wanted.ravel()
+    assert len(wanted) - 128 < got.size <= len(wanted)
+    np.testing.assert_allclose(got, wanted[: got.size], 0, SCALED * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_the_authors_chain(name: str) -> None:
+    """Offline on a part, as a stream of pulses, as a session in random blocks, and as one file read back."""
+    stored = np.load(shared("sound") / f"{name}.npz")
+    model = CHAINS[name](shared("models"))
+    x, wanted = stored["in"].astype(np.float32)[None], stored["out"]
+    pulsed = model.declutter().pulsify()
+    (port,) = pulsed.outputs
+    program = pulsed.compile()
+    near(streamed(program, {"x": x})[port.name], wanted)
+    session, rng, at, made = Session(program), np.random.default_rng(0), 0, []
+    while at < x.shape[1]:
+        size = int(rng.integers(0, 3000))
+        made.append(session.push(x[:, at : at + size])[port.name])
+        at += size
+    made.append(session.flush()[port.name])
+    axis = port.axis or 0
+    near(np.concatenate(made, axis), wanted)
+    part = x[:, :8000]
+    offline = model.run({"x": part})[port.name]
+    np.testing.assert_allclose(
+        streamed(program, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+    )
+    again = pulse.load(pulsed.to_onnx()).analyse().pulsify().compile()
+    np.testing.assert_allclose(
+        streamed(again, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+    )

@@ -1,0 +1,96 @@
+"""What holds for every function of ``pulse.front``."""
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse import front
+from pulse.onnx.write.check import check
+from pulse.typed import TypedModel
+
+PAGE = Path(__file__).parents[3] / "docs" / "front.md"
+SMALL: dict[str, dict[str, Any]] = {
+    "frames": {"size": 16, "hop": 8, "pad_start": 3},
+    "overlap_add": {"size": 16, "hop": 8},
+    "stft": {"n_fft": 32, "hop": 16},
+    "istft": {"n_fft": 32, "hop": 16},
+    "rfft": {"n": 32},
+    "irfft": {"n": 32},
+    "mel": {"n_mels": 8},
+    "mel_spectrogram": {"n_fft": 64, "hop": 16, "n_mels": 8, "log": "db"},
+    "mfcc": {"n_mfcc": 4, "n_fft": 64, "hop": 16, "n_mels": 8},
+    "whisper_log": {"maximum": 1.5},
+    "cmvn": {"mean": 1.0},
+    "sliding_cmvn": {"window": 20, "min_window": 5, "shape": "1,frames,4"},
+    "kaldi_fbank": {"sample_rate": 2000, "num_mel_bins": 10, "use_energy": True, "snip_edges": False},
+    "kaldi_mfcc": {"sample_rate": 2000},
+    "tf_spectrogram": {"window_size": 40, "stride": 20},
+    "gain": {"db": 6.0},
+    "limiter": {"sample_rate": 1000},
+}
+
+
+def small(name: str) -> TypedModel:
+    return front.FUNCTIONS[name](**SMALL.get(name, {}))
+
+
+def test_each_is_public() -> None:
+    assert set(front.FUNCTIONS) == set(front.__all__) - {"FUNCTIONS"}
+    assert all(getattr(front, name) is function for name, function in front.FUNCTIONS.items())
+
+
+def test_it_is_imported_when_it_is_asked_for() -> None:
+    code = "import sys, pulse; assert 'pulse.front' not in sys.modules; print(pulse.front.stft.__name__)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "stft\n"
+    )
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = pulse.nothing  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("name", list(front.FUNCTIONS))
+def test_parameters_are_what_a_file_can_hold(name: str) -> None:
+    """Numbers, text and truth values; every model has the input x, one symbol, and f32 alone."""
+    for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values():
+        assert parameter.default is inspect.Parameter.empty or isinstance(
+            parameter.default, int | float | str | bool | None
+        )
+    model = small(name)
+    assert next(iter(model.inputs)) == "x" and len(model.symbols) == 1
+    assert model.title == name
+    assert all(fact.dtype == np.float32 for fact in (*model.inputs.values(), *model.outputs.values()))
+
+
+@pytest.mark.parametrize("name", list(front.FUNCTIONS))
+def test_the_docs_have_it(name: str) -> None:
+    """A section with every parameter and its default."""
+    section = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert section is not None
+    assert "\nDelay: " in section[1]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section[1], re.MULTILINE)
+    wanted = [
+        (
+            parameter.name,
+            "needed"
+            if parameter.default is inspect.Parameter.empty
+            else f"`{parameter.default!r}`".replace("'", '"'),
+        )
+        for parameter in inspect.signature(front.FUNCTIONS[name]).parameters.values()
+    ]
+    assert rows == wanted
+
+
+@pytest.mark.parametrize("name", list(front.FUNCTIONS))
+def test_it_leaves_as_onnx(name: str) -> None:
+    """And another runtime gives what the offline model gives."""
+    model = small(name)
+    pulsed = model.declutter().pulsify()
+    check(pulsed.to_onnx(), pulsed, model).require()

@@ -1,0 +1,116 @@
+"""Gain, filters of one coefficient and the limiter, against loops over samples."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import dc_block, deemphasis, gain, limiter, preemphasis
+from pulse.typed import TypedModel
+from tests.pulse.front import references
+from tests.pulse.front.agree import near, offline, sound, streams
+
+
+def filtered(x: Array, before: float, back: float) -> Array:
+    """``y[t] = x[t] + before*x[t-1] + back*y[t-1]``, of one sound."""
+    y, last_x, last_y = list[float](), 0.0, 0.0
+    for value in x[0].astype(np.float64):
+        last_y = float(value + before * last_x + back * last_y)
+        last_x = float(value)
+        y.append(last_y)
+    return np.array([y])
+
+
+FILTERS: list[tuple[TypedModel, float, float]] = [
+    (preemphasis(), -0.97, 0.0),
+    (preemphasis(-0.5), 0.5, 0.0),
+    (deemphasis(0.9), 0.0, 0.9),
+    (deemphasis(0.0), 0.0, 0.0),
+    (dc_block(), -1.0, 0.995),
+]
+
+
+@pytest.mark.parametrize(("model", "before", "back"), FILTERS)
+@pytest.mark.parametrize("length", [1, 777])
+def test_filters(model: TypedModel, before: float, back: float, length: int) -> None:
+    x = sound(length) + np.float32(0.1)
+    near(offline(model, x), filtered(x, before, back))
+    assert streams(model, x, (1, 64)) == {"sound": 0}
+
+
+def test_preemphasis_from_the_first_sample_on() -> None:
+    x = sound(500)
+    wanted = filtered(x, -0.97, 0.0)
+    wanted[0, 0] = x[0, 0] * 0.03
+    model = preemphasis(first="repeat")
+    near(offline(model, x), wanted)
+    streams(model, x)
+
+
+def test_torchaudio_says_the_same() -> None:
+    torch, functional = references.torch(), references.torchaudio().functional
+    x = sound(3000)
+    near(offline(preemphasis(0.9), x), functional.preemphasis(torch.tensor(x), 0.9).numpy())
+
+
+def test_gain() -> None:
+    x = sound(100)
+    near(offline(gain(0.25), x), x * 0.25)
+    near(offline(gain(db=-6.0), x), x * 10**-0.3)
+    spectrum = sound(5 * 8 * 2).reshape(1, 8, 5, 2)
+    near(offline(gain(3.0, shape="1,8,frames,2"), spectrum), spectrum * 3)
+    streams(gain(3.0, shape="1,8,frames,2"), spectrum)
+
+
+def limited(x: Array, threshold: float, ahead: int, held: int) -> Array:
+    """Of one sound, sample by sample."""
+    needed = np.minimum(1, threshold / np.maximum(np.abs(x[0].astype(np.float64)), 1e-30))
+
+    def least(at: int) -> float:
+        return float(needed[max(0, at - held) : max(0, at + ahead + 1)].min(initial=1.0))
+
+    gains = [np.mean([least(u) for u in range(t - ahead, t + 1)]) for t in range(x.shape[1])]
+    return x * np.array([gains])
+
+
+@pytest.mark.parametrize(("ahead", "held"), [(5, 10), (0, 0), (12, 0), (0, 7), (30, 211)])
+def test_limiter(ahead: int, held: int) -> None:
+    x = sound(700) * 3
+    model = limiter(0.5, float(ahead), float(held), sample_rate=1000)
+    y = offline(model, x)
+    near(y, limited(x, 0.5, ahead, held))
+    assert np.abs(y).max() <= 0.5 * (1 + 1e-6)
+    assert streams(model, x, (1, 50)) == {"sound": ahead}
+
+
+def test_the_limiter_leaves_quiet_sound_alone() -> None:
+    x = np.clip(sound(400) * 0.1, -0.5, 0.5)
+    np.testing.assert_allclose(offline(limiter(0.5), x), x, rtol=1e-6)
+
+
+def test_the_proof() -> None:
+    pulse.verify(dc_block(), pulse=16).require()
+    pulse.verify(limiter(0.5, sample_rate=1000), pulse=16).require()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gain(), "gain: give either factor or db"),
+        (lambda: gain(1.0, 2.0), "give either factor or db"),
+        (lambda: gain(float("inf")), "factor=inf must be a finite number"),
+        (lambda: preemphasis(first="mirror"), "first='mirror' must be one of 'zero', 'repeat'"),
+        (lambda: preemphasis(shape="1,T,2"), "must have 2 axes, such as '1,T'"),
+        (lambda: deemphasis(1.0), "coefficient=1.0 must be a finite number of at least 0 and at most 1"),
+        (lambda: dc_block(-0.1), "coefficient=-0.1 must be a finite number of at least 0"),
+        (lambda: limiter(0.0), "threshold=0.0 must be a finite number above 0"),
+        (lambda: limiter(lookahead_ms=-1.0), "lookahead_ms=-1.0 must be a finite number of at least 0"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,118 @@
+"""TensorFlow's audio operators, written once more as loops, and against its own results."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front import tf_mfcc, tf_spectrogram
+from tests.pulse.front.agree import near, offline, sound, streams
+from tests.shared import shared
+
+
+def powers(x: Array, size: int, stride: int) -> Array:
+    """``[frames, bins]`` of one sound."""
+    window = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
+    rows = [x[0, at : at + size] * window for at in range(0, x.shape[1] - size + 1, stride)]
+    return np.abs(np.fft.rfft(np.array(rows), 1 << (size - 1).bit_length())) ** 2
+
+
+def mel(hz: float) -> float:
+    return 1127 * math.log1p(hz / 700)
+
+
+def bands(spectrum: Array, rate: float, count: int, low: float, high: float) -> Array:
+    """``MfccMelFilterbank::Compute``, of one frame."""
+    centres = [mel(low) + (mel(high) - mel(low)) / (count + 1) * (i + 1) for i in range(count + 1)]
+    step = 0.5 * rate / (len(spectrum) - 1)
+    y, channel = np.zeros(count), 0
+    for i in range(int(1.5 + low / step), int(high / step) + 1):
+        at = mel(i * step)
+        while channel < count and centres[channel] < at:
+            channel += 1
+        below = channel - 1
+        if below >= 0:
+            weight = (centres[below + 1] - at) / (centres[below + 1] - centres[below])
+            y[below] += math.sqrt(spectrum[i]) * weight
+        else:
+            weight = (centres[0] - at) / (centres[0] - mel(low))
+        if below + 1 < count:
+            y[below + 1] += math.sqrt(spectrum[i]) * (1 - weight)
+    return y
+
+
+def cepstrum(spectra: Array, rate: float, count: int, coefficients: int, low: float, high: float) -> Array:
+    logs = np.log(np.maximum([bands(row, rate, count, low, high) for row in spectra], 1e-12))
+    table = np.cos(math.pi / count * np.outer(np.arange(count) + 0.5, np.arange(coefficients)))
+    return logs @ table * math.sqrt(2 / count)
+
+
+@pytest.mark.parametrize(("size", "stride"), [(640, 320), (80, 40), (64, 64), (100, 130)])
+@pytest.mark.parametrize("squared", [True, False])
+def test_spectrogram(size: int, stride: int, squared: bool) -> None:
+    x = sound(2000)
+    model = tf_spectrogram(size, stride, squared)
+    wanted = powers(x, size, stride)
+    near(offline(model, x), (wanted if squared else np.sqrt(wanted))[None])
+    streams(model, x, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("rate", "count", "coefficients", "low", "high"),
+    [
+        (16000, 40, 13, 20.0, 4000.0),
+        (8000, 20, 10, 20.0, 4000.0),
+        (16000, 30, 30, 300.0, 7900.0),
+        (16000, 5, 1, 0.0, 8000.0),
+    ],
+)
+def test_mfcc(rate: int, count: int, coefficients: int, low: float, high: float) -> None:
+    x = powers(sound(4000), 400, 160)[None].astype(np.float32)
+    model = tf_mfcc(rate, high, low, count, coefficients, shape="1,frames,257")
+    near(offline(model, x), cepstrum(x[0], rate, count, coefficients, low, high)[None])
+    streams(model, x)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_tensorflow_says_the_same(number: int) -> None:
+    case = np.load(shared("tensorflow/audiospectrogram_mfcc.npz"))
+    model = pulse.chain(
+        tf_spectrogram(80, 40, True),
+        tf_mfcc(8000, filterbank_channel_count=20, dct_coefficient_count=10, shape="1,frames,65"),
+    )
+    x = case[f"{number}/in0/x:0"]
+    near(offline(model, x), case[f"{number}/out0/Identity:0"])
+    streams(model, x)
+
+
+def test_the_front_of_a_published_model() -> None:
+    case = np.load(shared("tensorflow/kws_GRU_S.npz"))
+    x = case["in/decoded_sample_data"].T.copy()
+    spectrogram = tf_spectrogram(640, 640, True)
+    near(offline(spectrogram, x), case["out/AudioSpectrogram"])
+    model = pulse.chain(spectrogram, tf_mfcc(dct_coefficient_count=10))
+    near(offline(model, x), case["out/Mfcc"])
+    streams(model, x, (1,))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf_spectrogram(1), "tf_spectrogram: window_size=1 must be a whole number from 2"),
+        (lambda: tf_spectrogram(stride=0), "stride=0 must be a whole number from 1"),
+        (
+            lambda: tf_mfcc(dct_coefficient_count=41),
+            "dct_coefficient_count=41 must be a whole number from 1 to 40",
+        ),
+        (lambda: tf_mfcc(8000, 5000.0), "a band from 20 to 5000 Hz; it must lie within 0 and 4000 Hz"),
+        (lambda: tf_mfcc(shape="1,frames,1"), "a spectrogram has 2 at least"),
+    ],
+)
+def test_refusals(call: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -1,0 +1,41 @@
+"""Detectors over whole sequences, and over random blocks."""
+
+import copy
+import pickle
+
+import numpy as np
+
+
+def whole(detector, frames):
+    """All events of a sequence that comes at once."""
+    detector.reset()
+    return detector.push(frames) + detector.flush()
+
+
+def blocks(detector, frames, seed):
+    """The same, cut anywhere, through copies and pickles."""
+    rng = np.random.default_rng(seed)
+    detector.reset()
+    events, done = [], 0
+    while done < len(frames):
+        size = int(rng.integers(0, 8))
+        events += detector.push(frames[done : done + size])
+        done += size
+        match rng.integers(4):
+            case 0:
+                detector = pickle.loads(pickle.dumps(detector))
+            case 1:
+                detector = copy.deepcopy(detector)
+            case 2:
+                before = pickle.loads(pickle.dumps(detector.snapshot()))
+                detector.push(frames[:5])
+                detector.restore(before)
+            case _:
+                pass
+    return events + detector.flush()
+
+
+def walk(rng, frames):
+    """Probabilities that go up and down, slowly or by leaps."""
+    steps = np.cumsum(rng.normal(0, rng.uniform(0.05, 0.6), frames))
+    return 0.5 + 0.5 * np.sin(steps)

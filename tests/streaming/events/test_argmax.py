@@ -1,0 +1,49 @@
+"""Argmax: against its definition over the whole sequence, in any blocks."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.events import Argmax
+from tests.streaming.events.blocks import blocks, walk, whole
+
+HZ = 50
+
+
+def defined(p, least):
+    """Where runs that are long enough begin, and those of a class after itself left out."""
+    best = list(np.argmax(p, axis=1))
+    begins = [j for j in range(len(best)) if j == 0 or best[j] != best[j - 1]]
+    runs = [(best[a], a, b) for a, b in zip(begins, [*begins[1:], len(best)]) if b - a >= least]
+    changes = [run for number, run in enumerate(runs) if number == 0 or run[0] != runs[number - 1][0]]
+    ends = [change[1] for change in changes[1:]] + [len(best)]
+    return [(a / HZ, b / HZ, str(k), np.mean(p[a:b, k])) for (k, a, _), b in zip(changes, ends)]
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_as_defined_in_any_blocks(seed):
+    rng = np.random.default_rng(seed)
+    p = np.stack([walk(rng, int(seed * 2.5)) for _ in range(rng.integers(1, 5))], axis=1)
+    least = int(rng.integers(1, 7))
+    detector = Argmax(HZ, least / HZ)
+    events = whole(detector, p)
+    wanted = defined(p, least)
+    assert [(event.start_s, event.end_s, event.label) for event in events] == [each[:3] for each in wanted]
+    np.testing.assert_allclose([event.score for event in events], [each[3] for each in wanted])
+    assert blocks(detector, p, seed) == events
+
+
+def test_the_background_is_not_told():
+    p = np.eye(3)[[0, 0, 1, 1, 0, 2]]
+    events = whole(Argmax(HZ, labels=("none", "cough", "sneeze"), background=0), p)
+    assert [(event.start_s, event.end_s, event.label, event.known_s) for event in events] == [
+        (0.04, 0.08, "cough", 0.1),
+        (0.1, 0.12, "sneeze", 0.12),
+    ]
+
+
+def test_refusals():
+    with pytest.raises(InputError, match=r"^min_s=nan: must be 0 or more seconds$"):
+        Argmax(HZ, float("nan"))
+    with pytest.raises(InputError, match=r"^labels: 1 names for 2 classes"):
+        Argmax(HZ, labels=("a",)).push(np.zeros((1, 2)))

@@ -1,0 +1,125 @@
+"""Ctc: against its definition over the whole sequence, in any blocks; files of tokens."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.events import Ctc
+from streaming.events.tokens import read_tokens
+from tests.streaming.events.blocks import blocks, whole
+
+HZ = 25
+TOKENS = ("<blk>", "\u2581the", "\u2581c", "at", "\u2581", "s")
+
+
+def logits(rng, best):
+    """Of which these classes are the best."""
+    values = rng.normal(0, 1, (len(best), len(TOKENS)))
+    values[np.arange(len(best)), best] = values.max(axis=1) + rng.uniform(0.1, 3, len(best))
+    return values
+
+
+def tokens_of(best):
+    """Greedy decoding by its definition: class, first frame, frame behind the last."""
+    found, frame = [], 0
+    for number, group in itertools.groupby(best):
+        size = len(list(group))
+        if number:
+            found.append((number, frame, frame + size))
+        frame += size
+    return found
+
+
+def defined(best, unit, pause):
+    """Texts and frames."""
+    units = []
+    for token in tokens_of(best):
+        text = TOKENS[token[0]]
+        new = unit == "token" or (unit == "word" and text.startswith("\u2581"))
+        waited = pause is not None and units and token[1] - units[-1][-1][2] >= pause
+        if new or waited or not units:
+            units.append([])
+        units[-1].append(token)
+    found = []
+    for each in units:
+        text = " ".join("".join(TOKENS[number] for number, *_ in each).replace("\u2581", " ").split())
+        spoken = [token for token in each if TOKENS[token[0]] != "\u2581"]
+        if text:
+            found.append((text, spoken[0][1] / HZ, spoken[-1][2] / HZ))
+    return found
+
+
+@pytest.mark.parametrize("unit", ["token", "word", "phrase"])
+@pytest.mark.parametrize("seed", range(40))
+def test_as_defined_in_any_blocks(seed, unit):
+    rng = np.random.default_rng(seed)
+    best = np.repeat(rng.integers(0, len(TOKENS), 60), rng.integers(1, 5, 60))
+    best[rng.random(len(best)) < 0.3] = 0
+    pause = int(rng.integers(1, 9)) if unit == "phrase" or rng.integers(2) else None
+    values = logits(rng, best)
+    detector = Ctc(HZ, TOKENS, unit, pause and pause / HZ)
+    events = whole(detector, values)
+    assert [(event.label, event.start_s, event.end_s) for event in events] == defined(best, unit, pause)
+    assert blocks(detector, values, seed) == events
+    assert all(event.end_s <= event.known_s and 0 < event.score <= 1 for event in events)
+
+
+def test_words_with_times_and_scores():
+    best = [0, 1, 1, 0, 2, 3, 3, 5, 0, 0, 1, 0]
+    p = np.full((12, 6), 0.04)
+    p[np.arange(12), best] = 0.8
+    for values, given in (("probabilities", p), ("logits", np.log(p)), ("logits", np.log(p) + 5)):
+        events = whole(Ctc(HZ, TOKENS, values=values), given)
+        assert [(event.label, event.start_s, event.end_s, event.known_s) for event in events] == [
+            ("the", 0.04, 0.12, 0.2),
+            ("cats", 0.16, 0.32, 0.44),
+            ("the", 0.4, 0.44, 0.48),
+        ]
+        assert [event.score for event in events] == pytest.approx([0.8] * 3)
+
+
+def test_minus_infinity_is_the_logarithm_of_nothing():
+    values = np.full((3, 6), -np.inf)
+    values[1, 1] = 0
+    (event,) = whole(Ctc(HZ, TOKENS), values)
+    assert (event.label, event.start_s, event.score) == ("the", 0.04, 1)
+    with pytest.raises(InputError, match="inf is no probability"):
+        Ctc(HZ, TOKENS).push(-values)
+
+
+def test_characters_and_bytes():
+    letters = ("<pad>", "|", "H", "I", "<0xC3>", "<0xA4>")
+    best = [1, 2, 3, 3, 1, 1, 4, 5]
+    assert [event.label for event in whole(Ctc(HZ, letters), np.eye(6)[best])] == ["HI", "\u00e4"]
+
+
+def test_files_of_tokens(tmp_path):
+    path = tmp_path / "tokens.txt"
+    path.write_text("<blk> 0\n\u2581the 1\nx y\t3\n  2\n\n", "utf-8")
+    assert read_tokens(path) == ("<blk>", "\u2581the", " ", "x y")
+    for text, message in [
+        ("a", "line 1: must be a token, a space and its number"),
+        ("a 0\nb 0\n", "line 2: number 0 is there twice"),
+        ("a 0\nb 2\n", "number 1 is missing; the numbers of tokens go from 0 without gaps"),
+        ("", "number 0 is missing"),
+    ]:
+        path.write_text(text)
+        with pytest.raises(InputError, match=message):
+            Ctc(HZ, path)
+    path.write_bytes(b"\xff 0")
+    with pytest.raises(InputError, match=re.escape("cannot be read as tokens (it is no text in UTF-8)")):
+        Ctc(HZ, str(path))
+    with pytest.raises(InputError, match=r"none.txt: cannot be read as tokens \(No such file or directory\)"):
+        Ctc(HZ, tmp_path / "none.txt")
+
+
+def test_refusals():
+    with pytest.raises(InputError, match=r"^unit=line: must be token or word or phrase$"):
+        Ctc(HZ, TOKENS, "line")
+    with pytest.raises(InputError, match=r"^blank=6: the output has 6 classes, counted from 0$"):
+        Ctc(HZ, TOKENS, blank=6)
+    with pytest.raises(InputError, match=r"^6 tokens for 5 classes; give the file of this model$"):
+        Ctc(HZ, TOKENS).push(np.zeros((1, 5)))

@@ -1,0 +1,28 @@
+"""docs/events.md tells of every detector, parameter and suffix."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from streaming.events import Argmax, Ctc, Segments, Triggers
+from streaming.events.choice import KINDS
+from streaming.events.forms import FORMS
+
+TEXT = (Path(__file__).parents[3] / "docs" / "events.md").read_text("utf-8")
+SECTIONS = {Segments: "Segments", Triggers: "Triggers", Ctc: "Text", Argmax: "Classes"}
+
+
+@pytest.mark.parametrize("kind", SECTIONS)
+def test_parameters(kind):
+    section = TEXT.split(f"## {SECTIONS[kind]}\n")[1].split("\n## ")[0]
+    table = list(re.findall(r"^\| `(\w+)` \|", section, re.M))
+    assert table == [name for name in inspect.signature(kind).parameters if name != "clock"]
+
+
+def test_kinds_and_suffixes():
+    assert all(
+        f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in KINDS if kind != "argmax"
+    )
+    assert all(f"`.{suffix}`" in TEXT for suffix in FORMS)

@@ -1,0 +1,44 @@
+"""An event comes out of a session at the frame that ``known_s`` tells."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming import Session
+from streaming.events import Clock, Segments
+from tests.streaming.events.blocks import walk, whole
+from tests.streaming.small import decimated, ending, filtered, program
+
+HZ = 30
+
+
+@pytest.mark.parametrize("pulse", [3, 6, 15])
+@pytest.mark.parametrize(
+    ("model", "name", "shape"), [(filtered, "y", (1, -1)), (decimated, "third", (1, -1, 2))]
+)
+def test_known_s_is_when_it_comes(model, name, shape, pulse):
+    made = program(model(), pulse)
+    x = walk(np.random.default_rng(3), 1200).astype(np.float32).reshape(shape)
+    port = next(port for port in made.outputs if port.name == name)
+    clock = Clock.of_port(port, HZ)
+    offline = program(model(), pulse)
+    session = Session(offline)
+    frames = np.concatenate([session.push(x)[name].ravel(), session.flush()[name].ravel()])
+    detector = Segments(clock, float(np.median(frames)), min_silence_s=0.2, starts=True)
+    session, came = Session(made), []
+    for number in range(x.shape[1]):
+        events = detector.push(session.push(x[:, number : number + 1])[name].ravel())
+        came += [(event, (number + 1) / HZ) for event in events]
+    assert len(came) > 10
+    assert all(event.known_s == at_s for event, at_s in came)
+    plain = whole(Segments(clock.rate_hz, float(np.median(frames)), min_silence_s=0.2, starts=True), frames)
+    times = [(event.start_s, event.end_s) for event, _ in came]
+    assert times == [(event.start_s, event.end_s) for event in plain][: len(times)]
+
+
+def test_an_output_without_time():
+    port = next(port for port in program(ending(), 4).outputs if port.name == "last")
+    with pytest.raises(
+        InputError, match=r"^last: has no frames in time, so no events; choose another output$"
+    ):
+        Clock.of_port(port, HZ)

@@ -1,0 +1,196 @@
+"""Segments: against their definition over the whole sequence, in any blocks."""
+
+import re
+from math import ceil
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from streaming.events import Clock, Segments
+from tests.streaming.events.blocks import blocks, walk, whole
+
+HZ = 100
+
+
+def defined(p, threshold, off, least, silence, run, before, after, most, split, smooth):
+    """The definition as a pattern over letters: S speech, N silence, M between; frames of start and end."""
+    level = [np.mean(p[max(0, j + 1 - smooth) : j + 1]) for j in range(len(p))]
+    letters = "".join("S" if x >= threshold else "N" if x < off else "M" for x in level)
+    ending = "N" if silence == 1 else f"N[NM]{{{silence - 2},}}?N"
+    onset = f"S{{{least}}}" if run else "S"
+    found, last = [], 0
+    for match in re.finditer(f"({onset}.*?)(?:{ending}|$)", letters):
+        start, behind = match.span(1)
+        if behind - start < least:
+            continue
+        at_end = match.end() == len(letters) and match.end(1) == len(letters)
+        first, gaps = start, []
+        for frame in range(start, behind):
+            gap = re.search("N[NM]*$", letters[start:frame])
+            if letters[frame] == "S" and gap and split and len(gap[0]) >= split:
+                gaps.append((frame - len(gap[0]), frame))
+            while most and letters[frame] == "S" and frame + 1 - first >= most:
+                cut = max(gaps, key=lambda each: each[1] - each[0], default=(frame + 1, frame + 1))
+                found.append((first if first > start else max(first - before, last), cut[0]))
+                last, first = cut
+                gaps = [gap for gap in gaps if gap[0] > cut[0]]
+                last = found[-1][1]
+        if behind > first:
+            end = behind if at_end else behind + after
+            found.append((first if first > start else max(first - before, last), end))
+            last = end
+    return found
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_as_defined_in_any_blocks(seed):
+    rng = np.random.default_rng(seed)
+    p = walk(rng, int(rng.integers(0, 300)))
+    threshold = rng.uniform(0.3, 0.8)
+    off = threshold - rng.choice([0, 0.1, 0.3])
+    least, silence, smooth = (int(n) for n in rng.integers(1, [12, 12, 5]))
+    run, before, after = bool(rng.integers(2)), int(rng.integers(6)), int(rng.integers(0, silence + 1))
+    most = int(rng.integers(least + 1, 40)) if rng.integers(2) else None
+    split = int(rng.integers(1, silence + 1)) if most and rng.integers(2) else None
+    detector = Segments(
+        HZ,
+        threshold,
+        off,
+        least / HZ,
+        silence / HZ,
+        "run" if run else "length",
+        before / HZ,
+        after / HZ,
+        most and most / HZ,
+        split and split / HZ,
+        smooth / HZ,
+    )
+    events = whole(detector, p)
+    wanted = defined(p, threshold, off, least, silence, run, before, after, most, split, smooth)
+    assert [(event.start_s, event.end_s) for event in events] == [(a / HZ, b / HZ) for a, b in wanted]
+    assert blocks(detector, p, seed) == events
+    assert all(event.end_s <= event.known_s for event in events)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_starts_are_told_once_and_kept(seed):
+    rng = np.random.default_rng(seed)
+    p = walk(rng, 200)
+    onset = ("length", "run")[seed % 2]
+    settings = {
+        "min_speech_s": 0.05,
+        "min_silence_s": 0.06,
+        "onset": onset,
+        "pad_before_s": 0.03,
+        "max_s": 0.3,
+    }
+    detector = Segments(HZ, 0.6, 0.5, **settings, starts=True)
+    events = whole(detector, p)
+    assert blocks(detector, p, seed) == events
+    starts = [event for event in events if event.end_s is None]
+    segments = [event for event in events if event.end_s is not None]
+    assert segments == whole(Segments(HZ, 0.6, 0.5, **settings), p)
+    assert [start.start_s for start in starts] == [segment.start_s for segment in segments]
+    assert all(start.known_s <= segment.known_s for start, segment in zip(starts, segments))
+
+
+def test_a_score_is_the_mean_without_padding():
+    p = [0, 0, 0.8, 0.6, 1.0, 0, 0, 0]
+    (event,) = whole(
+        Segments(HZ, min_silence_s=0.02, pad_before_s=0.01, pad_after_s=0.02, label="laughter"), p
+    )
+    assert (event.start_s, event.end_s, event.label, event.known_s) == (0.01, 0.07, "laughter", 0.07)
+    assert event.score == pytest.approx(0.8)
+
+
+def test_silero_counts_from_start_to_start_of_a_frame():
+    """512 samples at 16 kHz: a silence of 100 ms is four frames and the one that tells."""
+    clock = 16000 / 512
+    speech, silence = [0.9] * 20, [0.1] * 5
+    (event,) = whole(Segments.silero(clock), silence + speech + silence + [0.1])
+    assert event.start_s == 5 * 0.032 - 0.03
+    assert event.end_s == 0.83
+    assert event.known_s == 30 * 0.032
+    between = Segments.silero(clock)
+    assert len(whole(between, speech + [0.4] * 50 + speech)) == 1
+    assert len(whole(between, speech + [0.1] * 4 + speech)) == 1
+    assert len(whole(between, speech + silence + speech)) == 2
+    assert len(whole(between, silence + [0.9] * 7 + silence)) == 0
+    assert len(whole(between, silence + [0.9] * 8 + silence)) == 1
+
+
+def test_fireredvad_keeps_the_silence_that_ends_a_segment():
+    p = [0.0] * 30 + [1.0] * 40 + [0.0] * 60
+    (event,) = whole(Segments.fireredvad(HZ, smooth_s=0.0), p)
+    assert (event.start_s, event.end_s, event.known_s) == (0.25, 0.9, 0.9)
+    long = whole(Segments.fireredvad(HZ, smooth_s=0.0, max_s=0.5), np.ones(120))
+    assert [(event.start_s, event.end_s) for event in long] == [(0, 0.5), (0.5, 1.0), (1.0, 1.2)]
+
+
+def test_a_column_of_several_classes():
+    p = np.zeros((30, 3))
+    p[10:20, 2] = 1
+    (event,) = whole(Segments(HZ, column=2), p)
+    assert (event.start_s, event.end_s) == (0.1, 0.2)
+    with pytest.raises(InputError, match="3 classes where one probability belongs; give column=0 … 2"):
+        Segments(HZ).push(p)
+    with pytest.raises(InputError, match="column=3: the output has 3 classes"):
+        Segments(HZ, column=3).push(p)
+
+
+@pytest.mark.parametrize("delay", [0, 3, 17])
+@pytest.mark.parametrize("pulse", [1, 4])
+def test_the_delay_is_in_known_s_only(delay, pulse):
+    p = walk(np.random.default_rng(4), 200)
+    plain = whole(Segments(Clock.of(HZ)), p)
+    late = whole(Segments(Clock(Clock.of(HZ).rate_hz, delay, pulse)), p)
+    assert [(event.start_s, event.end_s, event.score) for event in late] == [
+        (event.start_s, event.end_s, event.score) for event in plain
+    ]
+    for one, other in zip(plain[:-1], late[:-1]):
+        assert other.known_s == ceil((round(one.known_s * HZ) + delay) / pulse) * pulse / HZ
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"threshold": float("nan")}, "threshold=nan: must be a finite number"),
+        ({"off_threshold": 0.6}, "off_threshold=0.6: must not be above threshold=0.5"),
+        ({"min_speech_s": -1.0}, "min_speech_s=-1.0: must be 0 or more seconds"),
+        ({"onset": "any"}, "onset=any: must be length or run"),
+        ({"pad_after_s": 0.2}, "pad_after_s=0.2: longer than min_silence_s=0"),
+        ({"max_s": 0.1, "min_speech_s": 0.2}, "max_s=0.1: must be longer than min_speech_s=0.2"),
+        ({"split_silence_s": 0.1}, "split_silence_s=0.1: is of segments that are cut; give max_s too"),
+        ({"smooth_s": float("inf")}, "smooth_s=inf: must be 0 or more seconds"),
+    ],
+)
+def test_bad_parameters(settings, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}") as caught:
+        Segments(HZ, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_frames_leave_it_as_it_was():
+    detector = Segments(HZ)
+    detector.push([0, 1, 1])
+    for frames, message in [
+        ([0, np.nan], r"frame 4, class 0: nan is no probability"),
+        ([np.inf], r"frame 3, class 0: inf"),
+        (
+            np.zeros((1, 2, 1)),
+            r"float64 \[1, 2, 1\]: probabilities are numbers \[frames\] or \[frames, classes\]",
+        ),
+        (np.zeros((2, 2)), "2 classes after frames of 1"),
+        (["a"], "probabilities are numbers"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            detector.push(frames)
+    (event,) = detector.push([1, 0])
+    assert (event.start_s, event.end_s) == (0.01, 0.04)
+    assert detector.flush() == []
+    for call in (detector.flush, lambda: detector.push([1])):
+        with pytest.raises(InputError, match=r"has ended; call reset\(\)"):
+            call()
+    with pytest.raises(InputError, match="rate_hz=0: must be more than 0"):
+        Segments(0)
