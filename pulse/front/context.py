@@ -73,7 +73,7 @@ def deltas(
     """
     where = "deltas"
     count(where, "order", order, 1, 8)
-    count(where, "window", window)
+    count(where, "window", window, 1, 1 << 10)
     flag(where, "nested", nested)
     flag(where, "keep", keep)
     draft = Draft(where, {"x": shape})

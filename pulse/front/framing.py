@@ -1,11 +1,14 @@
 """Sound in overlapping frames, and back."""
 
+from pulse.errors import InputError
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count
 from pulse.front.windows import WindowLike, window_values
 from pulse.ops.relation import PadMode
 from pulse.typed import TypedModel
 
+MOST_OVERLAPS = 1 << 10
+"""Frames that reach one sample."""
 PAD_MODES: dict[str, PadMode] = {
     "constant": "constant",
     "zeros": "constant",
@@ -75,6 +78,10 @@ def overlap_add(
     where = "overlap_add"
     count(where, "size", size)
     count(where, "hop", hop)
+    if size > MOST_OVERLAPS * hop:
+        raise InputError(
+            f"{where}: size={size} is more than {MOST_OVERLAPS} times hop={hop}; use a larger hop"
+        )
     count(where, "trim_start", trim_start, 0)
     count(where, "trim_end", trim_end, 0)
     draft = Draft(where, {"x": f"1,frames,{size}" if shape is None else shape})

@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag, number
 from pulse.front.spectra import raised, squared
-from pulse.front.transforms import forward_matrix
-from pulse.front.triangles import cosines, kaldi_triangles, require_band
+from pulse.front.transforms import LONGEST, forward_matrix
+from pulse.front.triangles import MOST_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
@@ -245,11 +245,12 @@ class _Frames:
 
 
 def _samples(where: str, name: str, milliseconds: float, rate_hz: int, least: int) -> int:
-    number(where, name, milliseconds, 0, above=True)
+    number(where, name, milliseconds, 0, 1e6, above=True)
     samples = int(rate_hz * 0.001 * milliseconds)
-    if samples < least:
+    if not least <= samples <= LONGEST:
         raise InputError(
-            f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least}"
+            f"{where}: {name}={milliseconds:g} ms are {samples} samples at {rate_hz} Hz, at least {least} and at "
+            f"most {LONGEST}"
         )
     return samples
 
@@ -268,7 +269,7 @@ def _window(where: str, name: str, size: int, blackman: float) -> Array:
 
 
 def _bank(where: str, frames: _Frames, bands: int, low_hz: float, high_hz: float) -> Array:
-    count(where, "num_mel_bins", bands, 3)
+    count(where, "num_mel_bins", bands, 3, MOST_BANDS)
     number(where, "low_freq", low_hz, 0)
     half = frames.rate_hz / 2
     high_hz = number(where, "high_freq", high_hz)

@@ -8,6 +8,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 
+MOST_BANDS = 1 << 12
 SLANEY_STEP_HZ, SLANEY_BREAK_HZ, SLANEY_RATIO = 200 / 3, 1000.0, 6.4 ** (1 / 27)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,19 @@ from pulse.recipes.spelling import as_keys
 from pulse.typed import TypedModel
 from pulse.wording import current_spelling, speaking
 
-_open: ContextVar[tuple[Path, ...]] = ContextVar("open", default=())
-"""The recipes that are being opened, each by the one before it."""
+MOST_STAGES = 256
+"""Stages of a recipe, those of recipes in it included."""
+
+
+@dataclass
+class _Opening:
+    """The recipes that are being opened, each by the one before it, and the stages of all that were opened so far."""
+
+    paths: list[Path] = field(default_factory=list[Path])
+    stages: int = 0
+
+
+_opening: ContextVar[_Opening | None] = ContextVar("opening", default=None)
 
 
 def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedModel:
@@ -27,13 +39,20 @@ def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedMo
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
-    with _opening(path):
+    with _reading(path):
         return joined(read_recipe(path), limits)
 
 
 def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The same of a recipe that was read. Raises LoadError."""
     with speaking(as_keys(current_spelling())):
+        opening = _opening.get() or _Opening()
+        opening.stages += len(recipe.stages)
+        if opening.stages > MOST_STAGES:
+            raise LoadError(
+                f"{recipe.path}: more than {MOST_STAGES} stages, with those of the recipes in it; convert a part of it "
+                "to one file with pulse convert -o"
+            )
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
@@ -46,16 +65,18 @@ def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedMode
 
 
 @contextmanager
-def _opening(path: Path) -> Generator[None]:
+def _reading(path: Path) -> Generator[None]:
     """Raises LoadError where a recipe is a stage of itself."""
-    before, here = _open.get(), path.resolve()
-    if here in before:
+    opening, here = _opening.get() or _Opening(), path.resolve()
+    if here in opening.paths:
         raise LoadError(f"{path}: the recipe is a stage of itself; name another model")
-    token = _open.set((*before, here))
+    token = _opening.set(opening)
+    opening.paths.append(here)
     try:
         yield
     finally:
-        _open.reset(token)
+        opening.paths.pop()
+        _opening.reset(token)
 
 
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:

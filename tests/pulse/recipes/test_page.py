@@ -1,6 +1,7 @@
 """The recipes of docs/recipes.md give what the authors' chains gave, in files and in blocks of any size."""
 
 import csv
+import re
 import tomllib
 from pathlib import Path
 
@@ -83,8 +84,14 @@ def test_blocks_of_any_size(tmp_path: Path, name: str) -> None:
 
 
 def test_the_page_is_complete() -> None:
-    """Every recipe has a reference; every function and option of models is named."""
+    """Every recipe has a reference; every option of models is named, and no function that does not exist."""
     assert set(recipes()) == set(REFERENCES)
     text = PAGE.read_text()
-    for name in (*FUNCTIONS, *models.OPTIONS):
-        assert f"`{name}`" in text, name
+    assert [name for name in models.OPTIONS if f"`{name}`" not in text] == []
+    table = text.partition("| functions | |")[2].partition("\n\n")[0]
+    named = {
+        name
+        for row in table.splitlines()
+        for name in re.findall(r"`(\w+)`", row.split("|")[1] if "|" in row else "")
+    }
+    assert named and named <= set(FUNCTIONS)

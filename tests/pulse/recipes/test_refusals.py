@@ -173,6 +173,35 @@ def test_a_recipe_is_no_model_of_onnx(tmp_path: Path) -> None:
         pulse.load(spectral(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "overlap_add = { size = 16777216, hop = 8 }",
+        "mel = { n_mels = 16777216 }",
+        "mel_spectrogram = { n_fft = 16777216 }",
+        "deltas = { window = 16777216 }",
+        "kaldi_fbank = { num_mel_bins = 16777216 }",
+        "kaldi_fbank = { sample_rate = 16777216 }",
+        "kaldi_mfcc = { frame_length = 1000000000000000000000 }",
+        "kaldi_fbank = { frame_shift = 1e308 }",
+    ],
+)
+def test_sizes_beyond_all_measure(tmp_path: Path, stage: str) -> None:
+    """A file asks for no memory without limit."""
+    assert said(tmp_path, f"[[stage]]\n{stage}").startswith("stage 1 (")
+
+
+def test_many_stages(tmp_path: Path) -> None:
+    """Those of recipes in recipes count."""
+    written(tmp_path, "[[stage]]\nlog = {}\n" * 60, "0.toml")
+    for number in range(1, 9):
+        written(tmp_path, f'[[stage]]\nmodel = "{number - 1}.toml"\n' * 3, f"{number}.toml")
+    assert "more than 256 stages, with those of the recipes in it" in said(
+        tmp_path, '[[stage]]\nmodel = "8.toml"'
+    )
+    assert "more than 256 stages" in said(tmp_path, "[[stage]]\nlog = {}\n" * 257)
+
+
 def test_files_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "recipe.toml"
     for data in (b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"):
