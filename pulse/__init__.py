@@ -37,7 +37,7 @@ from pulse.typed import TypedModel
 from pulse.version import __version__
 
 if TYPE_CHECKING:
-    from pulse import front
+    from pulse import front, tensorflow
 
 __all__ = [
     "CompileError",
@@ -63,12 +63,13 @@ __all__ = [
     "load",
     "operator",
     "stream",
+    "tensorflow",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``pulse.front``, imported when it is asked for."""
-    if name == "front":
-        return import_module("pulse.front")
+    """``pulse.front`` and ``pulse.tensorflow``, imported when they are asked for."""
+    if name in ("front", "tensorflow"):
+        return import_module(f"pulse.{name}")
     raise AttributeError(f"module 'pulse' has no attribute {name!r}")

@@ -133,13 +133,14 @@ class Graph(Generic[F, O]):
         return node.name if len(node.outputs) == 1 else f"{node.name}:{outlet.slot}"
 
     def find(self, label: str) -> OutletId:
-        """The outlet of a name: an output's, or a wire's label."""
-        if label in self.output_names:
-            return self.outputs[self.output_names.index(label)]
-        for node in self.nodes:
-            for slot in range(len(node.outputs)):
-                if self.label(OutletId(node.id, slot)) == label:
-                    return OutletId(node.id, slot)
+        """The outlet of a name: an output's, or a wire's label; ``x:0`` is ``x``, where nothing else is called so."""
+        for name in (label, label.removesuffix(":0")):
+            if name in self.output_names:
+                return self.outputs[self.output_names.index(name)]
+            for node in self.nodes:
+                for slot in range(len(node.outputs)):
+                    if self.label(OutletId(node.id, slot)) == name:
+                        return OutletId(node.id, slot)
         outputs = ", ".join(self.output_names) or "none"
         raise PulseError(f"no wire is called {label!r}; the outputs are {outputs}")
 

@@ -76,6 +76,8 @@ class Model:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
+    states   input -> the output that is its next value, where the file says so
+    initial  what those hold at first, as far as the file tells
     spending  what the analysis has taken of the file's budget
     """
 
@@ -84,6 +86,8 @@ class Model:
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
+    states: dict[str, str] | None = None
+    initial: dict[str, Array] = field(default_factory=dict[str, Array], repr=False)
     spending: Spending = field(default_factory=spending, repr=False)
 
     @property
@@ -215,7 +219,7 @@ def load(
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
 ) -> Model:
-    """Read an ONNX model from a path, its bytes or a ModelProto.
+    """Read a model: ONNX by a path, bytes or a ModelProto; TensorFlow by a path, bytes or a SavedModel's folder.
 
     inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
              A name stands for any length; a name that the file uses may be fixed to a number.
@@ -229,6 +233,8 @@ def load(
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import read
+    from pulse.tensorflow.likeness import is_tensorflow
+    from pulse.tensorflow.read.reader import read as read_tensorflow
 
     given: Any = inputs or {}
     if not isinstance(given, Mapping) or not all(
@@ -238,4 +244,6 @@ def load(
     if constants is not None and not isinstance(cast("Any", constants), Mapping):
         raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
     with counting(Spending(Budget.of(budget))):
+        if is_tensorflow(source):
+            return read_tensorflow(source, cast("Mapping[str, str]", given), constants or {})
         return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

@@ -254,7 +254,11 @@ class TypedModel:
 
     def _named(self, feeds: Mapping[str, Array] | Array) -> dict[str, Array]:
         if isinstance(feeds, Mapping):
-            return {name: np.asarray(array) for name, array in feeds.items()}
+            known = self.inputs
+            return {
+                plain if (plain := name.removesuffix(":0")) in known else name: np.asarray(array)
+                for name, array in feeds.items()
+            }
         names = list(self.inputs)
         if len(names) != 1:
             raise InputError(f"the model has {len(names)} inputs, feed them by name: {', '.join(names)}")

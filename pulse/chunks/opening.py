@@ -88,6 +88,7 @@ def open_model(
     """
     given = chunking or Chunking()
     model = load(source, inputs, constants, ignore_value_info, budget)
+    given = _told(model, given)
     if is_exported(model.metadata):
         return _exported(model, given, symbol)
     if not _symbols(model):
@@ -103,6 +104,20 @@ def open_model(
             known = replace(given, told=sized.axes, sizes=sized.sizes)
             return Opened.calling(_keeping(typed, given.outputs), known, sized.symbol)
     return _offline(model.analyse(), given.outputs, symbol)
+
+
+def _told(model: Model, given: Chunking) -> Chunking:
+    """What the user says, and the states that the file names. Raises PulsifyError: one of them has no first value."""
+    if model.states is None or given.states is not None:
+        return given
+    initial = {**model.initial, **given.initial}
+    missing = [name for name in model.states if name not in initial]
+    if missing:
+        raise PulsifyError(
+            f"{model.title}: the file has no first value for its state {', '.join(missing)}; give one, as in "
+            f"{spelled('initial', {missing[0]: 0})}"
+        )
+    return replace(given, states=model.states, initial=initial)
 
 
 def _called(model: Model, sized: "_Sized") -> TypedModel:

@@ -124,7 +124,8 @@ class Conv(Op):
         matrix = (
             w.astype(wide, copy=False).reshape(self.group, w.shape[0] // self.group, -1).transpose(0, 2, 1)
         )
-        y = (rows @ matrix).reshape(self.group, batch, *out, -1)
+        with np.errstate(invalid="ignore"):  # frames outside of the stream may be infinite, behind a maximum
+            y = (rows @ matrix).reshape(self.group, batch, *out, -1)
         y = np.moveaxis(np.moveaxis(y, 0, -2).reshape(batch, *out, w.shape[0]), -1, 1)
         if len(inputs) > 2:
             y = y + inputs[2].astype(wide, copy=False).reshape(-1, *(1,) * len(out))

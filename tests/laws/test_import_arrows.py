@@ -62,6 +62,7 @@ ROOMS = (
     "pulse.extend",
     "pulse.torch",
     "pulse.front",
+    "pulse.tensorflow",  # importing it imports its reader
     "pulse.recipes",
     "pulse.api",
     "pulse",

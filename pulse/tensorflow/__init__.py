@@ -1,0 +1,23 @@
+"""TensorFlow: ``read`` graphs and SavedModels into models, ``operators`` by family; here, what these share.
+
+load      a graph or SavedModel as a model; ``load(path).session()`` is a session on it
+Session   runs of parts of a graph, with variables that keep what they were assigned
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pulse.tensorflow.model import TensorflowModel, load
+    from pulse.tensorflow.session import Session
+
+__all__ = ["Session", "TensorflowModel", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """The names above, imported when they are asked for."""
+    from importlib import import_module
+
+    homes = {"load": "model", "TensorflowModel": "model", "Session": "session"}
+    if name in homes:
+        return getattr(import_module(f"pulse.tensorflow.{homes[name]}"), name)
+    raise AttributeError(f"module 'pulse.tensorflow' has no attribute {name!r}")

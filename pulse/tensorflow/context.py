@@ -1,0 +1,134 @@
+"""What a translator sees of a TensorFlow node."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import DType, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import TRANSLATORS as ONNX
+from pulse.ops.elementwise import Cast
+from pulse.ops.shape import RemoveAxis, Transpose
+from pulse.ops.slice import Slice
+from pulse.tensorflow.nodes import Function
+from pulse.tensorflow.tensors import Dims, FunctionName, TensorType
+from pulse.typed import TypedModel
+
+OPSET = 13
+"""Of the ONNX operators that a translator is made of."""
+I64 = np.dtype(np.int64)
+
+
+class Functions(Protocol):
+    """The functions of a file, as models."""
+
+    def find(self, name: FunctionName) -> Function:
+        """A function. Raises LoadError: there is none of this name."""
+        ...
+
+    def typed(
+        self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
+    ) -> TypedModel:
+        """A function as a model; arguments whose value is known are constants in it. Raises LoadError."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TensorflowNode(NodeContext):
+    """One node while it is translated.
+
+    library   the functions of the file, where an attribute names one
+    """
+
+    library: "Functions | None" = None
+
+    @property
+    def functions(self) -> "Functions":
+        """The functions of the file. Raises LoadError: there are none."""
+        if self.library is None:
+            raise self.error("the file has no functions; export the model again")
+        return self.library
+
+    def as_onnx(
+        self, kind: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
+    ) -> OutletId:
+        """Wire what an ONNX operator is wired to; its first output. Raises LoadError, FactError."""
+        name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
+        context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), (name,), self.graph, self.scope)
+        made: Any = ONNX[kind](context)
+        return made if isinstance(made, OutletId) else cast("Sequence[OutletId]", made)[0]
+
+    def type_of(self, name: str) -> TensorType:
+        """A type attribute. Raises LoadError."""
+        value = self.attributes.get(name)
+        if not isinstance(value, TensorType):
+            raise self.error(f"attribute {name} is missing or no type; export the model again")
+        return value
+
+    def dtype_of(self, name: str) -> DType:
+        """The type of an attribute, of numbers. Raises LoadError."""
+        type_ = self.type_of(name)
+        if type_.known is None:
+            raise self.error(f"a tensor of {type_} is not covered")
+        return type_.known
+
+    def is_complex(self, name: str = "T") -> bool:
+        """Whether an input is complex: a last axis of two, the real and the imaginary part, stands for that."""
+        value = self.attributes.get(name)
+        return isinstance(value, TensorType) and value.is_complex
+
+    def sizes(self, name: str) -> Dims:
+        """A shape attribute."""
+        value = self.attributes.get(name)
+        return cast("Dims", value) if isinstance(value, tuple) else None
+
+    def function(self, name: str) -> FunctionName:
+        """A function among the attributes. Raises LoadError."""
+        value = self.attributes.get(name)
+        if not isinstance(value, FunctionName):
+            raise self.error(f"attribute {name} must name a function; export the model again")
+        return value
+
+    def listed(self, name: str, count: int) -> list[int]:
+        """A list of integers of that length; ones where it is missing. Raises LoadError."""
+        values = self.integer_list(name, [1] * count)
+        if len(values) != count:
+            raise self.error(f"attribute {name} has {len(values)} entries instead of {count}")
+        return list(values)
+
+    def alike(self, outlets: Sequence[OutletId]) -> list[OutletId]:
+        """Wires in one type: sizes are i64 here, where TensorFlow may compute with them in i32."""
+        types = {self.graph.fact(outlet).dtype for outlet in outlets}
+        if len(types) == 1 or not all(np.issubdtype(dtype, np.integer) for dtype in types):
+            return list(outlets)
+        return [self.widened(outlet, f"operand{place}") for place, outlet in enumerate(outlets)]
+
+    def widened(self, outlet: OutletId, suffix: str) -> OutletId:
+        """A wire of integers as i64."""
+        fact = self.graph.fact(outlet)
+        if fact.dtype == I64:
+            return outlet
+        if fact.value is not None and not is_symbolic(fact.value):
+            return self.constant(fact.value.astype(np.int64), suffix)
+        return self.wire(Cast(I64), [outlet], suffix)
+
+    def transposed(self, x: OutletId, perm: Sequence[int], suffix: str = "") -> OutletId:
+        """Axes in another order; the same wire where they stay."""
+        if list(perm) == list(range(len(perm))):
+            return x
+        return self.wire(Transpose(tuple(perm)), [x], suffix)
+
+    def number(self, value: float, dtype: DType, suffix: str) -> OutletId:
+        """One number as a constant."""
+        return self.constant(np.array(value, dtype), suffix)
+
+    def as_real(self, x: OutletId, part: int, suffix: str | None = None) -> OutletId:
+        """The real (0) or imaginary (1) part of a complex wire."""
+        last = self.graph.fact(x).rank - 1
+        name = f"part{part}" if suffix is None else suffix
+        cut = self.wire(Slice(last, TDim.of(part), TDim.of(part + 1)), [x], f"{name or 'own'}_cut")
+        return self.wire(RemoveAxis(last), [cut], name)

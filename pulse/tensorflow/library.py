@@ -1,0 +1,42 @@
+"""The functions of a GraphDef, read when they are asked for."""
+
+from collections.abc import Sequence
+
+from pulse.errors import LoadError
+from pulse.tensorflow.messages import Proto
+from pulse.tensorflow.nodes import OUTPUT_NAMES, Function, function_of
+from pulse.tensorflow.own_operators import OWN
+from pulse.tensorflow.tensors import FunctionName
+
+
+class Library:
+    """Functions by name."""
+
+    def __init__(self, protos: Sequence[Proto]) -> None:
+        self._protos = {proto.signature.name: proto for proto in protos}
+        self._read: dict[str, Function] = {}
+        self._given: dict[str, Function] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._protos or name in self._given
+
+    def add(self, function: Function) -> FunctionName:
+        """Another function, such as the body of a loop that was written as single nodes."""
+        self._given[function.name] = function
+        return FunctionName(function.name, {})
+
+    def find(self, wanted: FunctionName) -> Function:
+        """A function. Raises LoadError: there is none of this name."""
+        if wanted.name in self._given:
+            return self._given[wanted.name]
+        proto = self._protos.get(wanted.name)
+        if proto is None:
+            raise LoadError(f"function {wanted.name}: the file does not define it; export the model again")
+        if wanted.attributes:
+            return function_of(proto, wanted.attributes, self._names())
+        if wanted.name not in self._read:
+            self._read[wanted.name] = function_of(proto, {}, self._names())
+        return self._read[wanted.name]
+
+    def _names(self) -> dict[str, tuple[str, ...]]:
+        return {**OUTPUT_NAMES, **{name: own.output_names for name, own in OWN.items()}}

@@ -1,0 +1,53 @@
+"""A model that was read from a TensorFlow file, which knows its graph."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from pulse.budget import Budget, Spending, counting
+from pulse.errors import LoadError
+from pulse.model import Model
+from pulse.tensorflow.read.file import Contents, read_contents
+from pulse.tensorflow.read.reader import model_of
+
+if TYPE_CHECKING:
+    from pulse.tensorflow.session import Session
+
+
+@dataclass
+class TensorflowModel(Model):
+    """What ``pulse.load`` gives, and the graph that it was read from."""
+
+    contents: Contents | None = None
+
+    def session(self) -> "Session":
+        """A session on the graph, with variables of its own. Raises LoadError: the graph is not known."""
+        from pulse.tensorflow.session import Session
+
+        if self.contents is None:
+            raise LoadError(f"{self.title}: its graph is not known; load it from its file")
+        return Session(self.contents)
+
+
+def load(
+    source: "str | PathLike[str] | bytes",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    signature: str | None = None,
+    outputs: Sequence[str] | None = None,
+    budget: Mapping[str, float] | None = None,
+) -> TensorflowModel:
+    """Read a GraphDef, by its path or bytes, or the folder of a SavedModel.
+
+    inputs, constants, budget   as of ``pulse.load``; an input may be any tensor, ``node`` or ``node:1``
+    signature  of a SavedModel; ``serving_default``, or the first, where none is given
+    outputs    of a graph any tensors, which are all that is analysed; of a SavedModel some of the signature's.
+               By default the tensors that no node reads, or all of the signature's
+    Raises     LoadError
+    """
+    with counting(Spending(Budget.of(budget))):
+        contents = read_contents(source)
+        model = model_of(contents, inputs or {}, constants or {}, signature, outputs)
+        known = {each.name: getattr(model, each.name) for each in fields(model)}
+        return TensorflowModel(**known, contents=contents)

@@ -1,0 +1,247 @@
+"""Nodes and functions of a GraphDef, before they are a model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.tensorflow.messages import Proto
+from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_of, tensor_value
+
+OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
+    "Switch": ("output_false", "output_true"),
+    "RefSwitch": ("output_false", "output_true"),
+    "Merge": ("output", "value_index"),
+    "TensorArrayV3": ("handle", "flow"),
+    "FusedBatchNorm": ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"),
+    "FusedBatchNormV2": ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2"),
+    "FusedBatchNormV3": (
+        "y",
+        "batch_mean",
+        "batch_variance",
+        "reserve_space_1",
+        "reserve_space_2",
+        "reserve_space_3",
+    ),
+    "TopKV2": ("values", "indices"),
+    "TopK": ("values", "indices"),
+    "MaxPoolWithArgmax": ("output", "argmax"),
+    "BlockLSTM": ("i", "cs", "f", "o", "ci", "co", "h"),
+    "BlockLSTMV2": ("i", "cs", "f", "o", "ci", "co", "h"),
+    "LSTMBlockCell": ("i", "cs", "f", "o", "ci", "co", "h"),
+    "GRUBlockCell": ("r", "u", "c", "h"),
+    "CudnnRNN": ("output", "output_h", "output_c", "reserve_space"),
+    "CudnnRNNV2": ("output", "output_h", "output_c", "reserve_space", "host_reserved"),
+    "CudnnRNNV3": ("output", "output_h", "output_c", "reserve_space", "host_reserved"),
+    "Unique": ("y", "idx"),
+    "BroadcastGradientArgs": ("r0", "r1"),
+    "SoftmaxCrossEntropyWithLogits": ("loss", "backprop"),
+    "TensorListPopBack": ("output_handle", "tensor"),
+    "Qr": ("q", "r"),
+    "Svd": ("s", "u", "v"),
+}
+"""Operators whose outputs have several names, which the inputs in a function's body give."""
+
+
+class Endpoint(NamedTuple):
+    """One output of one node."""
+
+    node: str
+    slot: int = 0
+
+    def __str__(self) -> str:
+        return self.node if self.slot == 0 else f"{self.node}:{self.slot}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Endpoint":
+        """``node`` or ``node:1``. Raises LoadError."""
+        name, colon, slot = text.rpartition(":")
+        if not colon:
+            return cls(text)
+        if not name or not slot.isdecimal() or len(slot) > 6:
+            raise LoadError(f"{text!r} is no name of a tensor; give node or node:1")
+        return cls(name, int(slot))
+
+
+@dataclass(frozen=True, eq=False)
+class GraphNode:
+    """One node.
+
+    controls   nodes that have to run before it
+    stored     its attributes in the file
+    given      attributes that are not of the file
+    values     of the attributes of the function that it stands in
+    """
+
+    name: str
+    op: str
+    inputs: tuple[Endpoint, ...] = ()
+    controls: tuple[str, ...] = ()
+    stored: Proto = None
+    given: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        """Name -> value: numbers, text, TensorType, dims, arrays, FunctionName, lists. Raises LoadError."""
+        stored: Mapping[str, Proto] = {} if self.stored is None else self.stored
+        found = {
+            name: _attribute(stored[name], f"{self.name} ({self.op}), attribute {name}", self.values)
+            for name in sorted(stored)
+            if name not in self.given and not name.startswith("_")
+        }
+        return {**found, **self.given}
+
+    def error(self, message: str) -> LoadError:
+        """A LoadError that names the node."""
+        return LoadError(f"{self.name} ({self.op}): {message}")
+
+    def function(self, name: str) -> FunctionName:
+        """A function among the attributes. Raises LoadError."""
+        found = self.attributes.get(name)
+        if not isinstance(found, FunctionName):
+            raise self.error(f"attribute {name} must name a function; export the model again")
+        return found
+
+    def type_number(self, *names: str) -> int:
+        """The number of the first type attribute that there is; 0 where there is none."""
+        for name in names:
+            value = self.attributes.get(name)
+            if isinstance(value, TensorType):
+                return value.plain
+        return 0
+
+    def reading(self, inputs: Iterable[Endpoint], controls: Iterable[str] | None = None) -> "GraphNode":
+        """The same node with other inputs."""
+        kept = self.controls if controls is None else tuple(controls)
+        return replace(self, inputs=tuple(inputs), controls=kept)
+
+
+def tensor_of(node: GraphNode) -> Array | None:
+    """The tensor of a Const. Raises LoadError."""
+    value: Any = node.attributes.get("value")
+    return cast("Array", value) if isinstance(value, np.ndarray) else None
+
+
+def declared(node: GraphNode) -> tuple[TensorType | None, Dims]:
+    """Type and shape that the attributes of a node declare. Raises LoadError."""
+    type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
+    dims = cast("Dims", shape) if isinstance(shape, tuple) else None
+    return (type_ if isinstance(type_, TensorType) else None), dims
+
+
+def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:
+    kind = value.WhichOneof("value")
+    match kind:
+        case None:
+            return None
+        case "list":
+            for name in ("s", "i", "f", "b", "type", "shape", "tensor", "func"):
+                items = getattr(value.list, name)
+                if len(items):
+                    return [_single(name, item, where) for item in items]
+            return []
+        case "placeholder":
+            if value.placeholder not in values:
+                raise LoadError(
+                    f"{where}: its value {value.placeholder!r} is not given; export the model again"
+                )
+            return values[value.placeholder]
+        case _:
+            return _single(kind, getattr(value, kind), where)
+
+
+def _single(kind: str, item: Any, where: str) -> Any:
+    match kind:
+        case "s":
+            return item.decode(errors="replace")
+        case "type":
+            return TensorType(item)
+        case "shape":
+            return dims_of(item)
+        case "tensor":
+            return tensor_value(item, where)
+        case "func":
+            attributes = {name: _attribute(item.attr[name], where, {}) for name in sorted(item.attr)}
+            return FunctionName(item.name, attributes)
+        case _:
+            return item
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function of the library: nodes that read its arguments by their names.
+
+    inputs    names of the arguments
+    types     their types, by number
+    outputs   what it gives
+    effects   nodes that run whatever is asked for
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    types: tuple[int, ...]
+    nodes: tuple[GraphNode, ...]
+    outputs: tuple[Endpoint, ...]
+    effects: tuple[str, ...] = ()
+
+
+def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
+    """The nodes of a GraphDef. Raises LoadError: two have one name."""
+    nodes: list[GraphNode] = []
+    seen: set[str] = set()
+    for proto in protos:
+        if not proto.name or not proto.op or proto.name in seen:
+            told = (
+                f"two nodes are called {proto.name!r}"
+                if proto.name in seen
+                else "a node without name or operator"
+            )
+            raise LoadError(f"{what}: {told}; the file is damaged, export it again")
+        seen.add(proto.name)
+        inputs = tuple(Endpoint.parse(text) for text in proto.input if not text.startswith("^"))
+        controls = tuple(text[1:] for text in proto.input if text.startswith("^"))
+        nodes.append(GraphNode(proto.name, proto.op, inputs, controls, proto.attr))
+    return nodes
+
+
+def function_of(
+    proto: Proto, values: Mapping[str, Any], outputs_of: Mapping[str, tuple[str, ...]]
+) -> Function:
+    """A function of the library, its placeholders of attributes being ``values``. Raises LoadError."""
+    what = f"function {proto.signature.name}"
+    ops = {node.name: node.op for node in proto.node_def}
+
+    def endpoint(text: str) -> Endpoint:
+        parts = text.split(":")
+        if len(parts) == 1:
+            return Endpoint(text)
+        name = parts[0]
+        number = parts[-1] if len(parts) == 3 else "0"
+        if len(parts) > 3 or name not in ops or not number.isdecimal() or len(number) > 6:
+            raise LoadError(f"{what}: {text!r} is no output of a node in it; export the model again")
+        names = outputs_of.get(ops[name], ())
+        first = names.index(parts[1]) if parts[1] in names else 0
+        return Endpoint(name, first + int(number))
+
+    nodes: list[GraphNode] = []
+    for node in proto.node_def:
+        inputs = tuple(endpoint(text) for text in node.input if not text.startswith("^"))
+        controls = tuple(text[1:] for text in node.input if text.startswith("^"))
+        nodes.append(GraphNode(node.name, node.op, inputs, controls, node.attr, {}, values))
+    signature = proto.signature
+    missing = [arg.name for arg in signature.output_arg if arg.name not in proto.ret]
+    if missing:
+        raise LoadError(f"{what}: nothing gives its output {missing[0]}; export the model again")
+    return Function(
+        signature.name,
+        tuple(arg.name for arg in signature.input_arg),
+        tuple(TensorType(arg.type).plain for arg in signature.input_arg),
+        tuple(nodes),
+        tuple(endpoint(proto.ret[arg.name]) for arg in signature.output_arg),
+        tuple(proto.control_ret[name] for name in sorted(proto.control_ret)),
+    )

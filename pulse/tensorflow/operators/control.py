@@ -1,0 +1,47 @@
+"""Branches that are functions."""
+
+from pulse.errors import PulseError
+from pulse.graph import OutletId
+from pulse.onnx.operators.control import as_scalar
+from pulse.onnx.subgraph import inlined
+from pulse.ops.elementwise import Elementwise
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+from pulse.typed import known
+
+
+@tensorflow_op("If", "StatelessIf")
+def if_(node: TensorflowNode) -> list[OutletId]:
+    """The branch that is taken; both, and a choice, where that is only known while running."""
+    condition = as_scalar(node, node.input(0), "condition")
+    value = known(node.graph, condition)
+    if value is not None:
+        return _branch(node, "then_branch" if bool(value) else "else_branch")
+    branches: list[list[OutletId]] = []
+    for name in ("then_branch", "else_branch"):
+        try:
+            branches.append(_branch(node, name))
+        except PulseError as error:
+            raise node.error(
+                f"its condition is only known while running, so both branches are needed, and the {name} does not "
+                f"load: {error}; give inputs fixed sizes or values so that the condition is constant"
+            ) from error
+    made: list[OutletId] = []
+    for place, (yes, no) in enumerate(zip(*branches)):
+        left, right = node.graph.fact(yes), node.graph.fact(no)
+        if not left.agrees(right):
+            raise node.error(
+                f"its condition is only known while running, and the branches differ: {left} and {right}"
+            )
+        part = node.named(node.outputs[place]) if place < len(node.outputs) else node
+        made.append(part.wire(Elementwise("where"), [condition, yes, no]))
+    return made
+
+
+def _branch(node: TensorflowNode, name: str) -> list[OutletId]:
+    function = node.function(name)
+    given = node.given()[1:]
+    facts = [node.graph.fact(outlet) for outlet in given]
+    model = node.functions.typed(function, facts, node.scope, f"{node.wire_name}.{name}")
+    arguments = node.functions.find(function).inputs
+    return inlined(node.graph, model, dict(zip(arguments, given)))

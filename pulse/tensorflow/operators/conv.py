@@ -1,0 +1,142 @@
+"""Convolutions: channels last become channels second by transposes, which cost nothing once compiled."""
+
+from collections.abc import Sequence
+
+from pulse.dim import TDim, dim_max
+from pulse.graph import OutletId
+from pulse.onnx.operators.conv import split_total
+from pulse.ops.conv import ConvTranspose
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import Reshape
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+def channels_first(node: TensorflowNode) -> bool:
+    """Whether channels are the second axis. Raises LoadError."""
+    told = node.text("data_format", "NHWC")
+    if told not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
+        raise node.error(f"data_format {told!r} is not covered")
+    return told.startswith("NC")
+
+
+def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second") -> OutletId:
+    """A tensor with its channels second, where they are last."""
+    rank = node.graph.fact(x).rank
+    if channels_first(node):
+        return x
+    return node.transposed(x, (0, rank - 1, *range(1, rank - 1)), suffix)
+
+
+def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
+    """A tensor with its channels where the node has them."""
+    rank = node.graph.fact(x).rank
+    if channels_first(node):
+        return node.finished(x) if not suffix else x
+    return node.transposed(x, (0, *range(2, rank), 1), suffix)
+
+
+def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
+    """An attribute that lists every axis: those between batch and channels. Raises LoadError."""
+    values = node.listed(name, rank)
+    first = channels_first(node)
+    outer = (values[0], values[1] if first else values[-1])
+    inner = values[2:] if first else values[1:-1]
+    if outer != (1, 1) or any(value < 1 for value in inner):
+        raise node.error(f"attribute {name} is {values}; only spatial axes may have other values than 1")
+    return inner
+
+
+def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
+    """The padding as ONNX writes it. Raises LoadError."""
+    told = node.text("padding")
+    if told == "VALID":
+        return {"auto_pad": "VALID"}
+    if told == "SAME":
+        return {"auto_pad": "SAME_UPPER"}
+    if told != "EXPLICIT":
+        raise node.error(f"padding {told!r} is not covered")
+    listed = node.integer_list("explicit_paddings")
+    if len(listed) != 2 * rank:
+        raise node.error(f"{len(listed)} explicit paddings for {rank} axes")
+    pairs = list(zip(listed[::2], listed[1::2]))
+    inner = pairs[2:] if channels_first(node) else pairs[1:-1]
+    return {"pads": [before for before, _ in inner] + [after for _, after in inner]}
+
+
+@tensorflow_op("Conv2D", "Conv3D")
+def conv(node: TensorflowNode) -> OutletId:
+    """The kernel is [spatial..., channels of a group, kernels]."""
+    x, kernel = node.fact(0), node.fact(1)
+    rank = x.rank
+    if rank != kernel.rank or rank != (4 if node.op_type == "Conv2D" else 5):
+        raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
+    channels = x.shape[1 if channels_first(node) else -1]
+    own = kernel.shape[-2]
+    if not channels.is_const or not own.is_const or int(own) < 1 or int(channels) % int(own):
+        raise node.error(f"{channels} channels of x do not fit a kernel of {own}")
+    return _convolved(node, (rank - 1, rank - 2, *range(rank - 2)), int(channels) // int(own))
+
+
+def _convolved(
+    node: TensorflowNode, perm: Sequence[int], group: int, kernel: OutletId | None = None
+) -> OutletId:
+    rank = node.fact(0).rank
+    x = to_second(node, node.input(0))
+    w = node.transposed(node.input(1) if kernel is None else kernel, perm, "kernel")
+    steps = {"strides": spatial(node, "strides", rank), "dilations": spatial(node, "dilations", rank)}
+    y = node.as_onnx("Conv", [x, w], "convolved", group=group, **steps, **pads_of(node, rank))
+    return from_second(node, y)
+
+
+@tensorflow_op("DepthwiseConv2dNative")
+def depthwise(node: TensorflowNode) -> OutletId:
+    """Each channel has kernels of its own: [height, width, channels, kernels of each]."""
+    kernel = node.fact(1)
+    if kernel.rank != 4 or node.fact(0).rank != 4 or not all(dim.is_const for dim in kernel.shape):
+        raise node.error(f"x ({node.fact(0)}) and the kernel ({kernel}) do not fit")
+    height, width, channels, each = kernel.shape
+    flat = node.wire(Reshape((height, width, TDim.of(1), channels * each)), [node.input(1)], "flat")
+    return _convolved(node, (3, 2, 0, 1), int(channels), flat)
+
+
+@tensorflow_op("Conv2DBackpropInput")
+def conv_transpose(node: TensorflowNode) -> OutletId:
+    """A transposed convolution; the first input is the shape of its output, the kernel is [h, w, out, in]."""
+    rank = 4
+    kernel, x = node.fact(1), node.fact(2)
+    if kernel.rank != rank or x.rank != rank or not all(dim.is_const for dim in kernel.shape):
+        raise node.error(f"x ({x}) and the kernel ({kernel}) do not fit")
+    strides, dilations = spatial(node, "strides", rank), spatial(node, "dilations", rank)
+    first = channels_first(node)
+    sizes, wanted = list(x.shape), list(node.dims(0, "input_sizes"))
+    if len(wanted) not in (2, rank):
+        raise node.error(f"its output's shape has {len(wanted)} entries")
+    inner = sizes[2:] if first else sizes[1:-1]
+    goals = wanted if len(wanted) == 2 else wanted[2:] if first else wanted[1:-1]
+    spans = [(int(kernel.shape[axis]) - 1) * dilations[axis] + 1 for axis in range(2)]
+    totals = [
+        (size - 1) * stride + span - goal for size, stride, span, goal in zip(inner, strides, spans, goals)
+    ]
+    if any(not total.is_const for total in totals):
+        raise node.error(
+            f"its output's sizes {[str(goal) for goal in goals]} do not follow those of its input"
+        )
+    pads = tuple(split_total(dim_max(0, total), True) for total in totals)
+    extra = tuple(max(0, -int(total)) for total in totals)
+    if any(more >= stride > 0 for more, stride in zip(extra, strides)) and any(extra):
+        raise node.error(f"its output's sizes {[str(goal) for goal in goals]} are too long for its input")
+    w = node.transposed(node.input(1), (3, 2, 0, 1), "kernel")
+    moved = to_second(node, node.input(2))
+    op = ConvTranspose(tuple(strides), tuple(dilations), pads, extra, 1)
+    return from_second(node, node.wire(op, [moved, w], "convolved"))
+
+
+@tensorflow_op("BiasAdd", "BiasAddV1")
+def bias_add(node: TensorflowNode) -> OutletId:
+    """A number for each channel."""
+    rank, bias = node.fact(0).rank, node.input(1)
+    if channels_first(node) and rank > 2:
+        shape = (node.fact(1).shape[0], *(TDim.of(1),) * (rank - 2))
+        bias = node.wire(Reshape(shape), [bias], "column")
+    return node.wire(Elementwise("add"), [node.input(0), bias])

@@ -1,0 +1,278 @@
+"""Elementwise operators: mostly a table, as the ops are."""
+
+import math
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import is_symbolic
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.shape import Expand, Reshape
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.operators.spectral import complex_product, paired
+from pulse.tensorflow.registry import tensorflow_op
+
+PLAIN = {
+    "AddV2": "add",
+    "Add": "add",
+    "Sub": "sub",
+    "RealDiv": "div",
+    "Div": "div",
+    "TruncateDiv": "div",
+    "FloorMod": "mod",
+    "Mod": "fmod",
+    "TruncateMod": "fmod",
+    "Maximum": "max",
+    "Minimum": "min",
+    "Pow": "pow",
+    "AddN": "sum",
+    "Abs": "abs",
+    "Neg": "neg",
+    "Sqrt": "sqrt",
+    "Log": "log",
+    "Reciprocal": "reciprocal",
+    "Inv": "reciprocal",
+    "Floor": "floor",
+    "Ceil": "ceil",
+    "Round": "round",
+    "Rint": "round",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Cos": "cos",
+    "Tan": "tan",
+    "Asin": "asin",
+    "Acos": "acos",
+    "Atan": "atan",
+    "Sinh": "sinh",
+    "Cosh": "cosh",
+    "Asinh": "asinh",
+    "Acosh": "acosh",
+    "Atanh": "atanh",
+    "Erf": "erf",
+    "Relu": "relu",
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+    "Softplus": "softplus",
+    "Softsign": "softsign",
+    "IsNan": "isnan",
+    "Less": "less",
+    "LessEqual": "less_equal",
+    "Greater": "greater",
+    "GreaterEqual": "greater_equal",
+    "Equal": "equal",
+    "LogicalAnd": "and",
+    "LogicalOr": "or",
+    "LogicalNot": "not",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Invert": "bitwise_not",
+}
+"""Operator -> row of the elementwise table, where nothing but the inputs matters."""
+
+WITH_PARAMS: dict[str, tuple[str, tuple[float, ...]]] = {
+    "Elu": ("elu", (1.0,)),
+    "Selu": ("selu", (1.67326319217681884765625, 1.05070102214813232421875)),
+}
+"""Operator -> row and its parameters."""
+SAME = (
+    "Identity",
+    "StopGradient",
+    "PreventGradient",
+    "Snapshot",
+    "ReadVariableOp",
+    "EnsureShape",
+    "DeepCopy",
+    "LoopCond",
+)
+
+
+@tensorflow_op(*PLAIN)
+def plain(node: TensorflowNode) -> OutletId:
+    """A row of the table."""
+    return node.wire(Elementwise(PLAIN[node.op_type]), node.alike(node.given()))
+
+
+@tensorflow_op("Mul")
+def mul(node: TensorflowNode) -> OutletId:
+    """A product, of complex numbers too."""
+    if node.is_complex():
+        return complex_product(node)
+    return node.wire(Elementwise("mul"), node.alike(node.given()))
+
+
+@tensorflow_op("Exp")
+def exp(node: TensorflowNode) -> OutletId:
+    """Of complex numbers a + bi too: cos b + i sin b, times exp of a."""
+    if not node.is_complex():
+        return node.wire(Elementwise("exp"), [node.input(0)])
+    size = node.wire(Elementwise("exp"), [node.as_real(node.input(0), 0)], "size")
+    phase = node.as_real(node.input(0), 1)
+    parts = [node.wire(Elementwise(kind), [phase], kind) for kind in ("cos", "sin")]
+    real, imaginary = (
+        node.wire(Elementwise("mul"), [size, part], f"part_{place}") for place, part in enumerate(parts)
+    )
+    return paired(node, real, imaginary)
+
+
+@tensorflow_op(*WITH_PARAMS)
+def with_params(node: TensorflowNode) -> OutletId:
+    """A row of the table with numbers."""
+    kind, params = WITH_PARAMS[node.op_type]
+    return node.wire(Elementwise(kind, params), [node.input(0)])
+
+
+@tensorflow_op("LeakyRelu")
+def leaky_relu(node: TensorflowNode) -> OutletId:
+    """The slope is an attribute."""
+    return node.wire(Elementwise("leaky_relu", (node.real("alpha", 0.2),)), [node.input(0)])
+
+
+@tensorflow_op(*SAME, "IdentityN")
+def identity(node: TensorflowNode) -> list[OutletId]:
+    """The same wires."""
+    return node.given()
+
+
+@tensorflow_op("CheckNumerics")
+def check_numerics(node: TensorflowNode) -> OutletId:
+    """The same wire; that its numbers are finite is not looked at."""
+    return node.input(0)
+
+
+@tensorflow_op("Relu6")
+def relu6(node: TensorflowNode) -> OutletId:
+    """Between 0 and 6."""
+    x = node.wire(Elementwise("relu"), [node.input(0)], "positive")
+    return node.wire(Elementwise("min"), [x, node.number(6, node.fact(0).dtype, "most")])
+
+
+@tensorflow_op("Rsqrt")
+def rsqrt(node: TensorflowNode) -> OutletId:
+    """1 / sqrt(x)."""
+    return node.wire(Elementwise("reciprocal"), [node.wire(Elementwise("sqrt"), [node.input(0)], "root")])
+
+
+@tensorflow_op("Square")
+def square(node: TensorflowNode) -> OutletId:
+    """X * x."""
+    return node.wire(Elementwise("mul"), [node.input(0), node.input(0)])
+
+
+@tensorflow_op("SquaredDifference")
+def squared_difference(node: TensorflowNode) -> OutletId:
+    """(x - y) squared."""
+    difference = node.wire(Elementwise("sub"), node.alike(node.given()), "difference")
+    return node.wire(Elementwise("mul"), [difference, difference])
+
+
+@tensorflow_op("Erfc")
+def erfc(node: TensorflowNode) -> OutletId:
+    """1 - erf(x)."""
+    one = node.number(1, node.fact(0).dtype, "one")
+    return node.wire(Elementwise("sub"), [one, node.wire(Elementwise("erf"), [node.input(0)], "erf")])
+
+
+@tensorflow_op("Log1p")
+def log1p(node: TensorflowNode) -> OutletId:
+    """log(1 + x)."""
+    one = node.number(1, node.fact(0).dtype, "one")
+    return node.wire(Elementwise("log"), [node.wire(Elementwise("add"), [node.input(0), one], "more")])
+
+
+@tensorflow_op("Expm1")
+def expm1(node: TensorflowNode) -> OutletId:
+    """exp(x) - 1."""
+    one = node.number(1, node.fact(0).dtype, "one")
+    return node.wire(Elementwise("sub"), [node.wire(Elementwise("exp"), [node.input(0)], "exp"), one])
+
+
+@tensorflow_op("NotEqual")
+def not_equal(node: TensorflowNode) -> OutletId:
+    """Whether two numbers differ."""
+    same = node.wire(Elementwise("equal"), node.alike(node.given()), "same")
+    return node.wire(Elementwise("not"), [same])
+
+
+@tensorflow_op("LogicalXor")
+def logical_xor(node: TensorflowNode) -> OutletId:
+    """Whether one of two is true."""
+    return node.wire(Elementwise("xor"), node.given())
+
+
+@tensorflow_op("IsInf")
+def is_inf(node: TensorflowNode) -> OutletId:
+    """Whether a number is an infinity."""
+    return node.as_onnx("IsInf", [node.input(0)])
+
+
+@tensorflow_op("IsFinite")
+def is_finite(node: TensorflowNode) -> OutletId:
+    """Whether a number is neither infinite nor none."""
+    size = node.wire(Elementwise("abs"), [node.input(0)], "size")
+    limit = node.number(math.inf, node.fact(0).dtype, "limit")
+    return node.wire(Elementwise("less"), [size, limit])
+
+
+@tensorflow_op("ClipByValue")
+def clip_by_value(node: TensorflowNode) -> OutletId:
+    """Between two tensors."""
+    x = node.wire(Elementwise("min"), [node.input(0), node.input(2)], "upper")
+    return node.wire(Elementwise("max"), [x, node.input(1)])
+
+
+@tensorflow_op("FloorDiv")
+def floor_div(node: TensorflowNode) -> OutletId:
+    """The quotient rounded down."""
+    x, y = node.alike(node.given())
+    facts = [node.graph.fact(x), node.graph.fact(y)]
+    if np.issubdtype(facts[0].dtype, np.floating):
+        return node.wire(Elementwise("floor"), [node.wire(Elementwise("div"), [x, y], "quotient")])
+    if any(fact.value is not None and is_symbolic(fact.value) for fact in facts):
+        return node.wire(Elementwise("div"), [x, y])
+    rest = node.wire(Elementwise("mod"), [x, y], "rest")
+    return node.wire(Elementwise("div"), [node.wire(Elementwise("sub"), [x, rest], "whole"), y])
+
+
+@tensorflow_op("Cast")
+def cast(node: TensorflowNode) -> OutletId:
+    """Convert to the type of an attribute."""
+    fact, dtype = node.fact(0), node.dtype_of("DstT")
+    if node.is_complex("DstT"):
+        if node.is_complex("SrcT"):
+            return node.input(0)
+        return complex_of(node)
+    if node.is_complex("SrcT"):
+        return node.wire(Cast(dtype), [node.as_real(node.input(0), 0)])
+    symbolic = fact.value is not None and is_symbolic(fact.value)
+    if fact.dtype == dtype or (symbolic and np.issubdtype(dtype, np.integer)):
+        return node.input(0)
+    return node.wire(Cast(dtype), [node.input(0)])
+
+
+def complex_of(node: TensorflowNode) -> OutletId:
+    """A real tensor as a complex one."""
+    real = node.cast(node.input(0), np.dtype(np.float32), "real")
+    zero = node.wire(Elementwise("sub"), [real, real], "zero")
+    return paired(node, real, zero)
+
+
+@tensorflow_op("Select", "SelectV2")
+def select(node: TensorflowNode) -> OutletId:
+    """One of two tensors, by a condition; a condition of one axis chooses rows (Select)."""
+    condition, x, y = node.given()
+    x, y = node.alike([x, y])
+    fact, rank = node.fact(0), node.graph.fact(x).rank
+    if node.op_type == "Select" and fact.rank == 1 and rank > 1:
+        shape = (*fact.shape, *(TDim.of(1),) * (rank - 1))
+        condition = node.wire(Reshape(shape), [condition], "rows")
+    return node.wire(Elementwise("where"), [condition, x, y])
+
+
+@tensorflow_op("ZerosLike", "OnesLike")
+def filled_like(node: TensorflowNode) -> OutletId:
+    """One number everywhere, in the shape of a tensor."""
+    fact = node.fact(0)
+    number = node.number(int(node.op_type == "OnesLike"), fact.dtype, "number")
+    return node.wire(Expand(fact.shape), [number])

@@ -1,0 +1,29 @@
+"""Matrix products."""
+
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+@tensorflow_op("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def matmul(node: TensorflowNode) -> OutletId:
+    """Of the last two axes, either of them transposed first."""
+    if node.is_complex():
+        raise node.error("products of complex matrices are not covered")
+    names = ("transpose_a", "transpose_b") if node.op_type == "MatMul" else ("adj_x", "adj_y")
+    factors: list[OutletId] = []
+    for slot, name in enumerate(names):
+        x, rank = node.input(slot), node.fact(slot).rank
+        if rank < 2:
+            raise node.error(f"a factor {node.fact(slot)} is no matrix")
+        if node.flag(name):
+            x = node.transposed(x, (*range(rank - 2), rank - 1, rank - 2), name)
+        factors.append(x)
+    return node.wire(MatMul(), factors)
+
+
+@tensorflow_op("Einsum")
+def einsum(node: TensorflowNode) -> OutletId:
+    """Products summed over indices."""
+    return node.as_onnx("Einsum", node.given(), equation=node.text("equation"))

@@ -1,0 +1,74 @@
+"""Reductions, running sums, and the place of an extreme."""
+
+from typing import Literal
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.cumsum import CumSum
+from pulse.ops.elementwise import Cast
+from pulse.ops.norm import Softmax
+from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+KINDS: dict[str, ReduceKind] = {
+    "Sum": "sum",
+    "Mean": "mean",
+    "Max": "max",
+    "Min": "min",
+    "Prod": "prod",
+    "EuclideanNorm": "l2",
+}
+LOGIC: dict[str, ReduceKind] = {"All": "min", "Any": "max"}
+EXTREMES: dict[str, Literal["max", "min"]] = {"ArgMax": "max", "ArgMin": "min"}
+
+
+def _axes(node: TensorflowNode) -> tuple[int, ...]:
+    return node.axes(node.integers(1, "axes"), node.fact(0).rank)
+
+
+@tensorflow_op(*KINDS)
+def reduce(node: TensorflowNode) -> OutletId:
+    """Axes are an input; no axes change nothing."""
+    if node.is_complex():
+        raise node.error("reductions of complex tensors are not covered")
+    axes = _axes(node)
+    if not axes:
+        return node.input(0)
+    return node.wire(Reduce(KINDS[node.op_type], axes, node.flag("keep_dims")), [node.input(0)])
+
+
+@tensorflow_op(*LOGIC)
+def logic(node: TensorflowNode) -> OutletId:
+    """Whether all, or any, are true."""
+    axes = _axes(node)
+    if not axes:
+        return node.input(0)
+    numbers = node.wire(Cast(np.dtype(np.int32)), [node.input(0)], "numbers")
+    found = node.wire(Reduce(LOGIC[node.op_type], axes, node.flag("keep_dims")), [numbers], "found")
+    return node.wire(Cast(np.dtype(np.bool_)), [found])
+
+
+@tensorflow_op(*EXTREMES)
+def arg_reduce(node: TensorflowNode) -> OutletId:
+    """The first index of the largest or smallest entry of an axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    wanted = node.dtype_of("output_type") if "output_type" in node.attributes else np.dtype(np.int64)
+    op = ArgReduce(EXTREMES[node.op_type], axis, False, False)
+    if wanted == np.int64:
+        return node.wire(op, [node.input(0)])
+    return node.wire(Cast(wanted), [node.wire(op, [node.input(0)], "place")])
+
+
+@tensorflow_op("Cumsum")
+def cumsum(node: TensorflowNode) -> OutletId:
+    """Running sums along an axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
+
+
+@tensorflow_op("Softmax", "LogSoftmax")
+def softmax(node: TensorflowNode) -> OutletId:
+    """Of the last axis."""
+    return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])

@@ -1,0 +1,168 @@
+"""Slices, splits and lookups."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.onnx.operators.slicing import FAR, slice_op
+from pulse.ops.op import unify
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+MOST_PLACES = 64
+"""Entries of a list of slices: axes of a tensor, and new ones."""
+
+
+@tensorflow_op("Slice")
+def slice_(node: TensorflowNode) -> OutletId:
+    """Of each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    shape = node.fact(0).shape
+    begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
+    if len(begins) > len(shape) or len(begins) != len(sizes):
+        raise node.error(f"{len(begins)} begins and {len(sizes)} sizes for {node.fact(0)}")
+    ops: list[Slice] = []
+    for axis, (begin, size) in enumerate(zip(begins, sizes)):
+        end = shape[axis] if size == -1 else begin + size
+        if not (begin == 0 and end == shape[axis]):
+            ops.append(Slice(axis, begin, end))
+    return _chain(node, ops)
+
+
+def _chain(node: TensorflowNode, ops: Sequence[Slice]) -> OutletId:
+    x = node.input(0)
+    for op in ops:
+        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
+    return x
+
+
+@tensorflow_op("StridedSlice")
+def strided_slice(node: TensorflowNode) -> OutletId:
+    """Slices of each axis; the masks leave bounds out, add axes and take axes away."""
+    x = node.input(0)
+    shape = node.fact(0).shape
+    own = len(shape) - node.is_complex()
+    begins, ends, steps = node.dims(1, "begin"), node.dims(2, "end"), node.integers(3, "strides")
+    count = len(begins)
+    if not count == len(ends) == len(steps) or count > MOST_PLACES:
+        raise node.error(f"{len(begins)} begins, {len(ends)} ends and {len(steps)} strides")
+    masks = {
+        name: node.integer(f"{name}_mask", 0)
+        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+    }
+
+    def has(name: str, place: int) -> bool:
+        return bool(masks[name] >> place & 1)
+
+    taken = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
+    if taken > own:
+        raise node.error(f"{taken} slices for {node.fact(0)}")
+    axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
+    made = 0
+    for place in range(count):
+        if has("ellipsis", place):
+            axis, made = axis + own - taken, made + own - taken
+        elif has("new_axis", place):
+            new.append(made)
+            made += 1
+        else:
+            size = shape[axis]
+            if has("shrink_axis", place):
+                first = _from_front(begins[place], size)
+                ops.append(Slice(axis, first, first + 1))
+                shrunk.append(axis)
+            else:
+                step = steps[place]
+                start = _open(step > 0) if has("begin", place) else begins[place]
+                end = _open(step < 0) if has("end", place) else ends[place]
+                op = slice_op(node, axis, size, start, end, step)
+                ops += [] if op is None else [op]
+                made += 1
+            axis += 1
+    for op in ops:
+        x = node.wire(op, [x], f"cut{op.axis}" if shrunk or new or op is not ops[-1] else "")
+    for axis in reversed(shrunk):
+        x = node.wire(RemoveAxis(axis), [x], "" if axis == shrunk[0] and not new else f"single{axis}")
+    for axis in new:
+        x = node.wire(AddAxis(axis), [x], "" if axis == new[-1] else f"new{axis}")
+    return x
+
+
+def _open(first: bool) -> TDim:
+    """A bound beyond the first or the last frame."""
+    return TDim.of(-FAR if first else FAR)
+
+
+def _from_front(bound: TDim, size: TDim) -> TDim:
+    return bound + size if bound.prove_ge(0).no else bound
+
+
+@tensorflow_op("Split")
+def split(node: TensorflowNode) -> list[OutletId]:
+    """Equal parts; the axis is the first input."""
+    shape = node.fact(1).shape
+    axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
+    count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * count)
+
+
+@tensorflow_op("SplitV")
+def split_v(node: TensorflowNode) -> list[OutletId]:
+    """Parts of given sizes, of which one may be -1: what the others leave."""
+    shape = node.fact(0).shape
+    axis = node.axis(node.whole(2, "axis"), len(shape) - node.is_complex())
+    sizes = list(node.dims(1, "sizes"))
+    for place, size in enumerate(sizes):
+        if size == -1:
+            rest = (other for number, other in enumerate(sizes) if number != place)
+            sizes[place] = shape[axis] - sum(rest, TDim.of(0))
+    unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
+    return _parts(node, node.input(0), axis, sizes)
+
+
+def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) -> list[OutletId]:
+    outlets: list[OutletId] = []
+    start = TDim.of(0)
+    for name, size in zip(node.outputs, sizes):
+        whole: Shape = node.graph.fact(x).shape
+        if start == 0 and size == whole[axis]:
+            outlets.append(x)
+        else:
+            outlets.append((node.named(name) if name else node).wire(Slice(axis, start, start + size), [x]))
+        start = start + size
+    return outlets
+
+
+@tensorflow_op("GatherV2", "Gather", "ResourceGather")
+def gather(node: TensorflowNode) -> OutletId:
+    """Entries of an axis by index."""
+    if node.integer("batch_dims", 0):
+        raise node.error("other entries for each batch (batch_dims) are not covered")
+    axis = node.whole(2, "axis") if node.has(2) else 0
+    return node.as_onnx("Gather", [node.input(0), node.input(1)], axis=axis)
+
+
+@tensorflow_op("GatherNd", "ResourceGatherNd")
+def gather_nd(node: TensorflowNode) -> OutletId:
+    """Slices by index."""
+    return node.as_onnx("GatherND", [node.input(0), node.widened(node.input(1), "places")])
+
+
+@tensorflow_op("ReverseV2")
+def reverse(node: TensorflowNode) -> OutletId:
+    """Axes from the last frame to the first."""
+    shape = node.fact(0).shape
+    axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
+    ops = [slice_op(node, axis, shape[axis], TDim.of(FAR), TDim.of(-FAR), -1) for axis in axes]
+    return _chain(node, [op for op in ops if op is not None])
+
+
+@tensorflow_op("Where")
+def where(node: TensorflowNode) -> OutletId:
+    """The places of what is true, where that is known."""
+    value = node.numbers(0, "condition")
+    return node.constant(np.argwhere(value).astype(np.int64))

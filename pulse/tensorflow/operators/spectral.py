@@ -1,0 +1,128 @@
+"""Fourier transforms and complex numbers, which are tensors with a last axis of two here."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+def paired(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
+    """Two real tensors as a complex one."""
+    rank = node.graph.fact(real).rank
+    parts = [
+        node.wire(AddAxis(rank), [part], f"{suffix}{name}_column")
+        for name, part in (("real", real), ("imaginary", imaginary))
+    ]
+    return node.wire(Concat(rank), parts, suffix)
+
+
+@tensorflow_op("Complex")
+def complex_(node: TensorflowNode) -> OutletId:
+    """A complex tensor of its parts."""
+    return paired(node, node.input(0), node.input(1))
+
+
+@tensorflow_op("Real", "Imag")
+def part(node: TensorflowNode) -> OutletId:
+    """One part of a complex tensor."""
+    return node.as_real(node.input(0), int(node.op_type == "Imag"), "")
+
+
+@tensorflow_op("Conj")
+def conjugate(node: TensorflowNode) -> OutletId:
+    """The imaginary part with the other sign."""
+    signs = node.constant(np.array([1, -1], node.fact(0).dtype), "signs")
+    return node.wire(Elementwise("mul"), [node.input(0), signs])
+
+
+@tensorflow_op("ComplexAbs")
+def complex_abs(node: TensorflowNode) -> OutletId:
+    """The magnitude."""
+    return node.wire(Reduce("l2", (node.fact(0).rank - 1,), False), [node.input(0)])
+
+
+@tensorflow_op("Angle")
+def angle(node: TensorflowNode) -> OutletId:
+    """The phase, from the arctangent of a half: 2 atan(y / (|z| + x))."""
+    dtype = node.fact(0).dtype
+    x, y = node.as_real(node.input(0), 0), node.as_real(node.input(0), 1)
+    return arctangent(node, y, x, dtype)
+
+
+@tensorflow_op("Atan2")
+def atan2(node: TensorflowNode) -> OutletId:
+    """The angle of a point."""
+    return arctangent(node, node.input(0), node.input(1), node.fact(0).dtype)
+
+
+def arctangent(node: TensorflowNode, y: OutletId, x: OutletId, dtype: "np.dtype[np.generic]") -> OutletId:
+    """The angle of the points (x, y), between -pi and pi."""
+    zero, pi = node.number(0, dtype, "zero"), node.number(np.pi, dtype, "pi")
+    half = node.number(np.pi / 2, dtype, "half")
+    wide = [node.wire(Elementwise("abs"), [each], f"size{place}") for place, each in enumerate((x, y))]
+    steep = node.wire(Elementwise("greater"), [wide[1], wide[0]], "steep")
+    low = node.wire(Elementwise("min"), wide, "low")
+    high = node.wire(Elementwise("max"), wide, "high")
+    nothing = node.wire(Elementwise("equal"), [high, zero], "nothing")
+    one = node.number(1, dtype, "one")
+    slope = node.wire(
+        Elementwise("div"), [low, node.wire(Elementwise("where"), [nothing, one, high], "divisor")], "slope"
+    )
+    flat = node.wire(Elementwise("atan"), [slope], "flat")
+    turned = node.wire(Elementwise("sub"), [half, flat], "turned")
+    first = node.wire(Elementwise("where"), [steep, turned, flat], "first")
+    left = node.wire(Elementwise("less"), [x, zero], "left")
+    mirrored = node.wire(Elementwise("sub"), [pi, first], "mirrored")
+    upper = node.wire(Elementwise("where"), [left, mirrored, first], "upper")
+    below = node.wire(Elementwise("less"), [y, zero], "below")
+    return node.wire(Elementwise("where"), [below, node.wire(Elementwise("neg"), [upper], "lower"), upper])
+
+
+def complex_product(node: TensorflowNode) -> OutletId:
+    """(a + bi)(c + di)."""
+    a, b = node.as_real(node.input(0), 0, "a"), node.as_real(node.input(0), 1, "b")
+    c, d = node.as_real(node.input(1), 0, "c"), node.as_real(node.input(1), 1, "d")
+
+    def times(x: OutletId, y: OutletId, name: str) -> OutletId:
+        return node.wire(Elementwise("mul"), [x, y], name)
+
+    real = node.wire(Elementwise("sub"), [times(a, c, "ac"), times(b, d, "bd")], "real")
+    imaginary = node.wire(Elementwise("add"), [times(a, d, "ad"), times(b, c, "bc")], "imaginary")
+    return paired(node, real, imaginary)
+
+
+def _length(node: TensorflowNode) -> int:
+    lengths = node.integers(1, "fft_length")
+    if len(lengths) != 1 or lengths[0] < 1:
+        raise node.error(f"its fft_length {lengths} must be one number above 0")
+    return lengths[0]
+
+
+@tensorflow_op("RFFT")
+def rfft(node: TensorflowNode) -> OutletId:
+    """The one-sided spectrum of the last axis, cut or filled with zeros to fft_length."""
+    fact, length = node.fact(0), _length(node)
+    column = node.wire(AddAxis(fact.rank), [node.input(0)], "column")
+    points = node.constant(np.array(length, np.int64), "points")
+    return node.as_onnx("DFT", [column, points], axis=fact.rank - 1, onesided=1)
+
+
+@tensorflow_op("IRFFT")
+def irfft(node: TensorflowNode) -> OutletId:
+    """The real signal of a one-sided spectrum."""
+    fact = node.fact(0)
+    points = node.constant(np.array(_length(node), np.int64), "points")
+    y = node.as_onnx("DFT", [node.input(0), points], "signal", axis=fact.rank - 2, onesided=1, inverse=1)
+    return node.wire(RemoveAxis(fact.rank - 1), [y])
+
+
+@tensorflow_op("FFT", "IFFT")
+def fft(node: TensorflowNode) -> OutletId:
+    """The spectrum of a complex signal, and back."""
+    fact = node.fact(0)
+    return node.as_onnx("DFT", [node.input(0), None], axis=fact.rank - 2, inverse=int(node.op_type == "IFFT"))

@@ -1,0 +1,64 @@
+"""Branches that were written as single nodes (Switch and Merge outside of loops) as a choice between two values."""
+
+from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.read.flat import FlatGraph
+from pulse.tensorflow.read.frames import MERGE, SWITCH
+
+
+def chosen(graph: FlatGraph) -> FlatGraph:
+    """The graph with both branches run, and a choice by the condition behind them. Raises LoadError."""
+    if not any(node.op in SWITCH for node in graph):
+        return graph
+    sides = _Sides(graph)
+    nodes: list[GraphNode] = []
+    for node in graph:
+        if node.op in SWITCH:
+            nodes.append(GraphNode(node.name, "IdentityN", (node.inputs[0], node.inputs[0]), node.controls))
+        elif node.op in MERGE and len(node.inputs) == 2:
+            condition, taken, other = sides.choice(node)
+            nodes.append(GraphNode(node.name, "Select", (condition, taken, other), node.controls))
+        else:
+            nodes.append(node)
+    return FlatGraph(nodes, graph.title)
+
+
+class _Sides:
+    """On which side of which condition a tensor is."""
+
+    def __init__(self, graph: FlatGraph) -> None:
+        self._graph = graph
+        self._found: dict[Endpoint, dict[Endpoint, int]] = {}
+
+    def of(self, endpoint: Endpoint) -> dict[Endpoint, int]:
+        """Condition -> the output of Switch that a tensor depends on."""
+        found: dict[Endpoint, int] = {}
+        left, seen = [endpoint], set[Endpoint]()
+        while left:
+            each = left.pop()
+            node = self._graph.nodes.get(each.node)
+            if each in seen or node is None:
+                continue
+            seen.add(each)
+            if node.op in SWITCH and len(node.inputs) == 2:
+                found.setdefault(self._plain(node.inputs[1]), each.slot)
+            left += [*node.inputs, *(Endpoint(name) for name in node.controls)]
+        return found
+
+    def _plain(self, endpoint: Endpoint) -> Endpoint:
+        for _ in range(len(self._graph.nodes)):
+            node = self._graph.nodes.get(endpoint.node)
+            if node is None or node.op != "Identity" or not node.inputs:
+                break
+            endpoint = node.inputs[0]
+        return endpoint
+
+    def choice(self, merge: GraphNode) -> tuple[Endpoint, Endpoint, Endpoint]:
+        """The condition of a Merge, what it gives where that is true, and where it is not. Raises LoadError."""
+        first, second = merge.inputs
+        sides = self.of(first), self.of(second)
+        for condition, slot in sides[0].items():
+            if sides[1].get(condition, slot) != slot:
+                return (condition, first, second) if slot == 1 else (condition, second, first)
+        raise merge.error(
+            "no Switch decides between its inputs; export the model again, with functional branches (If)"
+        )

@@ -1,0 +1,288 @@
+"""Nodes of a flat graph as a model: variables become inputs and outputs, effects are in order."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pulse.budget import spending
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.infer.fact import InferenceFact
+from pulse.model import Constant, Input, Model, ModelGraph
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
+from pulse.tensorflow.read.branches import chosen
+from pulse.tensorflow.read.dilation import dilated
+from pulse.tensorflow.read.effects import ASSIGNMENTS, REFERENCES, VARIABLES, Variables, run_order
+from pulse.tensorflow.read.flat import FlatGraph
+from pulse.tensorflow.read.frames import raised
+from pulse.tensorflow.read.inlining import inlined
+from pulse.tensorflow.read.node import TensorflowOp
+from pulse.tensorflow.tensors import FunctionName
+from pulse.typed import TypedModel
+
+SILENT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
+ASKING = ("VarIsInitializedOp", "IsVariableInitialized")
+NEXT = ".next"
+"""Behind the name of a variable: the output that is its next value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What one run of a graph is to do.
+
+    fetches   tensors to give, by the names of the outputs
+    targets   nodes to run
+    feeds     tensors that are given, and what is known of them
+    values    what variables hold
+    frozen    variables that no run assigns: they are constants of the model
+    """
+
+    fetches: Mapping[str, Endpoint]
+    targets: tuple[str, ...] = ()
+    feeds: Mapping[Endpoint, InferenceFact] = field(default_factory=dict[Endpoint, InferenceFact])
+    values: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    frozen: bool = True
+
+
+def prepared(
+    nodes: Sequence[GraphNode],
+    library: Library,
+    title: str,
+    names: Sequence[str],
+    fed: Collection[Endpoint] = (),
+) -> FlatGraph:
+    """Of the graph what some nodes need: functions inlined, loops, branches and dilations as one node each.
+
+    Raises LoadError
+    """
+    graph = FlatGraph(nodes, title)
+    graph = FlatGraph(inlined(graph.needed(names, fed).values(), library), title)
+    flat = raised(graph, library)
+    return dilated(chosen(FlatGraph(flat.needed(names, fed).values(), title)), names, fed)
+
+
+def built(
+    graph: FlatGraph,
+    library: Library,
+    request: Request,
+    scope: SymbolScope,
+    labels: Mapping[Endpoint, str] | None = None,
+) -> Model:
+    """The model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
+
+    labels   other names of feeds than those of their tensors
+    Raises   LoadError
+    """
+    names = [*(each.node for each in request.fetches.values() if each not in request.feeds), *request.targets]
+    return _Building(graph, library, request, scope, names).model(labels or {})
+
+
+class _Building:
+    def __init__(
+        self, graph: FlatGraph, library: Library, request: Request, scope: SymbolScope, names: Sequence[str]
+    ) -> None:
+        self._library, self._request, self._scope = library, request, scope
+        feeds = request.feeds
+        whole = FlatGraph(graph.needed(names, feeds).values(), graph.title)
+        self._variables = Variables(whole)
+        effects = [node.name for node in whole if node.op in ASSIGNMENTS]
+        wanted = [each.node for each in request.fetches.values() if each not in feeds]
+        self._wanted = whole.needed([*wanted, *effects], feeds, controls=False)
+        self._order = run_order(whole.nodes, self._variables, graph.title)
+        self._order = [node for node in self._order if node.name in self._wanted]
+        self._graph = whole
+        self._model = ModelGraph()
+        self._made: dict[Endpoint, OutletId] = {}
+        self._current: dict[str, OutletId] = {}
+        self._assigned: dict[str, None] = {}
+        self._read: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._kept: dict[Endpoint, OutletId] = {}
+        for node in self._order:
+            for endpoint in node.inputs:
+                self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
+        for endpoint in request.fetches.values():
+            self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
+
+    def model(self, labels: Mapping[Endpoint, str]) -> Model:
+        """Every node in its turn."""
+        request = self._request
+        for endpoint, fact in request.feeds.items():
+            self._made[endpoint] = self._input(labels.get(endpoint, str(endpoint)), fact)
+        for node in self._order:
+            variable = self._variables.assigned(node)
+            if variable is not None:
+                self._assigned.setdefault(variable)
+        before = {
+            endpoint: self._value(endpoint.node)
+            for endpoint in request.fetches.values()
+            if endpoint not in self._made and self._graph.nodes[endpoint.node].op in REFERENCES
+        }
+        for node in self._order:
+            self._node(node)
+        fetched = {
+            name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
+            for name, endpoint in request.fetches.items()
+        }
+        states = {
+            name: f"{name}{NEXT}" for name in self._assigned if name in self._read or not request.frozen
+        }
+        results = [*fetched.values(), *(self._current[name] for name in states)]
+        self._model.set_outputs(results, [*fetched, *states.values()])
+        initial = {name: value for name, value in request.values.items() if name in states}
+        return Model(self._model, self._scope, self._graph.title, states=states, initial=initial)
+
+    def _input(self, name: str, fact: InferenceFact) -> OutletId:
+        op = Constant(fact.value) if fact.value is not None and fact.typed() is not None else Input(fact)
+        (outlet,) = self._model.add(name, op, (), [fact])
+        if isinstance(op, Input):
+            self._model.inputs.append(outlet)
+        return outlet
+
+    def _value(self, variable: str) -> OutletId:
+        """What a variable holds at this moment of the run."""
+        if variable not in self._current:
+            node, value = self._graph.nodes[variable], self._request.values.get(variable)
+            if value is not None and self._request.frozen and variable not in self._assigned:
+                self._current[variable] = self._constant(variable, value)
+            else:
+                self._read.add(variable)
+                fact = variable_fact(node) if value is None else _fact_of(value)
+                self._current[variable] = self._input(variable, fact)
+        return self._current[variable]
+
+    def _constant(self, name: str, value: Array) -> OutletId:
+        spending().stored += value.size
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
+        return self._model.add(name, Constant(value), (), [fact])[0]
+
+    def _outlet(self, endpoint: Endpoint, reader: str) -> OutletId:
+        if endpoint in self._made:
+            return self._made[endpoint]
+        variable = self._variables.of(endpoint)
+        if variable is not None:
+            return self._kept[endpoint] if endpoint in self._kept else self._value(variable)
+        node = self._graph.nodes.get(endpoint.node)
+        told = (
+            "nothing makes it"
+            if node is None
+            else f"{endpoint.node} ({node.op}) has no output {endpoint.slot}"
+        )
+        raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {told}; check the name")
+
+    def _node(self, node: GraphNode) -> None:
+        if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):
+            return
+        if all(Endpoint(node.name, slot) in self._made for slot in range(self._counts.get(node.name, 1))):
+            return
+        variable = self._variables.assigned(node)
+        if variable is not None:
+            self._assign(node, variable)
+        elif node.op == "Const":
+            self._made[Endpoint(node.name)] = self._constant(node.name, constant_value(node))
+        elif node.op in ASKING:
+            self._made[Endpoint(node.name)] = self._constant(node.name, np.array(self._is_set(node)))
+        elif node.op == "PlaceholderWithDefault" and node.inputs:
+            self._made[Endpoint(node.name)] = self._outlet(node.inputs[0], node.name)
+        elif node.op == "Placeholder":
+            raise node.error("it is not fed; feed it, or a tensor behind it")
+        else:
+            self._operator(node, node.op, [self._outlet(each, node.name) for each in node.inputs])
+
+    def _is_set(self, node: GraphNode) -> bool:
+        """Whether a variable holds something at this moment of the run."""
+        variable = self._variables.of(node.inputs[0]) if node.inputs else None
+        return variable in self._request.values or variable in self._current
+
+    def _operator(
+        self, node: GraphNode, op: str, reads: Sequence[OutletId], name: str = ""
+    ) -> list[OutletId]:
+        count = self._counts.get(node.name, 1) if not name else 1
+        label = name or node.name
+        outputs = tuple(label if slot == 0 else f"{label}:{slot}" for slot in range(count))
+        calls = any(isinstance(value, FunctionName) for value in node.attributes.values())
+        made = TensorflowOp(op, node.name, node.attributes, outputs, Bodies(self._library) if calls else None)
+        outlets = self._model.add(label, made, reads, [InferenceFact() for _ in outputs])
+        if not name:
+            for slot, outlet in enumerate(outlets):
+                self._made.setdefault(Endpoint(node.name, slot), outlet)
+        return outlets
+
+    def _assign(self, node: GraphNode, variable: str) -> None:
+        value = self._outlet(node.inputs[1], node.name)
+        kind = ASSIGNMENTS[node.op]
+        if kind:
+            (value,) = self._operator(node, kind, [self._value(variable), value], node.name)
+        self._current[variable] = value
+        self._kept[Endpoint(node.name)] = value
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """The functions of a file, as models."""
+
+    library: Library
+
+    def find(self, name: FunctionName) -> Function:
+        """A function. Raises LoadError."""
+        return self.library.find(name)
+
+    def typed(
+        self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
+    ) -> TypedModel:
+        """A function as a model. Raises LoadError."""
+        return function_model(self.library.find(name), self.library, facts, scope, title)
+
+
+def function_model(
+    function: Function, library: Library, facts: Sequence[TypedFact], scope: SymbolScope, title: str
+) -> TypedModel:
+    """A function as a model; arguments whose value is known are constants in it.
+
+    Raises LoadError: it is not covered, or assigns variables
+    """
+    if len(facts) != len(function.inputs):
+        raise LoadError(f"{title}: {len(facts)} arguments for {len(function.inputs)}; export the model again")
+    spending().unfold(len(function.nodes), title)
+    arguments = [GraphNode(name, "Placeholder") for name in function.inputs]
+    names = [*dict.fromkeys([*(each.node for each in function.outputs), *function.effects])]
+    graph = prepared([*arguments, *function.nodes], library, title, names)
+    for node in graph:
+        if node.op in ASSIGNMENTS:
+            raise node.error(
+                "a loop or branch assigns a variable; only assignments outside of them are covered: keep the state in "
+                "the loop's own variables"
+            )
+    feeds = {
+        Endpoint(name): InferenceFact(fact.dtype, fact.shape, fact.value)
+        for name, fact in zip(function.inputs, facts)
+    }
+    fetches = {f"{place}": endpoint for place, endpoint in enumerate(function.outputs)}
+    return built(graph, library, Request(fetches, (), feeds), scope).analyse()
+
+
+def constant_value(node: GraphNode) -> Array:
+    """The tensor of a Const. Raises LoadError."""
+    value = tensor_of(node)
+    if value is None:
+        raise node.error("attribute value must be a tensor; export the model again")
+    if value.dtype.kind == "c":
+        value = np.stack([np.real(value), np.imag(value)], -1)
+    return value
+
+
+def variable_fact(node: GraphNode) -> InferenceFact:
+    """Type and shape that a variable declares."""
+    type_, dims = declared(node)
+    dtype = None if type_ is None else type_.known
+    if dims is None:
+        return InferenceFact(dtype)
+    return InferenceFact(dtype, tuple(None if dim is None else TDim.of(dim) for dim in dims))
+
+
+def _fact_of(value: Array) -> InferenceFact:
+    return InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))

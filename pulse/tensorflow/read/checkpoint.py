@@ -1,0 +1,153 @@
+"""Checkpoints: a sorted table of entries in ``.index``, and the bytes of tensors in ``.data-00000-of-00001``.
+
+The table is made of blocks. A block lists keys and values, each key without what it shares with the one before; behind
+them stand restart points, which are not needed here. The last 48 bytes say where the block is that lists the others.
+"""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
+from pulse.tensorflow.tensors import TensorType, dims_of
+
+_FOOTER = 48
+_MAGIC = 0xDB4775248B80FB57
+_TRAILER = 5
+"""Bytes behind a block: how it is compressed, and a checksum."""
+
+
+class _Place(NamedTuple):
+    offset: int
+    size: int
+
+
+class Checkpoint:
+    """The tensors of a checkpoint, by key.
+
+    prefix   the path without ``.index``
+    Raises   LoadError
+    """
+
+    def __init__(self, prefix: Path) -> None:
+        self._prefix = prefix
+        self._path = prefix.with_name(f"{prefix.name}.index")
+        try:
+            self._data = self._path.read_bytes()
+        except OSError as error:
+            raise LoadError(f"{self._path}: cannot be read ({error.strerror})") from error
+        self._entries: dict[str, bytes] = {}
+        self._read()
+        header = self._message(BundleHeaderProto, self._entries.pop("", b""))
+        self._shards = max(1, header.num_shards)
+        if header.endianness:
+            raise self._damaged("its numbers are big-endian, which is not covered")
+
+    def keys(self) -> list[str]:
+        """The names of the tensors."""
+        return list(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def _damaged(self, told: str) -> LoadError:
+        return LoadError(f"{self._path}: {told}; the checkpoint is damaged or of another kind, get it again")
+
+    def _message(self, kind: Proto, data: bytes) -> Any:
+        try:
+            return kind.FromString(data)
+        except DecodeError:
+            raise self._damaged("an entry cannot be decoded") from None
+
+    def _read(self) -> None:
+        if len(self._data) < _FOOTER or int.from_bytes(self._data[-8:], "little") != _MAGIC:
+            raise self._damaged("it is no table of tensors")
+        footer = self._data[-_FOOTER:-8]
+        _, at = self._handle(footer, 0)
+        index, _ = self._handle(footer, at)
+        for _, value in self._block(index):
+            place, _ = self._handle(value, 0)
+            for key, entry in self._block(place):
+                try:
+                    self._entries[key.decode()] = entry
+                except UnicodeDecodeError:
+                    raise self._damaged("a name in it is no text") from None
+
+    def _varint(self, data: bytes, at: int) -> tuple[int, int]:
+        value = shift = 0
+        while at < len(data) and shift < 64:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value, at
+            shift += 7
+        raise self._damaged("a number in it does not end")
+
+    def _handle(self, data: bytes, at: int) -> tuple[_Place, int]:
+        offset, at = self._varint(data, at)
+        size, at = self._varint(data, at)
+        return _Place(offset, size), at
+
+    def _block(self, place: _Place) -> Iterator[tuple[bytes, bytes]]:
+        end = place.offset + place.size
+        if end + _TRAILER > len(self._data):
+            raise self._damaged("a block lies outside of it")
+        if self._data[end] != 0:
+            raise self._damaged("a block is compressed, which is not covered")
+        block = self._data[place.offset : end]
+        if len(block) < 4:
+            raise self._damaged("a block is too short")
+        stop = len(block) - 4 - 4 * int.from_bytes(block[-4:], "little")
+        at, key = 0, b""
+        while at < stop:
+            shared, at = self._varint(block, at)
+            fresh, at = self._varint(block, at)
+            length, at = self._varint(block, at)
+            if shared > len(key) or at + fresh + length > stop:
+                raise self._damaged("an entry lies outside of its block")
+            key = key[:shared] + block[at : at + fresh]
+            yield key, block[at + fresh : at + fresh + length]
+            at += fresh + length
+
+    def tensor(self, key: str) -> Array:
+        """A tensor of numbers. Raises LoadError."""
+        if key not in self._entries:
+            raise LoadError(
+                f"{self._path}: no tensor is called {key!r}; the checkpoint belongs to another model"
+            )
+        entry = self._message(BundleEntryProto, self._entries[key])
+        type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
+        dtype = type_.known
+        if dtype is None:
+            raise LoadError(f"{self._path}, {key}: a tensor of {type_} is not covered")
+        if dims is None or None in dims:
+            raise self._damaged(f"{key} has no shape")
+        shape = tuple(dim for dim in dims if dim is not None)
+        if math.prod(shape) * dtype.itemsize != entry.size or not 0 <= entry.shard_id < self._shards:
+            raise self._damaged(f"{key} has {entry.size} bytes for shape {list(shape)} of {dtype}")
+        data = self._bytes(entry.shard_id, entry.offset, entry.size)
+        return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+
+    def _bytes(self, shard: int, offset: int, size: int) -> bytes:
+        path = self._prefix.with_name(f"{self._prefix.name}.data-{shard:05d}-of-{self._shards:05d}")
+        folder = self._prefix.parent.resolve()
+        try:
+            if path.resolve().parent != folder:
+                raise LoadError(f"{path}: lies outside of the model's folder; copy the file into it")
+            with path.open("rb") as file:
+                length = path.stat().st_size
+                if offset < 0 or offset + size > length:
+                    raise self._damaged(f"{path.name} has {length} bytes, and a tensor is at {offset}")
+                file.seek(offset)
+                return file.read(size)
+        except OSError as error:
+            raise LoadError(
+                f"{path}: cannot be read ({error.strerror}); the SavedModel is not whole"
+            ) from error

@@ -1,0 +1,128 @@
+"""``SpaceToBatchND -> convolution -> BatchToSpaceND`` as one dilated convolution."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.tensorflow.nodes import Endpoint, GraphNode, tensor_of
+from pulse.tensorflow.read.flat import FlatGraph
+
+CONVOLUTIONS = ("Conv2D", "DepthwiseConv2dNative")
+BETWEEN = ("BiasAdd", "Identity", "Squeeze", "ExpandDims")
+PADDED = "_PadOfDilation"
+"""Pads by the first list without the second: what both ends keep of the padding once the crops are taken off."""
+
+
+def dilated(graph: FlatGraph, fetched: Collection[str], fed: Collection[Endpoint]) -> FlatGraph:
+    """The graph with dilated convolutions, but for nodes that are fetched or fed."""
+    kept = {*fetched, *(endpoint.node for endpoint in fed)}
+    replaced: dict[str, GraphNode] = {}
+    readers = Counter(endpoint.node for node in graph for endpoint in node.inputs)
+    for node in graph:
+        if node.op == "BatchToSpaceND" and len(node.inputs) == 3:
+            replaced.update(_pattern(graph, node, readers, kept, fed))
+    return FlatGraph((replaced.get(node.name, node) for node in graph), graph.title) if replaced else graph
+
+
+def _known(graph: FlatGraph, endpoint: Endpoint) -> Array | None:
+    """The value of a constant."""
+    for _ in range(len(graph.nodes)):
+        node = graph.nodes.get(endpoint.node)
+        if node is None:
+            return None
+        if node.op == "Const":
+            return tensor_of(node)
+        if node.op != "Identity" or not node.inputs:
+            return None
+        endpoint = node.inputs[0]
+    return None
+
+
+def _pattern(
+    graph: FlatGraph,
+    end: GraphNode,
+    readers: Mapping[str, int],
+    kept: Collection[str],
+    fed: Collection[Endpoint],
+) -> dict[str, GraphNode]:
+    """The nodes that take the place of those of one pattern; none where it is none."""
+    block = _known(graph, end.inputs[1])
+    conv, chain = _upwards(graph, end.inputs[0], CONVOLUTIONS)
+    if block is None or conv is None or not _plain(conv):
+        return {}
+    start, before = _upwards(graph, conv.inputs[0], ("SpaceToBatchND",))
+    if start is None or len(start.inputs) != 3:
+        return {}
+    other = _known(graph, start.inputs[1])
+    inner = [start, *before, conv, *chain]
+    if other is None or not np.array_equal(other, block):
+        return {}
+    if any(readers[node.name] > 1 or node.name in kept for node in inner):
+        return {}
+    dilations = _dilations(graph, [int(size) for size in block.ravel().tolist()], before, conv)
+    if dilations is None:
+        return {}
+    attributes = {**conv.attributes, "dilations": dilations}
+    crops = end.inputs[2]
+    if conv.name in graph.needed([crops.node], fed, controls=False):
+        return {}
+    return {
+        start.name: GraphNode(start.name, PADDED, (start.inputs[0], start.inputs[2], crops), start.controls),
+        conv.name: GraphNode(conv.name, conv.op, conv.inputs, conv.controls, None, attributes),
+        end.name: GraphNode(end.name, "Identity", end.inputs[:1], end.controls),
+    }
+
+
+def _upwards(
+    graph: FlatGraph, endpoint: Endpoint, ops: tuple[str, ...]
+) -> tuple[GraphNode | None, list[GraphNode]]:
+    """The first node of some operators before a tensor, and the nodes between."""
+    between: list[GraphNode] = []
+    while len(between) <= len(graph.nodes):
+        node = graph.nodes.get(endpoint.node)
+        if node is None or endpoint.slot:
+            break
+        if node.op in ops:
+            return node, between
+        if node.op not in BETWEEN or not node.inputs:
+            break
+        between.append(node)
+        endpoint = node.inputs[0]
+    return None, []
+
+
+def _plain(conv: GraphNode) -> bool:
+    """Whether a convolution has no padding, steps or dilation of its own."""
+    ones = all(
+        all(each == 1 for each in conv.attributes.get(name) or ()) for name in ("strides", "dilations")
+    )
+    return (
+        ones
+        and conv.attributes.get("padding") == "VALID"
+        and conv.attributes.get("data_format", "NHWC") == "NHWC"
+    )
+
+
+def _dilations(
+    graph: FlatGraph, block: list[int], before: list[GraphNode], conv: GraphNode
+) -> list[int] | None:
+    """The dilation of each axis of the convolution's input, NHWC."""
+    axes = list(range(1, 1 + len(block)))
+    rank = 4
+    for node in before:
+        if node.op == "ExpandDims" and len(node.inputs) == 2:
+            value = _known(graph, node.inputs[1])
+            if value is None or value.size != 1:
+                return None
+            place = int(value.reshape(())) % rank
+            axes = [axis + (axis >= place) for axis in axes]
+        elif node.op not in ("Identity",):
+            return None
+    if any(axis > 2 for axis in axes):
+        return None
+    found = [1, 1, 1, 1]
+    for axis, size in zip(axes, block):
+        found[axis] = size
+    return found

@@ -1,0 +1,144 @@
+"""From a path, a folder or bytes to a graph with what its variables hold."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.likeness import SAVED
+from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
+from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
+from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.restoring import restored
+
+LARGEST_FILE = 2**31 - 1
+"""Bytes: no reader of protobuf takes more."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A function of a SavedModel: argument -> tensor, result -> tensor."""
+
+    inputs: Mapping[str, Endpoint]
+    outputs: Mapping[str, Endpoint]
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a file holds.
+
+    values      what variables hold, by the names of their nodes
+    signatures  of a SavedModel
+    """
+
+    nodes: tuple[GraphNode, ...]
+    library: Library
+    title: str
+    values: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    signatures: Mapping[str, Signature] = field(default_factory=dict[str, Signature])
+
+
+def read_contents(source: "str | PathLike[str] | bytes") -> Contents:
+    """A GraphDef by its path or bytes, or the folder of a SavedModel. Raises LoadError."""
+    if isinstance(source, bytes):
+        return _graph(source, "these bytes", "model")
+    try:
+        path = Path(os.fspath(source))
+    except TypeError:
+        raise LoadError(
+            f"cannot load a {type(source).__name__}; give a path, or the bytes of a GraphDef"
+        ) from None
+    if path.is_dir():
+        return _saved(path)
+    if path.name == SAVED and (path.parent / "variables").is_dir():
+        return _saved(path.parent)
+    data = file_bytes(path)
+    return _graph(data, str(path), path.stem)
+
+
+def file_bytes(path: Path) -> bytes:
+    """The bytes of a file. Raises LoadError."""
+    try:
+        if path.exists() and not path.is_file():
+            raise LoadError(f"{path}: is no regular file; give one, or its bytes")
+        size = path.stat().st_size
+        if size > LARGEST_FILE:
+            raise LoadError(
+                f"{path}: {size} bytes, and a graph has less than 2 GiB; export its variables beside it"
+            )
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise LoadError(f"{path}: no such file; check the path") from None
+    except (ValueError, OSError) as error:
+        raise LoadError(f"{path}: cannot be read ({error}); check the path and its permissions") from error
+
+
+def _graph(data: bytes, what: str, title: str) -> Contents:
+    proto = decoded(GraphDef, data, what)
+    if not proto.node:
+        saved = _decoded_quietly(SavedModel, data)
+        if saved is not None and saved.meta_graphs and saved.meta_graphs[0].graph_def.node:
+            return _meta_graph(saved, what, title, None)
+        raise LoadError(
+            f"{what}: no TensorFlow graph (no node in it); give a GraphDef or the folder of a SavedModel"
+        )
+    library = Library(proto.library.function)
+    return Contents(tuple(graph_nodes(proto.node, what)), library, title)
+
+
+def decoded(kind: Proto, data: bytes, what: str) -> Proto:
+    """A message. Raises LoadError."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise LoadError(f"{what}: no TensorFlow graph, or cut short; export or download it again") from None
+
+
+def _decoded_quietly(kind: Proto, data: bytes) -> Proto:
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        return None
+
+
+def _saved(folder: Path) -> Contents:
+    path = folder / SAVED
+    if not path.is_file():
+        raise LoadError(f"{folder}: is a folder without {SAVED}; give the folder of a SavedModel, or a file")
+    return _meta_graph(
+        decoded(SavedModel, file_bytes(path), str(path)), str(path), folder.name or "model", folder
+    )
+
+
+def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Contents:
+    serving = [meta for meta in saved.meta_graphs if "serve" in meta.meta_info_def.tags]
+    if not saved.meta_graphs:
+        raise LoadError(f"{what}: a SavedModel without a graph; export it again")
+    meta = (serving or list(saved.meta_graphs))[0]
+    nodes = graph_nodes(meta.graph_def.node, what)
+    library = Library(meta.graph_def.library.function)
+    signatures = {
+        name: _signature(meta.signature_def[name], what, name) for name in sorted(meta.signature_def)
+    }
+    values: Mapping[str, Array] = {}
+    prefix = None if folder is None else folder / "variables" / "variables"
+    if prefix is not None and prefix.with_suffix(".index").is_file():
+        values = restored(nodes, library, meta.saver_def, Checkpoint(prefix), what)
+    return Contents(tuple(nodes), library, title, values, signatures)
+
+
+def _signature(proto: Proto, what: str, name: str) -> Signature:
+    sides: list[dict[str, Endpoint]] = []
+    for infos in (proto.inputs, proto.outputs):
+        if any(not infos[key].name for key in infos):
+            raise LoadError(
+                f"{what}: signature {name} has a tensor without a name; only dense tensors are covered"
+            )
+        sides.append({key: Endpoint.parse(infos[key].name) for key in sorted(infos)})
+    return Signature(sides[0], sides[1])

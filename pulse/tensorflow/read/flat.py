@@ -1,0 +1,75 @@
+"""A graph of nodes by name, and what of it is needed."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+from pulse.errors import LoadError
+from pulse.tensorflow.nodes import Endpoint, GraphNode
+
+
+class FlatGraph:
+    """Nodes by name, in the order of the file."""
+
+    def __init__(self, nodes: Iterable[GraphNode], title: str) -> None:
+        self.title = title
+        self.nodes = {node.name: node for node in nodes}
+
+    def __iter__(self) -> Iterator[GraphNode]:
+        return iter(self.nodes.values())
+
+    def node(self, name: str, reader: str) -> GraphNode:
+        """A node. Raises LoadError, naming who reads it."""
+        found = self.nodes.get(name)
+        if found is None:
+            raise LoadError(f"{self.title}: {reader} reads {name!r}, which no node is called; check the name")
+        return found
+
+    def needed(
+        self, names: Iterable[str], fed: Collection[Endpoint] = (), controls: bool = True
+    ) -> dict[str, GraphNode]:
+        """The nodes that some nodes need, in the order of the file; nothing in front of a tensor that is fed.
+
+        controls   also by control edges
+        Raises     LoadError: a node reads one that there is not
+        """
+        found: dict[str, GraphNode] = {}
+        left = [(name, "the request") for name in names]
+        while left:
+            name, reader = left.pop()
+            if name in found:
+                continue
+            node = found[name] = self.node(name, reader)
+            left += [(each.node, name) for each in node.inputs if each not in fed]
+            if controls:
+                left += [(each, name) for each in node.controls]
+        return {name: found[name] for name in self.nodes if name in found}
+
+
+def ordered(nodes: dict[str, GraphNode], after: dict[str, set[str]], title: str) -> list[GraphNode]:
+    """Nodes in an order in which each stands behind what ``after`` lists for it; else in the order given.
+
+    Raises LoadError: there is a cycle
+    """
+    waiting = {name: {other for other in after.get(name, ()) if other in nodes} for name in nodes}
+    places = {name: place for place, name in enumerate(nodes)}
+    result: list[GraphNode] = []
+    state: dict[str, int] = {}
+    for first in nodes:
+        stack = [(first, iter(sorted(waiting[first], key=places.__getitem__)))]
+        if first in state:
+            continue
+        state[first] = 1
+        while stack:
+            name, rest = stack[-1]
+            other = next(rest, None)
+            if other is None:
+                state[name] = 2
+                result.append(nodes[name])
+                stack.pop()
+            elif other not in state:
+                state[other] = 1
+                stack.append((other, iter(sorted(waiting[other], key=places.__getitem__))))
+            elif state[other] == 1:
+                raise LoadError(
+                    f"{title}: {other} ({nodes[other].op}) needs its own result; export the model again"
+                )
+    return result

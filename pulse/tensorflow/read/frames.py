@@ -1,0 +1,227 @@
+"""Loops that were written as single nodes (Enter, Merge, Switch, NextIteration, Exit) raised to While."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from pulse.errors import LoadError
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.tensorflow.read.flat import FlatGraph
+
+ENTER = ("Enter", "RefEnter")
+MERGE = ("Merge", "RefMerge")
+SWITCH = ("Switch", "RefSwitch")
+NEXT = ("NextIteration", "RefNextIteration")
+EXIT = ("Exit", "RefExit")
+
+
+@dataclass(eq=False)
+class _Turning:
+    """One variable of a loop: where it enters, turns and leaves."""
+
+    enter: GraphNode
+    merge: GraphNode
+    after: GraphNode
+    switch: str = ""
+    exits: list[str] = field(default_factory=list[str])
+
+
+@dataclass(eq=False)
+class _Frame:
+    """One loop while it is raised."""
+
+    name: str
+    turning: list[_Turning] = field(default_factory=list[_Turning])
+    constant: list[GraphNode] = field(default_factory=list[GraphNode])
+    condition: GraphNode | None = None
+
+
+def raised(graph: FlatGraph, library: Library) -> FlatGraph:
+    """The graph with a While node in place of each loop's. Raises LoadError: a loop is not whole."""
+    if not any(node.op in ENTER for node in graph):
+        return graph
+    return _Raising(graph, library).run()
+
+
+def reached(nodes: Iterable[GraphNode], enters: Iterable[str], exits: Collection[str]) -> set[str]:
+    """Every node of a loop: what its entrances reach without leaving it."""
+    readers: dict[str, list[str]] = {}
+    for node in nodes:
+        for name in (*(each.node for each in node.inputs), *node.controls):
+            readers.setdefault(name, []).append(node.name)
+    left = list(enters)
+    found = set(left)
+    while left:
+        fresh = {name for name in readers.get(left.pop(), ()) if name not in found and name not in exits}
+        found |= fresh
+        left += fresh
+    return found
+
+
+def inside_loops(nodes: Iterable[GraphNode]) -> set[str]:
+    """The nodes that belong to loops."""
+    listed = list(nodes)
+    exits = {node.name for node in listed if node.op in EXIT}
+    return reached(listed, (node.name for node in listed if node.op in ENTER), exits)
+
+
+class _Raising:
+    def __init__(self, graph: FlatGraph, library: Library) -> None:
+        self._graph = FlatGraph(graph, graph.title)
+        self._library = library
+        self._frames: dict[str, _Frame] = {}
+        self._exits: dict[str, str] = {}
+        self._running: list[str] = []
+
+    def run(self) -> FlatGraph:
+        """Raise every loop, those inside of others first."""
+        self._find()
+        for name in list(self._frames):
+            if name in self._frames:
+                self._raise(name)
+        return self._graph
+
+    def _find(self) -> None:
+        """The parts of each loop."""
+        readers: dict[str, list[GraphNode]] = {}
+        for node in self._graph:
+            for endpoint in node.inputs:
+                readers.setdefault(endpoint.node, []).append(node)
+        for node in self._graph:
+            if node.op not in ENTER:
+                continue
+            if len(node.inputs) != 1:
+                raise node.error("it needs one input; the file is damaged, export it again")
+            title = str(node.attributes.get("frame_name", ""))
+            frame = self._frames.setdefault(title, _Frame(title))
+            if node.attributes.get("is_constant"):
+                frame.constant.append(node)
+                continue
+            merge = next((each for each in readers.get(node.name, ()) if each.op in MERGE), None)
+            if merge is None:  # nothing turns: the loop does not change it
+                frame.constant.append(node)
+                continue
+            behind = [self._graph.nodes.get(endpoint.node) for endpoint in merge.inputs]
+            after = next((each for each in behind if each is not None and each.op in NEXT), None)
+            if after is None or len(after.inputs) != 1:
+                raise merge.error("nothing brings its next value (NextIteration); export the model again")
+            turning = _Turning(node, merge, after)
+            frame.turning.append(turning)
+            self._find_exits(frame, turning, readers)
+
+    def _find_exits(self, frame: _Frame, turning: _Turning, readers: dict[str, list[GraphNode]]) -> None:
+        for switch in readers.get(turning.merge.name, ()):
+            if switch.op not in SWITCH or len(switch.inputs) != 2:
+                continue
+            decided = self._graph.nodes.get(switch.inputs[1].node)
+            if decided is None or decided.op != "LoopCond":
+                continue
+            turning.switch, frame.condition = switch.name, decided
+            for exit_ in readers.get(switch.name, ()):
+                if exit_.op in EXIT:
+                    turning.exits.append(exit_.name)
+                    self._exits[exit_.name] = frame.name
+
+    def _raise(self, name: str) -> None:
+        if name in self._running:
+            raise LoadError(
+                f"{self._graph.title}: loop {name!r} reads its own result; the file is damaged, export it again"
+            )
+        self._running.append(name)
+        frame = self._frames[name]
+        decided = frame.condition
+        if decided is None or len(decided.inputs) != 1:
+            raise LoadError(
+                f"{self._graph.title}: loop {name!r} has no condition (LoopCond); export the model again"
+            )
+        outer = [turn.enter.inputs[0] for turn in frame.turning] + [node.inputs[0] for node in frame.constant]
+        before = {Endpoint(turn.merge.name): turn.merge.name for turn in frame.turning}
+        turned = {
+            Endpoint(turn.switch or turn.merge.name, 1): turn.switch or f"{turn.merge.name}/turn"
+            for turn in frame.turning
+        }
+        given = {Endpoint(node.name): node.name for node in frame.constant}
+        results = [turn.after.inputs[0] for turn in frame.turning] + [
+            Endpoint(node.name) for node in frame.constant
+        ]
+        types = tuple(
+            node.type_number("T") for node in (*(turn.enter for turn in frame.turning), *frame.constant)
+        )
+        condition = self._function(f"{name}/condition", before | given, types, [decided.inputs[0]])
+        body = self._function(f"{name}/body", turned | given, types, results)
+        whole = self._unique(name or "while")
+        exits = {exit_: place for place, turn in enumerate(frame.turning) for exit_ in turn.exits}
+        enters = [node.name for node in (*(turn.enter for turn in frame.turning), *frame.constant)]
+        inside = reached(self._graph, enters, set(exits))
+        nodes: list[GraphNode] = []
+        for node in self._graph:
+            if node.name in exits:
+                node = GraphNode(node.name, "Identity", (Endpoint(whole, exits[node.name]),))
+            elif node.name in inside:
+                continue
+            elif inside.intersection(node.controls):
+                controls = dict.fromkeys(whole if each in inside else each for each in node.controls)
+                node = node.reading(node.inputs, controls)
+            nodes.append(node)
+        functions = {"cond": self._library.add(condition), "body": self._library.add(body)}
+        nodes.append(GraphNode(whole, "While", tuple(outer), (), None, functions))
+        self._graph = FlatGraph(nodes, self._graph.title)
+        del self._frames[name]
+        for exit_ in exits:
+            self._exits.pop(exit_, None)
+        self._running.pop()
+
+    def _unique(self, name: str) -> str:
+        number, chosen = 1, name
+        while chosen in self._graph.nodes:
+            number += 1
+            chosen = f"{name}_{number}"
+        return chosen
+
+    def _function(
+        self, name: str, given: dict[Endpoint, str], types: tuple[int, ...], outputs: list[Endpoint]
+    ) -> Function:
+        """What lies between the arguments of a loop and some results of a turn."""
+        nodes = self._between(given, outputs)
+        arguments = set(given.values())
+
+        def moved(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+            return tuple(Endpoint(given[each]) if each in given else each for each in endpoints)
+
+        body = [
+            node.reading(moved(node.inputs), (each for each in node.controls if each in nodes))
+            for node in nodes.values()
+        ]
+        if arguments & nodes.keys():
+            raise LoadError(
+                f"{self._graph.title}: loop {name!r} reads a value of the turn before; export the model again"
+            )
+        return Function(name, tuple(given.values()), types, tuple(body), moved(outputs))
+
+    def _between(self, given: dict[Endpoint, str], outputs: list[Endpoint]) -> dict[str, GraphNode]:
+        found: set[str] = set()
+        left = [endpoint for endpoint in outputs if endpoint not in given]
+        while left:
+            name = left.pop().node
+            if name in found:
+                continue
+            if name in self._exits:
+                self._raise(self._exits[name])
+            node = self._graph.node(name, "a loop")
+            if node.op in ENTER or (
+                node.op in MERGE
+                and any(
+                    self._graph.nodes[each.node].op in NEXT
+                    for each in node.inputs
+                    if each.node in self._graph.nodes
+                )
+            ):
+                raise node.error("a loop reads it, and it belongs to another; export the model again")
+            found.add(name)
+            left += [endpoint for endpoint in node.inputs if endpoint not in given]
+            left += [Endpoint(control) for control in node.controls if self._is_effect(control)]
+        return {name: node for name, node in self._graph.nodes.items() if name in found}
+
+    def _is_effect(self, name: str) -> bool:
+        node = self._graph.nodes.get(name)
+        return node is not None and node.op.startswith("Assign")

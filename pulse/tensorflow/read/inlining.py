@@ -1,0 +1,81 @@
+"""Calls of functions replaced by what the functions do."""
+
+from collections.abc import Iterable
+
+from pulse.budget import spending
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.nodes import Endpoint, Function, GraphNode
+from pulse.tensorflow.tensors import FunctionName
+
+CALLS = ("PartitionedCall", "StatefulPartitionedCall")
+DEEPEST = 64
+"""Functions that call functions."""
+
+
+def inlined(nodes: Iterable[GraphNode], library: Library) -> list[GraphNode]:
+    """Every call as the nodes of its function, their names behind the call's. Raises LoadError."""
+    made: list[GraphNode] = []
+    for node in nodes:
+        made += _expanded(node, library, 0)
+    return made
+
+
+def _called(node: GraphNode, library: Library) -> FunctionName | None:
+    if node.op in CALLS:
+        return node.function("f")
+    return FunctionName(node.op, node.attributes) if node.op in library else None
+
+
+def _expanded(node: GraphNode, library: Library, depth: int) -> list[GraphNode]:
+    called = _called(node, library)
+    if called is None:
+        return [node]
+    if depth == DEEPEST:
+        raise node.error(f"functions call each other more than {DEEPEST} deep; export the model again")
+    function = library.find(called)
+    if len(function.inputs) != len(node.inputs):
+        raise node.error(
+            f"{len(node.inputs)} arguments for the {len(function.inputs)} of function {function.name}; "
+            "export the model again"
+        )
+    spending().unfold(len(function.nodes) + 1, node.name)
+    result = _result(node, function)
+    return [
+        *(inner for each in _body(node, function) for inner in _expanded(each, library, depth + 1)),
+        result,
+    ]
+
+
+def _body(node: GraphNode, function: Function) -> list[GraphNode]:
+    """The nodes of a function as nodes of the caller; what had to run before the call runs before each of them."""
+    arguments = dict(zip(function.inputs, node.inputs))
+    inside = {each.name for each in function.nodes}
+    body: list[GraphNode] = []
+    for each in function.nodes:
+        controls = (f"{node.name}/{name}" for name in each.controls if name in inside)
+        body.append(
+            GraphNode(
+                f"{node.name}/{each.name}",
+                each.op,
+                tuple(_moved(endpoint, node.name, arguments) for endpoint in each.inputs),
+                (*controls, *node.controls),
+                each.stored,
+                each.given,
+                each.values,
+            )
+        )
+    return body
+
+
+def _moved(endpoint: Endpoint, call: str, arguments: dict[str, Endpoint]) -> Endpoint:
+    if endpoint.node in arguments:
+        return arguments[endpoint.node]
+    return Endpoint(f"{call}/{endpoint.node}", endpoint.slot)
+
+
+def _result(node: GraphNode, function: Function) -> GraphNode:
+    """A node of the call's name that gives what the function returns, after all that it does."""
+    arguments = dict(zip(function.inputs, node.inputs))
+    outputs = tuple(_moved(endpoint, node.name, arguments) for endpoint in function.outputs)
+    effects = tuple(f"{node.name}/{name}" for name in function.effects)
+    return GraphNode(node.name, "IdentityN", outputs, (*node.controls, *effects))

@@ -1,0 +1,105 @@
+"""A node of a TensorFlow graph as the analyser sees it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pulse.errors import LoadError
+from pulse.graph import OutletId
+from pulse.infer.board import Board
+from pulse.infer.op import ModelOp
+from pulse.infer.relations import Relation
+from pulse.onnx.registry import translator_of
+from pulse.tensorflow import operators as operators
+from pulse.tensorflow import rules
+from pulse.tensorflow.context import Functions, TensorflowNode
+from pulse.tensorflow.registry import TRANSLATORS, own_name
+from pulse.tensorflow.tensors import TensorType
+from pulse.typed import TypedModel
+
+COMPLEX = frozenset(
+    "Identity IdentityN StopGradient ReadVariableOp AddV2 Add Sub Neg Mul Exp Conj Real Imag ComplexAbs "  # noqa: SIM905
+    "Angle Complex Cast RFFT IRFFT FFT IFFT Reshape ExpandDims Squeeze Transpose ConcatV2 Pack Unpack Slice "
+    "StridedSlice Split SplitV Pad Tile ReverseV2".split()
+)
+"""Operators that take or give complex numbers: as a last axis of two."""
+
+
+@dataclass(frozen=True, eq=False)
+class TensorflowOp(ModelOp):
+    """A node.
+
+    type        the operator
+    attributes  numbers, text, TensorType, dims, arrays, FunctionName, lists of them
+    outputs     the names of the outputs that somebody may read
+    library     the functions of the file, where an attribute names one
+    """
+
+    type: str
+    title: str
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    outputs: tuple[str, ...] = ()
+    library: Functions | None = None
+
+    @property
+    def name(self) -> str:
+        return self.type
+
+    @property
+    def origin(self) -> str:
+        return f"node {self.title}"
+
+    @property
+    def covered(self) -> bool:
+        return self._translator() is not None
+
+    def _translator(self) -> Callable[[Any], Any] | None:
+        return translator_of(own_name(self.type)) or TRANSLATORS.get(self.type)
+
+    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        translator = self._translator()
+        if translator is None:
+            raise LoadError(
+                f'{wire} ({self.type}): the operator is not covered; @pulse.operator("{own_name(self.type)}") adds it, '
+                "see docs/tensorflow.md"
+            )
+        if self.type not in COMPLEX and any(
+            isinstance(each, TensorType) and each.is_complex for each in self.attributes.values()
+        ):
+            raise LoadError(f"{wire} ({self.type}): complex numbers are not covered by this operator")
+        context = TensorflowNode(
+            self.type,
+            1,
+            wire,
+            self.attributes,
+            tuple(inputs),
+            self.outputs,
+            target.graph,
+            target.scope,
+            {},
+            self.library,
+        )
+        made = translator(context)
+        outlets: list[OutletId] = [made] if isinstance(made, OutletId) else list(made)
+        if len(outlets) < len(self.outputs):
+            missing = ", ".join(self.outputs[len(outlets) :])
+            raise LoadError(f"{wire} ({self.type}): its outputs {missing} are not covered")
+        return outlets[: len(self.outputs)]
+
+    def says(
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+    ) -> Iterable[Relation]:
+        rule = rules.RULES.get(self.type)
+        return () if rule is None else rule(inputs, outlets, self.attributes)
+
+    def detail(self) -> str:
+        return " ".join(
+            f"{name}={_short(value)}" for name, value in sorted(self.attributes.items()) if value is not None
+        )
+
+
+def _short(value: object) -> str:
+    if isinstance(value, int | float | str | list | tuple | TensorType):
+        text = str(cast("object", value))
+        return text if len(text) <= 60 else f"{text[:57]}..."
+    return getattr(value, "name", None) or "<tensor>"

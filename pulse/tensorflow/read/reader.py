@@ -1,0 +1,211 @@
+"""Read a GraphDef or a SavedModel into a Model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, TensorProto, helper
+
+from pulse.dim import SymbolScope
+from pulse.errors import LoadError
+from pulse.model import Model
+from pulse.onnx.read.inputs import input_facts
+from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
+from pulse.tensorflow.read.building import SILENT, Request, built, prepared
+from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.file import Contents, Signature, read_contents
+from pulse.tensorflow.read.frames import EXIT, inside_loops
+from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
+
+SERVING = "serving_default"
+PLACES = ("Placeholder", "PlaceholderV2")
+SOUND = "DecodeWav"
+"""Reads a file of sound: what it gives are inputs."""
+_TIMES = "T"
+_STREAMS = "N"
+
+
+def read(
+    source: "str | PathLike[str] | bytes", inputs: Mapping[str, str], constants: Mapping[str, Any]
+) -> Model:
+    """The model of a GraphDef or SavedModel. Raises LoadError."""
+    return model_of(read_contents(source), inputs, constants)
+
+
+def model_of(
+    contents: Contents,
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+    signature: str | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Model:
+    """The model of what a file holds; ``outputs`` are any tensors of it. Raises LoadError."""
+    if contents.signatures:
+        chosen = _signature(contents, signature)
+        kept = chosen.outputs if outputs is None else _kept(contents, chosen, outputs)
+        return _of_signature(contents, inputs, constants, replace(chosen, outputs=kept))
+    if signature is not None:
+        raise LoadError(f"{contents.title}: a graph has no signature; there is none called {signature!r}")
+    return _of_graph(contents, inputs, constants, outputs)
+
+
+def _kept(contents: Contents, signature: Signature, outputs: Sequence[str]) -> dict[str, Endpoint]:
+    unknown = [name for name in outputs if name not in signature.outputs]
+    if unknown:
+        listed = ", ".join(signature.outputs)
+        raise LoadError(f"{contents.title}: no output is called {unknown[0]}; the outputs are {listed}")
+    return {name: signature.outputs[name] for name in outputs}
+
+
+def _signature(contents: Contents, name: str | None) -> Signature:
+    known = {key: each for key, each in contents.signatures.items() if each.outputs}
+    if name is None:
+        name = SERVING if SERVING in known else next(iter(known), SERVING)
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise LoadError(f"{contents.title}: no signature is called {name!r}; there is {listed}")
+    return known[name]
+
+
+def _of_signature(
+    contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
+) -> Model:
+    nodes = {node.name: node for node in contents.nodes}
+    return _model(contents, nodes, signature.inputs, signature.outputs, (), _plain(inputs), _plain(constants))
+
+
+def _of_graph(
+    contents: Contents,
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+    outputs: Sequence[str] | None,
+) -> Model:
+    nodes = {node.name: node for node in contents.nodes}
+    given, fixed = _plain(inputs), _plain(constants)
+    wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
+    fetches = {name: Endpoint.parse(name) for name in wanted}
+    if not fetches:
+        raise LoadError(f"{contents.title}: no node gives a tensor that nobody reads, so there is no output")
+    places = {name: Endpoint.parse(name) for name in (*given, *fixed)}
+    for name, endpoint in places.items():
+        if endpoint.node not in nodes:
+            listed = ", ".join(node.name for node in contents.nodes if node.op in PLACES) or "none"
+            raise LoadError(f"no input is called {name}; the inputs are {listed}")
+    sounds = [node for node in contents.nodes if node.op == SOUND]
+    places = {
+        str(each): each for node in sounds for each in (Endpoint(node.name), Endpoint(node.name, 1))
+    } | places
+    flat = prepared(contents.nodes, contents.library, contents.title, _names(fetches), list(places.values()))
+    effects = [node.name for node in flat if node.op in ASSIGNMENTS]
+    needed = flat.needed([*_names(fetches), *effects], list(places.values()), controls=False)
+    for node in needed.values():
+        if node.op in PLACES:
+            places.setdefault(node.name, Endpoint(node.name))
+    read = {each for node in needed.values() for each in node.inputs} | set(fetches.values())
+    asked = {*given, *fixed}
+    places = {name: each for name, each in places.items() if each in read or name in asked}
+    order = {name: place for place, name in enumerate(nodes)}
+    listed = sorted(places.items(), key=lambda item: (order[item[1].node], item[1].slot))
+    return _model(contents, nodes, dict(listed), fetches, (), given, fixed)
+
+
+def _names(fetches: Mapping[str, Endpoint]) -> list[str]:
+    return list(dict.fromkeys(endpoint.node for endpoint in fetches.values()))
+
+
+def _plain(named: Mapping[str, Any]) -> dict[str, Any]:
+    """``x:0`` as ``x``."""
+    return {name.removesuffix(":0"): value for name, value in named.items()}
+
+
+def _last(nodes: Sequence[GraphNode]) -> list[str]:
+    """The nodes whose results nobody reads, and that depend on more than constants: the outputs."""
+    read = {endpoint.node for node in nodes for endpoint in node.inputs}
+    silent = (
+        *SILENT,
+        *ASSIGNMENTS,
+        *VARIABLES,
+        *PLACES,
+        *EXIT,
+        "Const",
+        "VarIsInitializedOp",
+        "IsVariableInitialized",
+    )
+    found = [node for node in nodes if node.name not in read and node.op not in silent and node.inputs]
+    found = [node for node in found if node.type_number("T", "dtype", "out_type") not in (STRING, RESOURCE)]
+    moving = _moving(nodes)
+    loops = inside_loops(nodes)
+    found = [node for node in found if node.name not in loops]
+    return [node.name for node in found if node.name in moving] or [node.name for node in found]
+
+
+def _moving(nodes: Sequence[GraphNode]) -> set[str]:
+    """The nodes that depend on inputs or variables, or on what there is not."""
+    readers: dict[str, list[str]] = {}
+    for node in nodes:
+        for endpoint in node.inputs:
+            readers.setdefault(endpoint.node, []).append(node.name)
+    names = {node.name for node in nodes}
+    open_ = [node.name for node in nodes if any(each.node not in names for each in node.inputs)]
+    left = [*open_, *(node.name for node in nodes if node.op in (*PLACES, *VARIABLES))]
+    found = set(left)
+    while left:
+        fresh = [name for name in readers.get(left.pop(), ()) if name not in found]
+        found.update(fresh)
+        left += fresh
+    return found
+
+
+def _model(
+    contents: Contents,
+    nodes: Mapping[str, GraphNode],
+    places: Mapping[str, Endpoint],
+    fetches: Mapping[str, Endpoint],
+    targets: Sequence[str],
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+) -> Model:
+    scope = SymbolScope()
+    values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in places.items()]
+    facts = input_facts(GraphProto(input=values), inputs, scope, constants)
+    fed = {endpoint: facts[name] for name, endpoint in places.items()}
+    names = [endpoint.node for endpoint in fetches.values()]
+    graph = prepared(contents.nodes, contents.library, contents.title, names, list(fed))
+    request = Request(fetches, tuple(targets), fed, contents.values, True)
+    return built(
+        graph, contents.library, request, scope, {endpoint: name for name, endpoint in places.items()}
+    )
+
+
+def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:
+    """What a node says of a tensor that is given, in the form that ONNX has for it."""
+    type_, dims = _stated(node, endpoint)
+    known = type_.known if type_ is not None else None
+    if type_ is not None and known is None and node.op in PLACES:
+        raise LoadError(
+            f"input {name}: a tensor of {type_} is not covered; give a tensor behind it as the input"
+        )
+    number = TensorProto.UNDEFINED if known is None else helper.np_dtype_to_tensor_dtype(np.dtype(known))
+    shape = None if dims is None else [_dim(dims, axis) for axis in range(len(dims))]
+    return helper.make_tensor_value_info(name, number, shape)
+
+
+def _stated(node: GraphNode, endpoint: Endpoint) -> tuple[TensorType | None, "tuple[int | None, ...] | None"]:
+    if node.op == SOUND:
+        if endpoint.slot:
+            return TensorType(3), ()
+        sizes = (node.attributes.get("desired_samples"), node.attributes.get("desired_channels"))
+        return TensorType(1), tuple(size if isinstance(size, int) and size > 0 else None for size in sizes)
+    return declared(node) if node.op in PLACES else (None, None)
+
+
+def _dim(dims: "tuple[int | None, ...]", axis: int) -> int | str | None:
+    """A size, or the name of one that is not known: of streams in front of frames, of frames; none for others."""
+    if dims[axis] is not None:
+        return dims[axis]
+    unknown = [place for place, dim in enumerate(dims) if dim is None]
+    if len(unknown) > 1 and axis == 0:
+        return _STREAMS
+    return _TIMES if axis == unknown[len(unknown) > 1 and unknown[0] == 0] else None

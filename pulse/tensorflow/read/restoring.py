@@ -1,0 +1,66 @@
+"""What the variables of a SavedModel hold: its own graph for restoring says which tensor belongs to which."""
+
+from collections.abc import Mapping, Sequence
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.tensorflow.library import Library
+from pulse.tensorflow.messages import Proto
+from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.effects import ASSIGNMENTS, Variables
+from pulse.tensorflow.read.flat import FlatGraph
+from pulse.tensorflow.read.inlining import inlined
+
+_NUMBERS = ("Identity", "IdentityN", "Cast")
+
+
+def restored(
+    nodes: Sequence[GraphNode], library: Library, saver: Proto, checkpoint: Checkpoint, what: str
+) -> dict[str, Array]:
+    """Variable -> its value in the checkpoint.
+
+    Names do not tell: two variables may share one. Raises LoadError.
+    """
+    name = Endpoint.parse(saver.restore_op_name).node if saver.restore_op_name else ""
+    graph = FlatGraph(nodes, what)
+    if not name or name not in graph.nodes:
+        return {}
+    flat = FlatGraph(inlined(graph.needed([name]).values(), library), what)
+    variables = Variables(flat)
+    values: dict[str, Array] = {}
+    for node in flat:
+        if node.op not in ASSIGNMENTS:
+            continue
+        variable, key = variables.assigned(node), _key(flat, node.inputs[1])
+        if variable is not None and key is not None:
+            values[variable] = checkpoint.tensor(key)
+    return values
+
+
+def _key(graph: FlatGraph, endpoint: Endpoint) -> str | None:
+    """The name in the checkpoint of what a tensor was restored from."""
+    for _ in range(len(graph.nodes)):
+        node = graph.nodes.get(endpoint.node)
+        if node is None:
+            return None
+        if node.op == "RestoreV2" and len(node.inputs) == 3:
+            names = _texts(graph, node.inputs[1])
+            return names[endpoint.slot] if endpoint.slot < len(names) else None
+        slot = endpoint.slot if node.op == "IdentityN" else 0
+        if node.op not in _NUMBERS or slot >= len(node.inputs):
+            return None
+        endpoint = node.inputs[slot]
+    return None
+
+
+def _texts(graph: FlatGraph, endpoint: Endpoint) -> list[str]:
+    """The entries of a constant of text. Raises LoadError."""
+    node = graph.nodes.get(endpoint.node)
+    if node is None or node.op != "Const" or "value" not in (node.stored or {}):
+        return []
+    stored: Mapping[str, Proto] = node.stored
+    try:
+        return [text.decode() for text in stored["value"].tensor.string_val]
+    except UnicodeDecodeError:
+        raise LoadError(f"{node.name} (Const): a name in it is no text; export the model again") from None

@@ -1,0 +1,104 @@
+"""What an operator's wires say of each other, inputs and outputs, where shapes are not known."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from pulse.graph import OutletId
+from pulse.infer.board import Axis
+from pulse.infer.relations import HasRank, HasType, Relation, SameShape, SameSize, SameType
+from pulse.infer.shapes import Broadcast
+from pulse.tensorflow.tensors import TensorType
+
+Wires: TypeAlias = Sequence[OutletId]
+Rule: TypeAlias = Callable[[Wires, Wires, Mapping[str, Any]], Iterable[Relation]]
+
+
+def unary(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+    """Type and shape stay."""
+    if len(inputs) == len(outputs) == 1:
+        yield SameType([inputs[0], outputs[0]])
+        yield SameShape([inputs[0], outputs[0]])
+
+
+def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+    """One type; shapes are broadcast."""
+    type_ = attributes.get("T")
+    if isinstance(type_, TensorType) and type_.known is not None and type_.known.kind == "f":
+        yield HasType([*inputs, *outputs], type_.known)
+    yield Broadcast(outputs[0], list(inputs))
+
+
+def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+    """Matrices: the inner sizes are equal."""
+    if len(inputs) != 2:
+        return
+    a, b = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
+    yield SameType([*inputs, outputs[0]])
+    yield HasRank([*inputs, outputs[0]], 2)
+    yield SameSize([Axis(inputs[0], 0 if a else 1), Axis(inputs[1], 1 if b else 0)])
+    yield SameSize([Axis(inputs[0], 1 if a else 0), Axis(outputs[0], 0)])
+
+
+def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+    """The shape stays; a number for each channel."""
+    if len(inputs) != 2:
+        return
+    yield SameType([*inputs, outputs[0]])
+    yield HasRank([inputs[1]], 1)
+    yield SameShape([inputs[0], outputs[0]])
+    if attributes.get("data_format", "NHWC") == "NHWC":
+        yield SameSize([Axis(inputs[0], -1), Axis(inputs[1], 0)])
+
+
+def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
+    """An image and a kernel of four axes."""
+    yield HasRank([*inputs[:2], outputs[0]], 4)
+    yield SameType([*inputs[:2], outputs[0]])
+    yield SameSize([Axis(inputs[0], 0), Axis(outputs[0], 0)])
+    if attributes.get("data_format", "NHWC") == "NHWC":
+        yield SameSize([Axis(inputs[0], 3), Axis(inputs[1], 2)])
+
+
+UNARY = (
+    *(
+        "Abs",
+        "Neg",
+        "Exp",
+        "Log",
+        "Sqrt",
+        "Rsqrt",
+        "Square",
+        "Floor",
+        "Ceil",
+        "Round",
+        "Sign",
+        "Erf",
+        "Sin",
+        "Cos",
+    ),
+    *(
+        "Relu",
+        "Relu6",
+        "LeakyRelu",
+        "Elu",
+        "Selu",
+        "Sigmoid",
+        "Tanh",
+        "Softplus",
+        "Softsign",
+        "Softmax",
+        "LogSoftmax",
+    ),
+    *("Identity", "StopGradient", "Cumsum"),
+)
+BINARY = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(UNARY, unary),
+    **dict.fromkeys(BINARY, arithmetic),
+    "MatMul": product,
+    "BiasAdd": bias,
+    "Conv2D": image,
+    "DepthwiseConv2dNative": image,
+}
+"""Operator -> what it says."""

@@ -1,0 +1,364 @@
+"""Sessions as TensorFlow has them: any tensor may be fed or fetched, variables keep what a run assigned."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from pulse.budget import Spending, counting
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import InputError, LoadError
+from pulse.facts import Array, dtype_name, numbers_of
+from pulse.infer.fact import InferenceFact
+from pulse.tensorflow.messages import GraphDef
+from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
+from pulse.tensorflow.read.building import NEXT, SILENT, Request, built, prepared
+from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
+from pulse.tensorflow.read.file import Contents, decoded
+from pulse.tensorflow.read.flat import FlatGraph
+from pulse.tensorflow.tensors import RESOURCE, TensorType
+from pulse.typed import TypedModel
+
+MOST_PLANS = 64
+"""Plans that a session keeps."""
+_TYPES = ("DstT", "out_type", "output_type", "dtype", "T", "Tidx")
+"""Attributes that may say the type of a node's first output."""
+
+
+class CacheInfo(NamedTuple):
+    """How often plans were found and made, and how many there are."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+class _Key(NamedTuple):
+    """What makes a plan: in no order."""
+
+    feeds: frozenset[Endpoint]
+    fetches: frozenset[Endpoint]
+    targets: frozenset[str]
+
+
+@dataclass(eq=False)
+class _Plan:
+    """The graph of a request; and models of it, by the shapes of what they are given."""
+
+    graph: FlatGraph
+    models: dict[Any, TypedModel] = field(default_factory=dict[Any, TypedModel])
+
+
+class Session:
+    """A graph with variables of its own.
+
+    A run computes in numpy, in the types of the graph: it is the oracle, not the way to stream.
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self._nodes = {node.name: node for node in contents.nodes}
+        self._library = contents.library
+        self._title = contents.title
+        self._signatures = contents.signatures
+        self._first = {name: value.copy() for name, value in contents.values.items()}
+        self._values: dict[str, Array] = dict(self._first)
+        self._plans: OrderedDict[_Key, _Plan] = OrderedDict()
+        self._hits = self._misses = 0
+
+    def run(
+        self,
+        fetches: str | Sequence[str] = (),
+        feeds: Mapping[str, Any] | None = None,
+        targets: Sequence[str] = (),
+    ) -> Any:
+        """Run what the fetches and targets need.
+
+        fetches  tensors, ``node`` or ``node:1``: one name, or several; of a node without outputs None is given
+        feeds    tensor -> value; what lies before a tensor that is fed does not run
+        targets  nodes that run and give nothing
+        Gives    the array of the one name, or a list of them
+        Raises   LoadError, FactError: the graph cannot run, naming the node; InputError: a feed does not fit, or is
+                 missing, or a variable holds nothing yet
+        """
+        names = [fetches] if isinstance(fetches, str) else list(fetches)
+        silent = [name for name in names if self._is_silent(name)]
+        wanted = {name: self._endpoint(name, "fetch") for name in names if name not in silent}
+        given = {self._endpoint(name, "feed"): (name, value) for name, value in (feeds or {}).items()}
+        aims = sorted({self._target(name) for name in (*targets, *silent)})
+        results = self._computed(wanted, {end: self._fed(end, *pair) for end, pair in given.items()}, aims)
+        listed = [results.get(str(wanted[name])) if name in wanted else None for name in names]
+        return listed[0] if isinstance(fetches, str) else listed
+
+    def call(self, inputs: Mapping[str, Any], signature: str | None = None) -> dict[str, Array]:
+        """Run a signature of a SavedModel, with inputs and outputs by the names of its arguments. Raises as ``run``."""
+        chosen = signature or (
+            "serving_default" if "serving_default" in self._signatures else next(iter(self._signatures), "")
+        )
+        if chosen not in self._signatures:
+            listed = ", ".join(self._signatures) or "none"
+            raise InputError(f"{self._title}: no signature is called {chosen!r}; there is {listed}")
+        sides = self._signatures[chosen]
+        unknown = sorted(inputs.keys() ^ sides.inputs.keys())
+        if unknown:
+            raise InputError(
+                f"{chosen}: its inputs are {', '.join(sides.inputs)}; {', '.join(unknown)} differ"
+            )
+        feeds = {str(sides.inputs[name]): value for name, value in inputs.items()}
+        found = self.run([str(endpoint) for endpoint in sides.outputs.values()], feeds)
+        return {name: array for name, array in zip(sides.outputs, found) if array is not None}
+
+    def nodes_of(
+        self, fetches: Sequence[str], feeds: Iterable[str] = (), targets: Sequence[str] = ()
+    ) -> list[str]:
+        """The nodes of the graph that a run of these would execute, functions inlined."""
+        wanted = [self._endpoint(name, "fetch") for name in fetches]
+        fed = [self._endpoint(name, "feed") for name in feeds]
+        plan = self._plan(_Key(frozenset(fed), frozenset(wanted), frozenset(targets)))
+        names = [each.node for each in wanted if each not in fed]
+        whole = plan.graph.needed([*names, *targets], fed)
+        effects = [node.name for node in whole.values() if node.op in ASSIGNMENTS]
+        pure = [name for name in targets if name in whole and whole[name].op not in SILENT]
+        return list(plan.graph.needed([*names, *effects, *pure], fed, controls=False))
+
+    def cache_info(self) -> CacheInfo:
+        """How often plans were found and made."""
+        return CacheInfo(self._hits, self._misses, MOST_PLANS, len(self._plans))
+
+    @property
+    def variables(self) -> dict[str, Array]:
+        """What each variable holds, copied; those that hold nothing yet are left out."""
+        return {name: value.copy() for name, value in self._values.items()}
+
+    @property
+    def initialisers(self) -> list[str]:
+        """The nodes that only let assignments run: what TensorFlow makes of ``global_variables_initializer``."""
+        found: list[str] = []
+        for node in self._nodes.values():
+            ops = [self._nodes[name].op for name in node.controls if name in self._nodes]
+            if node.op == "NoOp" and ops and all(op in ASSIGNMENTS for op in ops):
+                found.append(node.name)
+        return found
+
+    def reset(self) -> None:
+        """Variables as they were at first: as the file has them, then what the initialisers give the others."""
+        self._values = dict(self._first)
+        starts = [name for name in self.initialisers if not self._touches(name, self._first)]
+        if starts:
+            self.run((), targets=starts)
+
+    def _touches(self, name: str, known: Mapping[str, Array]) -> bool:
+        """Whether an initialiser assigns a variable that the file has."""
+        assigned = (self._nodes[each] for each in self._nodes[name].controls if each in self._nodes)
+        return any(node.inputs and node.inputs[0].node in known for node in assigned)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write all variables to a file of numpy (.npz)."""
+        with Path(path).open("wb") as file:
+            np.savez(file, **cast("dict[str, Any]", self._values))
+
+    def restore(self, source: "str | PathLike[str] | Mapping[str, Any]") -> None:
+        """Set variables from a mapping, from a file that ``save`` wrote, or from a checkpoint by its prefix.
+
+        Raises InputError: a name or a shape does not fit; LoadError: the file cannot be read
+        """
+        for name, value in self._stored(source).items():
+            node = self._nodes.get(name)
+            if node is None or node.op not in VARIABLES:
+                raise InputError(
+                    f"{name}: no variable is called so; there is {', '.join(self._variable_names()) or 'none'}"
+                )
+            self._set(node, value)
+
+    def _stored(self, source: "str | PathLike[str] | Mapping[str, Any]") -> dict[str, Any]:
+        if isinstance(source, Mapping):
+            return dict(source)
+        path = Path(source)
+        if path.with_name(f"{path.name}.index").is_file():
+            checkpoint = Checkpoint(path)
+            return {name: checkpoint.tensor(name) for name in self._variable_names() if name in checkpoint}
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                return {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, EOFError) as error:
+            raise LoadError(f"{path}: neither a file of variables nor a checkpoint ({error})") from error
+
+    def _variable_names(self) -> list[str]:
+        return [node.name for node in self._nodes.values() if node.op in VARIABLES]
+
+    def _set(self, node: GraphNode, value: Any) -> None:
+        type_, dims = node.attributes.get("dtype"), node.attributes.get("shape")
+        dtype = type_.known if isinstance(type_, TensorType) else None
+        array = None if dtype is None else numbers_of(value, dtype)
+        if array is None:
+            raise node.error(f"{value!r:.60} is not of its type")
+        fixed = cast("tuple[int | None, ...]", dims) if isinstance(dims, tuple) else None
+        if fixed is not None and (
+            len(fixed) != array.ndim or any(dim not in (None, size) for dim, size in zip(fixed, array.shape))
+        ):
+            raise InputError(f"{node.name}: a value of shape {list(array.shape)} does not fit {list(fixed)}")
+        self._values[node.name] = array
+
+    def extend(self, graph: bytes) -> None:
+        """Add the nodes of another GraphDef; variables keep what they hold. Raises LoadError: a name is taken."""
+        proto = decoded(GraphDef, graph, "these bytes")
+        nodes = graph_nodes(proto.node, "these bytes")
+        taken = [node.name for node in nodes if node.name in self._nodes]
+        if taken:
+            raise LoadError(f"{taken[0]}: the graph has a node of this name already; give another")
+        self._nodes.update((node.name, node) for node in nodes)
+
+    def _endpoint(self, name: str, what: str) -> Endpoint:
+        endpoint = Endpoint.parse(name)
+        if endpoint.node not in self._nodes:
+            raise InputError(f"{what} {name}: no node of {self._title} is called so; check the name")
+        return endpoint
+
+    def _is_silent(self, name: str) -> bool:
+        node = self._nodes.get(name)
+        return node is not None and (node.op in SILENT or node.op in _GIVING_NOTHING)
+
+    def _target(self, name: str) -> str:
+        return self._endpoint(name, "target").node
+
+    def _fed(self, endpoint: Endpoint, name: str, value: Any) -> Array:
+        node = self._nodes[endpoint.node]
+        if node.op in VARIABLES and node.op == "VarHandleOp":
+            raise InputError(f"feed {name}: it is the handle of a variable; feed its ReadVariableOp")
+        wanted = self._type(endpoint)
+        array = np.asarray(value)
+        if wanted is not None and array.dtype != wanted:
+            cast_ = numbers_of(value, wanted)
+            if cast_ is None:
+                raise InputError(f"feed {name}: {value!r:.60} is not of type {dtype_name(wanted)}")
+            array = cast_
+        _check_shape(node, array, name)
+        return array
+
+    def _type(self, endpoint: Endpoint) -> np.dtype[Any] | None:
+        """The type of a tensor, where an attribute of its node says it."""
+        node = self._nodes[endpoint.node]
+        if endpoint.slot and node.op not in ("Split", "SplitV", "Unpack", "IdentityN"):
+            return None
+        if node.op in _JUDGING:
+            return np.dtype(np.bool_)
+        for name in _TYPES:
+            value = node.attributes.get(name)
+            if isinstance(value, TensorType):
+                return value.known
+        return None
+
+    def _plan(self, key: _Key) -> _Plan:
+        if key in self._plans:
+            self._hits += 1
+            self._plans.move_to_end(key)
+            return self._plans[key]
+        names = sorted({*(each.node for each in key.fetches if each not in key.feeds), *key.targets})
+        with counting(Spending()):
+            graph = prepared(list(self._nodes.values()), self._library, self._title, names, list(key.feeds))
+        self._misses += 1
+        plan = self._plans[key] = _Plan(graph)
+        if len(self._plans) > MOST_PLANS:
+            self._plans.popitem(last=False)
+        return plan
+
+    def _computed(
+        self, wanted: Mapping[str, Endpoint], feeds: Mapping[Endpoint, Array], targets: Sequence[str]
+    ) -> dict[str, Array]:
+        key = _Key(frozenset(feeds), frozenset(wanted.values()), frozenset(targets))
+        if not key.fetches and not key.targets:
+            return {}
+        plan = self._plan(key)
+        for endpoint in key.fetches:
+            self._require_tensor(endpoint)
+        values = {name: value for name, value in self._values.items() if name in plan.graph.nodes}
+        held = tuple(sorted((name, value.shape, value.dtype.str) for name, value in values.items()))
+        form = (tuple(sorted((str(end), array.shape, array.dtype.str) for end, array in feeds.items())), held)
+        if form not in plan.models:
+            plan.models[form] = self._model(plan, key, feeds, values)
+        model = plan.models[form]
+        given = {str(end): array for end, array in feeds.items()} | values
+        inputs = {name: _stored_form(array) for name, array in given.items() if name in model.inputs}
+        self._require_values(model, inputs)
+        results = model.run(inputs)
+        fetched = {str(end): self._delivered(end, results[str(end)]) for end in key.fetches}
+        for name in self._nodes:
+            if f"{name}{NEXT}" in results:
+                self._values[name] = np.array(results[f"{name}{NEXT}"])
+        return fetched
+
+    def _model(
+        self, plan: _Plan, key: _Key, feeds: Mapping[Endpoint, Array], values: Mapping[str, Array]
+    ) -> TypedModel:
+        facts = {
+            end: InferenceFact(
+                _stored_form(array).dtype, tuple(TDim.of(size) for size in _stored_form(array).shape)
+            )
+            for end, array in feeds.items()
+        }
+        fetches = {str(end): end for end in sorted(key.fetches)}
+        request = Request(fetches, tuple(sorted(key.targets)), facts, values, False)
+        with counting(Spending()):
+            return built(plan.graph, self._library, request, SymbolScope()).analyse()
+
+    def _require_tensor(self, endpoint: Endpoint) -> None:
+        node = self._nodes[endpoint.node]
+        if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
+            raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
+
+    def _require_values(self, model: TypedModel, inputs: Mapping[str, Array]) -> None:
+        """Raise InputError where the run reads a variable that holds nothing."""
+        for name in model.inputs:
+            if name not in inputs:
+                raise InputError(
+                    f"{name} ({self._nodes[name].op}): the variable holds nothing yet; run its initialiser, or give it "
+                    "a value with restore"
+                )
+
+    def _delivered(self, endpoint: Endpoint, value: Array) -> Array:
+        """A result in the type that the graph gives it."""
+        node = self._nodes[endpoint.node]
+        if any(isinstance(each, TensorType) and each.is_complex for each in _result_types(node)):
+            return np.asarray(value[..., 0] + 1j * value[..., 1])
+        wanted = self._type(endpoint)
+        if wanted is not None and value.dtype == np.int64 and wanted.kind in "iu":
+            return value.astype(wanted)
+        return value
+
+
+_GIVING_NOTHING = ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
+_JUDGING = (
+    *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "IsNan"),
+    *("LogicalAnd", "LogicalOr", "LogicalNot"),
+)
+
+
+def _result_types(node: GraphNode) -> list[Any]:
+    """The attributes that say the type of a node's result, of complex numbers or what they became."""
+    if node.op in ("ComplexAbs", "Real", "Imag", "Angle", "IRFFT"):
+        return []
+    names = ("DstT",) if node.op == "Cast" else ("Tcomplex", "Tout", "dtype", "T")
+    return [node.attributes.get(name) for name in names]
+
+
+def _stored_form(array: Array) -> Array:
+    """Complex numbers as a last axis of two."""
+    return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
+
+
+def _check_shape(node: GraphNode, array: Array, name: str) -> None:
+    """Raise InputError where a placeholder declares another shape."""
+    dims = node.attributes.get("shape") if node.op == "Placeholder" else None
+    if not isinstance(dims, tuple):
+        return
+    fixed = cast("tuple[int | None, ...]", dims)
+    fits = len(fixed) == array.ndim and all(dim in (None, size) for dim, size in zip(fixed, array.shape))
+    if not fits and fixed != ():
+        raise InputError(
+            f"feed {name}: shape {list(array.shape)} does not fit {list(fixed)} of its Placeholder"
+        )

@@ -1,0 +1,152 @@
+"""Tensors, types and shapes as TensorFlow stores them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pulse.budget import spending
+from pulse.errors import LoadError
+from pulse.facts import Array, DType
+from pulse.tensorflow.messages import Proto
+
+_TYPES: dict[int, DType] = {
+    1: np.dtype(np.float32),
+    2: np.dtype(np.float64),
+    3: np.dtype(np.int32),
+    4: np.dtype(np.uint8),
+    5: np.dtype(np.int16),
+    6: np.dtype(np.int8),
+    8: np.dtype(np.complex64),
+    9: np.dtype(np.int64),
+    10: np.dtype(np.bool_),
+    17: np.dtype(np.uint16),
+    18: np.dtype(np.complex128),
+    19: np.dtype(np.float16),
+    22: np.dtype(np.uint32),
+    23: np.dtype(np.uint64),
+}
+_OTHER = {7: "string", 14: "bfloat16", 20: "resource", 21: "variant"}
+_REFERENCE = 100
+"""What the type of a reference to a tensor has more than the tensor's."""
+_VALUES = {
+    1: "float_val",
+    2: "double_val",
+    3: "int_val",
+    4: "int_val",
+    5: "int_val",
+    6: "int_val",
+    8: "scomplex_val",
+    9: "int64_val",
+    10: "bool_val",
+    17: "int_val",
+    18: "dcomplex_val",
+    19: "half_val",
+    22: "uint32_val",
+    23: "uint64_val",
+}
+STRING, RESOURCE, VARIANT = 7, 20, 21
+LARGEST = 1 << 31
+"""Elements of a tensor."""
+
+Dims: TypeAlias = "tuple[int | None, ...] | None"
+"""Sizes, None where one is not known; None for a shape of unknown rank."""
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """A type by TensorFlow's number."""
+
+    number: int
+
+    @property
+    def plain(self) -> int:
+        """The number of the type itself, where this is a reference to it."""
+        return self.number - _REFERENCE if self.number > _REFERENCE else self.number
+
+    @property
+    def known(self) -> DType | None:
+        """The type of the elements; None where they are no numbers."""
+        return _TYPES.get(self.plain)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether elements have two parts."""
+        return self.plain in (8, 18)
+
+    def __str__(self) -> str:
+        known = self.known
+        return _OTHER.get(self.plain, f"type {self.number}") if known is None else known.name
+
+
+class FunctionName(NamedTuple):
+    """A function of the library, as an attribute names it."""
+
+    name: str
+    attributes: Mapping[str, Any]
+
+
+def dims_of(shape: Proto) -> Dims:
+    """A TensorShapeProto; sizes below 0 are unknown."""
+    if shape.unknown_rank:
+        return None
+    return tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)
+
+
+def is_number(type_: TensorType) -> bool:
+    """Whether elements are numbers that are covered."""
+    return type_.known is not None
+
+
+def tensor_value(proto: Proto, where: str) -> Array:
+    """A TensorProto; a list that is shorter than the tensor repeats its last element. Raises LoadError."""
+    type_ = TensorType(proto.dtype)
+    dtype = type_.known
+    if dtype is None:
+        raise LoadError(f"{where}: a tensor of {type_} is not covered")
+    dims = dims_of(proto.tensor_shape)
+    if dims is None or None in dims:
+        raise LoadError(f"{where}: a tensor without a shape; the file is damaged, export it again")
+    shape = tuple(dim for dim in dims if dim is not None)
+    size = math.prod(shape)
+    if size > LARGEST:
+        raise LoadError(f"{where}: a tensor of {size} elements; the file is damaged, export it again")
+    if proto.tensor_content:
+        if len(proto.tensor_content) != size * dtype.itemsize:
+            raise LoadError(
+                f"{where}: {len(proto.tensor_content)} bytes for {size} elements of {dtype}; "
+                "the file is damaged, export it again"
+            )
+        return np.frombuffer(proto.tensor_content, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+    values = _listed(proto, type_, dtype, where)
+    if len(values) > size:
+        raise LoadError(
+            f"{where}: {len(values)} values for {size} elements; the file is damaged, export it again"
+        )
+    if len(values) < size:
+        account = spending()
+        reason = account.excess(size)
+        if reason:
+            raise LoadError(f"{where}: one value for {size} elements: {reason}")
+        account.elements += size
+        last = values[-1] if len(values) else dtype.type(0)
+        values = np.concatenate([values, np.full(size - len(values), last, dtype)])
+    return values.reshape(shape)
+
+
+def _listed(proto: Proto, type_: TensorType, dtype: DType, where: str) -> Array:
+    """The values that are listed one by one, in their type."""
+    raw: Any = getattr(proto, _VALUES[type_.number if type_.number in _VALUES else type_.plain])
+    if type_.is_complex:
+        parts = np.array(raw, np.float64).reshape(-1, 2)
+        return (parts[:, 0] + 1j * parts[:, 1]).astype(dtype)
+    numbers: Array = np.array(raw, np.int64 if dtype.kind in "iub" and type_.plain != 23 else None)
+    if type_.plain == 19:
+        return numbers.astype(np.uint16).view(np.float16)
+    if numbers.size and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        if int(numbers.min()) < limits.min or int(numbers.max()) > limits.max:
+            raise LoadError(f"{where}: a value does not fit {dtype}; the file is damaged, export it again")
+    return numbers.astype(dtype)

@@ -1,0 +1,135 @@
+"""The shared TensorFlow graphs: equal to what TensorFlow computed, offline and streamed.
+
+``python -m pytest tests/conformance/test_tensorflow.py -v`` says which there are, and what becomes of each.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import PulsifyError
+from pulse.facts import Array
+from tests.shared import ROOT, shared
+
+FOLDER = ROOT / "tensorflow"
+CLOSE = 1e-5
+"""Of the largest value."""
+OTHERS = ("tf1_stateful_step", "dtln_savedmodel_ref")
+SOUND = "decoded_sample_data"
+GRAPHS = sorted(
+    path.stem for path in FOLDER.glob("*.npz") if path.stem not in OTHERS and not path.stem.startswith("kws_")
+)
+WHOLE = {
+    "pad_conv_prelu_gap": "a mean over time needs the whole stream",
+    "lstm_unrolled4": "no input streams",
+}
+"""Graphs that cannot stream, and why."""
+
+
+def graph(name: str) -> Path:
+    return shared("tensorflow") / f"{name}.pb"
+
+
+def close(found: Array, expected: Array) -> None:
+    assert found.shape == expected.shape
+    assert np.abs(found - expected).max(initial=0) <= CLOSE * max(1e-3, np.abs(expected).max(initial=0))
+
+
+def pairs(name: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
+    """Inputs and outputs for each of two lengths."""
+    stored = np.load(FOLDER / f"{name}.npz")
+    found: list[tuple[dict[str, Array], dict[str, Array]]] = []
+    for case in "01":
+        sides: list[dict[str, Array]] = []
+        for side in ("in", "out"):
+            keys = [key for key in stored.files if key.startswith(f"{case}/{side}")]
+            sides.append({key.split("/", 2)[2]: stored[key] for key in keys})
+        if sides[0]:
+            found.append((sides[0], sides[1]))
+    return found
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_equals_tensorflow(name: str) -> None:
+    typed = pulse.load(graph(name)).analyse()
+    for feeds, expected in pairs(name):
+        found = typed.run(feeds, list(expected))
+        for output, array in expected.items():
+            close(found[output], array)
+
+
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in WHOLE])
+def test_a_graph_streams(name: str) -> None:
+    pulse.verify(graph(name), backend="numpy").require()
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
+    with pytest.raises(PulsifyError, match=WHOLE[name]):
+        pulse.verify(graph(name))
+
+
+@pytest.mark.parametrize("name", ["kws_DS_CNN_S", "kws_GRU_S"])
+def test_speech_commands(name: str) -> None:
+    """Spectrum and cepstrum are in the file, behind a decoder of sound files, whose outputs are the inputs."""
+    stored = np.load(shared("tensorflow") / f"{name}.npz")
+    given = {f"{SOUND}:1": int(stored["in/sample_rate"])}
+    typed = pulse.load(graph(name), constants=given).analyse()
+    outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
+    found = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
+    for output in outputs:
+        close(found[output], stored[f"out/{output}"])
+    longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, given, outputs=["Mfcc"])
+    pulse.verify(longer, backend="numpy").require()
+
+
+def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
+    model = pulse.tensorflow.load(shared("tensorflow") / "seed_variable_example.unfrozen.pb")
+    session = model.session()
+    session.run((), targets=[f"{scope}/init"])
+    return [int(session.run(f"{scope}/{name}")) for name in names]
+
+
+def test_the_example_of_variables() -> None:
+    a, b, c, d, e = "a", "Identity", "AssignAdd", "Identity_1", "AssignAdd_1"
+    assert seed_values("vFalse", (a, b, c, a, b, d, a, b, e, a, b)) == [0, 0, 1, 1, 1, 2, 2, 2, 4, 4, 4]
+    a, c, e = "a/Read/ReadVariableOp", "ReadVariableOp", "ReadVariableOp_1"
+    assert seed_values("vTrue", (a, b, c, a, b, d, a, b, e, a, b)) == [0, 0, 1, 1, 1, 2, 2, 2, 4, 4, 4]
+
+
+def test_a_step_with_a_variable() -> None:
+    stored = np.load(shared("tensorflow") / "tf1_stateful_step.npz")
+    axes = {"input": 0, "output": 0}
+    state = pulse.stream(graph("tf1_stateful_step"), initial={"state": 0}, axes=axes).spawn()
+    session = pulse.tensorflow.load(graph("tf1_stateful_step")).session()
+    session.restore({"state": np.zeros((1, 3))})
+    for x, expected in zip(stored["input:0"], stored["output:0"]):
+        close(state.step(x)["output"], expected)
+        close(session.run("output:0", {"input:0": x}), expected)
+
+
+def dtln() -> tuple[Path, Any]:
+    folder = shared("tensorflow") / "dtln_saved_model"
+    return folder, np.load(shared("tensorflow") / "dtln_savedmodel_ref.npz")
+
+
+def test_dtln_streams_from_its_saved_model() -> None:
+    folder, stored = dtln()
+    state = pulse.stream(folder).spawn()
+    blocks = [state.step(block[None])["conv1d_1"].ravel() for block in stored["input_1"]]
+    assert np.abs(np.stack(blocks) - stored["conv1d_1"]).max() <= 1e-5
+
+
+def test_dtln_in_a_session() -> None:
+    folder, stored = dtln()
+    session = pulse.tensorflow.load(folder).session()
+    for block, expected in zip(stored["input_1"][:10], stored["conv1d_1"]):
+        close(session.call({"input_1": block[None]})["conv1d_1"].ravel(), expected)
+
+
+def test_every_graph_is_tried() -> None:
+    shared("tensorflow")
+    assert len(GRAPHS) >= 17

@@ -1,0 +1,148 @@
+"""Recurrent layers as TensorFlow writes them: as functions, as single nodes, with lists and with arrays."""
+
+import numpy as np
+
+from pulse.facts import Array
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, Call, Sketch, Type, filled
+
+VARIANT, RESOURCE = Type("variant"), Type("resource")
+W, U = filled(4, 3), filled(3, 3, seed=1)
+
+
+def expected(x: Array) -> Array:
+    """H = tanh(x w + h u), of [time, batch, features]."""
+    h, frames = np.zeros((1, 3), np.float32), list[Array]()
+    for frame in x:
+        h = np.tanh(frame @ W + h @ U)
+        frames.append(h)
+    return np.stack(frames) if frames else np.zeros((0, 1, 3), np.float32)
+
+
+def start(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
+    """The parts that all forms have: x [time, batch, features] and its length."""
+    sketch = Sketch()
+    sketch.place("x", *shape)
+    for name, value in {"none": 0, "one": [1], "zero": [0], "element": [1, 3], "step": 1}.items():
+        sketch.const(name, value, np.int32)
+    sketch.const("w", W)
+    sketch.const("u", U)
+    sketch.const("h", np.zeros((1, 3)))
+    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
+    sketch.node("time", "StridedSlice", "shape", "zero", "one", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    return sketch
+
+
+def functional(shape: tuple[int, ...] = (-1, 1, 4)) -> Sketch:
+    """A While with lists."""
+    sketch = start(shape)
+    sketch.node("list", "TensorListFromTensor", "x", "element", element_dtype=F32, shape_type=I32)
+    sketch.node("made", "TensorListReserve", "element", "time", element_dtype=F32, shape_type=I32)
+    arguments = [
+        ("i", I32),
+        ("n", I32),
+        ("out", VARIANT),
+        ("h", F32),
+        ("list", VARIANT),
+        ("w", F32),
+        ("u", F32),
+    ]
+    sketch.function("cond", arguments, [("less", "Less", ("i", "n"), {"T": I32})], {"go": "less:z:0"})
+    sketch.function(
+        "body",
+        arguments,
+        [
+            ("element", "Const", (), {"dtype": I32, "value": np.array([1, 4], np.int32)}),
+            ("one", "Const", (), {"dtype": I32, "value": np.array(1, np.int32)}),
+            ("frame", "TensorListGetItem", ("list", "i", "element:output:0"), {"element_dtype": F32}),
+            ("xw", "MatMul", ("frame:item:0", "w"), {"T": F32}),
+            ("hu", "MatMul", ("h", "u"), {"T": F32}),
+            ("sum", "AddV2", ("xw:product:0", "hu:product:0"), {"T": F32}),
+            ("new", "Tanh", ("sum:z:0",), {"T": F32}),
+            ("write", "TensorListSetItem", ("out", "i", "new:y:0"), {"element_dtype": F32}),
+            ("next", "AddV2", ("i", "one:output:0"), {"T": I32}),
+        ],
+        {
+            "a": "next:z:0",
+            "b": "n",
+            "c": "write:output_handle:0",
+            "d": "new:y:0",
+            "e": "list",
+            "f": "w",
+            "g": "u",
+        },
+    )
+    inputs = ("none", "time", "made", "h", "list", "w", "u")
+    sketch.node("while", "While", *inputs, cond=Call("cond"), body=Call("body"))
+    sketch.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
+    sketch.node("y", "Identity", "frames", T=F32)
+    sketch.node("last", "Identity", "while:3", T=F32)
+    return sketch
+
+
+def lowered() -> Sketch:
+    """The same as single nodes, with arrays."""
+    sketch = start()
+    frame = {"frame_name": "loop"}
+    sketch.node("x_array", "TensorArrayV3", "time", dtype=F32)
+    sketch.node("range", "Range", "none", "time", "step", Tidx=I32)
+    sketch.node("filled", "TensorArrayScatterV3", "x_array", "range", "x", "x_array:1", T=F32)
+    sketch.node("y_array", "TensorArrayV3", "time", dtype=F32)
+    for name, first, type_ in (("i", "none", I32), ("h", "h", F32), ("out", "y_array:1", F32)):
+        sketch.node(f"loop/enter_{name}", "Enter", first, T=type_, is_constant=False, **frame)
+        sketch.node(f"loop/{name}", "Merge", f"loop/enter_{name}", f"loop/next_{name}", T=type_, N=2)
+        sketch.node(f"loop/switch_{name}", "Switch", f"loop/{name}", "loop/go", T=type_)
+        sketch.node(f"loop/own_{name}", "Identity", f"loop/switch_{name}:1", T=type_)
+        sketch.node(f"loop/exit_{name}", "Exit", f"loop/switch_{name}", T=type_)
+    constants = {"time": I32, "x_array": RESOURCE, "y_array": RESOURCE, "filled": F32, "w": F32, "u": F32}
+    for name, type_ in constants.items():
+        sketch.node(f"loop/{name}", "Enter", name, T=type_, is_constant=True, **frame)
+    sketch.node("loop/less", "Less", "loop/i", "loop/time", T=I32)
+    sketch.node("loop/go", "LoopCond", "loop/less")
+    sketch.node("loop/frame", "TensorArrayReadV3", "loop/x_array", "loop/own_i", "loop/filled", dtype=F32)
+    sketch.node("loop/xw", "MatMul", "loop/frame", "loop/w", T=F32)
+    sketch.node("loop/hu", "MatMul", "loop/own_h", "loop/u", T=F32)
+    sketch.node("loop/sum", "AddV2", "loop/xw", "loop/hu", T=F32)
+    sketch.node("loop/new", "Tanh", "loop/sum", T=F32)
+    writing = ("loop/y_array", "loop/own_i", "loop/new", "loop/own_out")
+    sketch.node("loop/write", "TensorArrayWriteV3", *writing, T=F32)
+    sketch.node("loop/one", "Const", "^loop/own_i", dtype=I32, value=np.array(1, np.int32))
+    sketch.node("loop/more", "AddV2", "loop/own_i", "loop/one", T=I32)
+    for name, source, type_ in (("i", "more", I32), ("h", "new", F32), ("out", "write", F32)):
+        sketch.node(f"loop/next_{name}", "NextIteration", f"loop/{source}", T=type_)
+    sketch.node("frames", "TensorArrayGatherV3", "y_array", "range", "loop/exit_out", dtype=F32)
+    sketch.node("y", "Identity", "frames", "^loop/exit_i", T=F32)
+    return sketch
+
+
+def until(limit: float) -> Sketch:
+    """Doubled until the sum is above a limit: how often depends on data."""
+    sketch = Sketch()
+    sketch.place("x", 3)
+    sketch.const("limit", limit)
+    arguments = [("x", F32), ("limit", F32)]
+    zero = ("axes", "Const", (), {"dtype": I32, "value": np.array([0], np.int32)})
+    total = ("sum", "Sum", ("x", "axes:output:0"), {"T": F32, "Tidx": I32})
+    less = ("less", "Less", ("sum:output:0", "limit"), {"T": F32})
+    sketch.function("cond", arguments, [zero, total, less], {"go": "less:z:0"})
+    sketch.function(
+        "body", arguments, [("more", "AddV2", ("x", "x"), {"T": F32})], {"a": "more:z:0", "b": "limit"}
+    )
+    sketch.node("while", "StatelessWhile", "x", "limit", cond=Call("cond"), body=Call("body"))
+    sketch.node("y", "Identity", "while", T=F32)
+    return sketch
+
+
+def branched() -> Sketch:
+    """A choice as single nodes, and one as functions."""
+    sketch = Sketch()
+    sketch.place("x", -1, 2)
+    sketch.place("flag", dtype=BOOL)
+    sketch.node("switch", "Switch", "x", "flag", T=F32)
+    sketch.node("no", "Neg", "switch", T=F32)
+    sketch.node("yes", "Exp", "switch:1", T=F32)
+    sketch.node("either", "Merge", "no", "yes", T=F32, N=2)
+    for name, op in (("then", "Abs"), ("else", "Square")):
+        sketch.function(name, [("a", F32)], [("b", op, ("a",), {"T": F32})], {"c": "b:y:0"})
+    sketch.node("if", "If", "flag", "either", then_branch=Call("then"), else_branch=Call("else"))
+    sketch.node("y", "Identity", "if", T=F32)
+    return sketch

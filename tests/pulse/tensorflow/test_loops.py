@@ -1,0 +1,88 @@
+"""Loops become scans, however they are written, and stream."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.ops.loop import Loop
+from pulse.ops.scan import Scan
+from tests.pulse.tensorflow.graphs import Sketch, filled
+from tests.pulse.tensorflow.loops import branched, expected, functional, lowered, until
+
+FORMS = {"functional": functional, "lowered": lowered}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_recurrent_layer_is_a_scan(form: str) -> None:
+    typed = pulse.load(FORMS[form]().data).analyse()
+    assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
+    for frames in (0, 1, 7):
+        x = filled(frames, 1, 4)
+        np.testing.assert_allclose(typed.run(x)["y"], expected(x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_it_streams(form: str, backend: str) -> None:
+    model = pulse.load(FORMS[form]().data).analyse().with_outputs(["y"])
+    pulse.verify(model, pulse=3, backend=backend).require()
+
+
+def test_the_last_state_is_an_output() -> None:
+    x = filled(5, 1, 4)
+    found = pulse.load(functional().data).analyse().run(x)
+    np.testing.assert_allclose(found["last"], expected(x)[-1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 4])
+def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
+    typed = pulse.load(functional((frames, 1, 4)).data).analyse()
+    assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
+    x = filled(frames, 1, 4)
+    np.testing.assert_allclose(typed.run(x)["y"], expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_loop_that_data_ends_runs_offline() -> None:
+    typed = pulse.load(until(100.0).data).analyse()
+    x = np.float32([1, 2, 3])
+    assert typed.run(x)["y"].tolist() == [32, 64, 96]
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_branches_are_chosen(flag: bool) -> None:
+    x = filled(3, 2)
+    either = np.exp(x) if flag else -x
+    wanted = np.abs(either) if flag else either**2
+    typed = pulse.load(branched().data).analyse()
+    np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], wanted, rtol=1e-6)
+    known = pulse.load(branched().data, constants={"flag": flag}).analyse()
+    np.testing.assert_allclose(known.run({"x": x})["y"], wanted, rtol=1e-6)
+
+
+def without(drop: str) -> Callable[[Sketch], bytes]:
+    def spoilt(sketch: Sketch) -> bytes:
+        kept = [node for node in sketch.proto.node if node.name != drop]
+        del sketch.proto.node[:]
+        sketch.proto.node.extend(kept)
+        return sketch.data
+
+    return spoilt
+
+
+@pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
+def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
+    with pytest.raises(LoadError):
+        pulse.load(without(drop)(lowered())).analyse()
+
+
+def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
+    sketch = until(10.0)
+    body = next(each for each in sketch.proto.library.function if each.signature.name == "body")
+    node = body.node_def.add(name="store", op="AssignVariableOp")
+    node.input.extend(["limit", "x"])
+    body.control_ret["store"] = "store"
+    with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop or branch assigns a variable"):
+        pulse.load(sketch.data).analyse()

@@ -1,0 +1,341 @@
+"""Operators against numpy."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.ops.conv import Conv
+from pulse.tensorflow.registry import TRANSLATORS
+from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, Sketch, Type, filled
+
+X = filled(2, 5, 4)
+POSITIVE = np.abs(X) + np.float32(0.1)
+I = np.array([[7, -7, 3], [5, 0, -4]], np.int32)
+
+
+PADS = ((0, 0), (1, 2), (0, 1))
+EYE = np.eye(3, dtype=np.float32)
+IMAGE = filled(1, 4, 6, 3)
+BLOCKS = IMAGE.reshape(1, 2, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(1, 2, 3, 12)
+
+
+def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) -> list[Array]:
+    """What an operator gives; the first input is fed, the others are constants."""
+    sketch = Sketch()
+    arrays = [np.asarray(each) for each in inputs]
+    types = {
+        np.dtype(np.float32): F32,
+        np.dtype(np.int32): I32,
+        np.dtype(np.int64): I64,
+        np.dtype(np.bool_): BOOL,
+    }
+    names = [sketch.place("x", *arrays[0].shape, dtype=types[arrays[0].dtype])]
+    names += [sketch.const(f"c{place}", array, array.dtype) for place, array in enumerate(arrays[1:])]
+    sketch.node("y", op, *names, **{"T": types[arrays[0].dtype], **attributes})
+    outputs = ["y", *(f"y:{slot}" for slot in range(1, count))]
+    for slot, name in enumerate(outputs):
+        sketch.node(f"out{slot}", "Identity", name, T=F32)
+    typed = pulse.load(sketch.data).analyse()
+    found = typed.run({"x": arrays[0]})
+    return [found[f"out{slot}"] for slot in range(count)]
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+ELEMENTWISE: dict[str, tuple[Sequence[Any], Callable[..., Any]]] = {
+    "AddV2": ((X, X[0]), np.add),
+    "Sub": ((X, X[0]), np.subtract),
+    "Mul": ((X, X[0]), np.multiply),
+    "RealDiv": ((X, POSITIVE), np.divide),
+    "FloorDiv": ((I, np.int32(2)), np.floor_divide),
+    "FloorMod": ((I, np.int32(3)), np.mod),
+    "TruncateMod": ((I, np.int32(3)), np.fmod),
+    "Maximum": ((X, X[0]), np.maximum),
+    "Minimum": ((X, X[0]), np.minimum),
+    "SquaredDifference": ((X, X[0]), lambda a, b: (a - b) ** 2),
+    "Pow": ((POSITIVE, np.float32(1.5)), np.power),
+    "Abs": ((X,), np.abs),
+    "Neg": ((X,), np.negative),
+    "Square": ((X,), np.square),
+    "Sqrt": ((POSITIVE,), np.sqrt),
+    "Rsqrt": ((POSITIVE,), lambda a: 1 / np.sqrt(a)),
+    "Exp": ((X,), np.exp),
+    "Log": ((POSITIVE,), np.log),
+    "Log1p": ((POSITIVE,), np.log1p),
+    "Expm1": ((X,), np.expm1),
+    "Relu": ((X,), lambda a: np.maximum(a, 0)),
+    "Relu6": ((4 * X,), lambda a: np.clip(a, 0, 6)),
+    "Elu": ((X,), lambda a: np.where(a < 0, np.expm1(a), a)),
+    "Sigmoid": ((X,), sigmoid),
+    "Tanh": ((X,), np.tanh),
+    "Softplus": ((X,), lambda a: np.log1p(np.exp(a))),
+    "Round": ((np.float32([0.5, 1.5, -0.5, 2.4]),), np.rint),
+    "Greater": ((X, X[0]), np.greater),
+    "NotEqual": ((I, np.int32(7)), np.not_equal),
+    "LogicalXor": ((X > 0, X[0] > 0), np.logical_xor),
+    "Atan2": ((X, X[0] + np.float32(0.5)), np.arctan2),
+    "ClipByValue": ((X, np.float32(-0.5), np.float32(0.25)), lambda a, b, c: np.clip(a, b, c)),
+    "SelectV2": ((X > 0, X, -X), np.where),
+    "ZerosLike": ((X,), np.zeros_like),
+    "Softmax": ((X,), lambda a: np.exp(a) / np.exp(a).sum(-1, keepdims=True)),
+    "IsFinite": ((np.float32([1, np.inf, np.nan]),), np.isfinite),
+}
+
+
+@pytest.mark.parametrize("op", ELEMENTWISE)
+def test_elementwise(op: str) -> None:
+    inputs, expected = ELEMENTWISE[op]
+    (found,) = result(op, inputs)
+    np.testing.assert_allclose(found, expected(*inputs), rtol=2e-6, atol=2e-6)
+
+
+SHAPES: dict[str, tuple[str, Sequence[Any], Mapping[str, Any], Any]] = {
+    "reshape": ("Reshape", (X, np.int32([-1, 2])), {}, X.reshape(-1, 2)),
+    "expand": ("ExpandDims", (X, np.int32(-1)), {}, X[..., None]),
+    "squeeze": ("Squeeze", (X[:, None],), {"squeeze_dims": [1]}, X),
+    "transpose": ("Transpose", (X, np.int32([2, 0, 1])), {}, X.transpose(2, 0, 1)),
+    "concat": ("ConcatV2", (X, X, np.int32(-2)), {"N": 2}, np.concatenate([X, X], 1)),
+    "pack": ("Pack", (X, X), {"axis": 1, "N": 2}, np.stack([X, X], 1)),
+    "slice": ("Slice", (X, np.int32([0, 1, 2]), np.int32([-1, 3, 1])), {}, X[:, 1:4, 2:3]),
+    "strided": (
+        "StridedSlice",
+        (X, np.int32([0, 4, 1]), np.int32([0, 0, 2]), np.int32([1, -2, 1])),
+        {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 4},
+        X[:, 4:0:-2, 1],
+    ),
+    "strided_new": (
+        "StridedSlice",
+        (X, np.int32([0, 0, -2]), np.int32([0, 0, 0]), np.int32([1, 1, 1])),
+        {"ellipsis_mask": 1, "new_axis_mask": 2, "end_mask": 4},
+        X[..., None, -2:],
+    ),
+    "gather": ("GatherV2", (X, np.int32([3, 0]), np.int32(1)), {}, X[:, [3, 0]]),
+    "gather_nd": ("GatherNd", (X, np.int32([[1, 2], [0, 4]])), {}, X[[1, 0], [2, 4]]),
+    "tile": ("Tile", (X, np.int32([1, 2, 1])), {}, np.tile(X, (1, 2, 1))),
+    "pad": ("PadV2", (X, np.int32(PADS), np.float32(9)), {}, np.pad(X, PADS, constant_values=9)),
+    "mirror": ("MirrorPad", (X, np.int32(PADS)), {"mode": "REFLECT"}, np.pad(X, PADS, mode="reflect")),
+    "reverse": ("ReverseV2", (X, np.int32([1])), {}, X[:, ::-1]),
+    "broadcast": ("BroadcastTo", (X[:, :1], np.int32([2, 5, 4])), {}, np.broadcast_to(X[:, :1], X.shape)),
+    "sum": ("Sum", (X, np.int32([0, 2])), {"keep_dims": True}, X.sum((0, 2), keepdims=True)),
+    "mean": ("Mean", (X, np.int32(-1)), {}, X.mean(-1)),
+    "max": ("Max", (X, np.int32(1)), {}, X.max(1)),
+    "all": ("All", (X > -1, np.int32(1)), {}, (X > -1).all(1)),
+    "argmax": ("ArgMax", (X, np.int32(2)), {"output_type": I64}, X.argmax(2)),
+    "cumsum": ("Cumsum", (X, np.int32(1)), {"exclusive": True}, X.cumsum(1) - X),
+    "matmul": ("MatMul", (X[0], X[1]), {"transpose_b": True}, X[0] @ X[1].T),
+    "batched": ("BatchMatMulV2", (X, X), {"adj_y": True}, X @ X.transpose(0, 2, 1)),
+    "einsum": ("Einsum", (X, X[0]), {"equation": "abc,dc->abd", "N": 2}, np.einsum("abc,dc->abd", X, X[0])),
+    "onehot": ("OneHot", (I % 3, np.int32(3), np.float32(2), np.float32(1)), {}, EYE[I % 3] + 1),
+    "cast": ("Cast", (X,), {"SrcT": F32, "DstT": I32}, X.astype(np.int32)),
+    "bias": ("BiasAdd", (X, X[0, 0]), {}, X + X[0, 0]),
+    "space_to_depth": ("SpaceToDepth", (IMAGE,), {"block_size": 2}, BLOCKS),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_and_sums(name: str) -> None:
+    op, inputs, attributes, expected = SHAPES[name]
+    (found,) = result(op, inputs, **attributes)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
+
+
+def test_parts() -> None:
+    found = result("SplitV", (X, np.int32([1, -1, 2]), np.int32(1)), 3)
+    for each, expected in zip(found, (X[:, :1], X[:, 1:3], X[:, 3:])):
+        assert np.array_equal(each, expected)
+    for place, each in enumerate(result("Unpack", (X,), 2, num=2, axis=0)):
+        assert np.array_equal(each, X[place])
+
+
+def windows(x: Array, size: Sequence[int], steps: Sequence[int], dilation: Sequence[int] = (1, 1)) -> Array:
+    """[N, H, W, kh, kw, C] of an image without padding."""
+    span = [(each - 1) * wide + 1 for each, wide in zip(size, dilation)]
+    view = np.lib.stride_tricks.sliding_window_view(x, span, (1, 2))[:, :: steps[0], :: steps[1]]
+    return view[..., :: dilation[0], :: dilation[1]].transpose(0, 1, 2, 4, 5, 3)
+
+
+def same(x: Array, size: Sequence[int], steps: Sequence[int], fill: float = 0.0) -> Array:
+    """Padded as TensorFlow's SAME: the odd frame behind."""
+    pads = [(0, 0)]
+    for length, span, step in zip(x.shape[1:3], size, steps):
+        total = max((-(-length // step) - 1) * step + span - length, 0)
+        pads.append((total // 2, total - total // 2))
+    return np.pad(x, [*pads, (0, 0)], constant_values=fill)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("steps", [(1, 1), (2, 1), (2, 3)])
+def test_convolutions_and_pools_have_their_channels_last(padding: str, steps: tuple[int, int]) -> None:
+    x, w, deep = filled(1, 7, 8, 3), filled(3, 2, 3, 5, seed=1), filled(3, 2, 3, 2, seed=2)
+    strides = [1, *steps, 1]
+    wide = same(x, (3, 2), steps) if padding == "SAME" else x
+    parts = windows(wide, (3, 2), steps)
+    (found,) = result("Conv2D", (x, w), strides=strides, padding=padding)
+    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
+    (found,) = result("DepthwiseConv2dNative", (x, deep), strides=strides, padding=padding)
+    expected = np.einsum("nhwijc,ijcm->nhwcm", parts, deep)
+    np.testing.assert_allclose(found, expected.reshape(*expected.shape[:3], -1), rtol=1e-5, atol=1e-5)
+    (found,) = result("MaxPool", (x,), ksize=[1, 3, 2, 1], strides=strides, padding=padding)
+    low = windows(same(x, (3, 2), steps, -np.inf) if padding == "SAME" else x, (3, 2), steps)
+    np.testing.assert_allclose(found, low.max((3, 4)), rtol=1e-6)
+
+
+def test_channels_may_be_second() -> None:
+    x, w = filled(1, 3, 7, 8), filled(3, 2, 3, 5, seed=1)
+    (found,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="VALID", data_format="NCHW")
+    parts = windows(x.transpose(0, 2, 3, 1), (3, 2), (1, 1))
+    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nohw", parts, w), rtol=1e-5, atol=1e-5)
+    (found,) = result("BiasAdd", (x, np.float32([1, 2, 3])), data_format="NCHW")
+    assert np.array_equal(found, x + np.float32([1, 2, 3])[:, None, None])
+
+
+def test_explicit_padding() -> None:
+    x, w = filled(1, 7, 8, 3), filled(3, 2, 3, 5)
+    pads = [0, 0, 2, 1, 0, 3, 0, 0]
+    (found,) = result("Conv2D", (x, w), strides=[1, 1, 1, 1], padding="EXPLICIT", explicit_paddings=pads)
+    parts = windows(np.pad(x, ((0, 0), (2, 1), (0, 3), (0, 0))), (3, 2), (1, 1))
+    np.testing.assert_allclose(found, np.einsum("nhwijc,ijco->nhwo", parts, w), rtol=1e-5, atol=1e-5)
+
+
+def test_space_to_batch_and_back() -> None:
+    x = filled(1, 6, 5)
+    block, pads, crops = np.int32([2]), np.int32([[1, 1]]), np.int32([[0, 2]])
+    (found,) = result("SpaceToBatchND", (x, block, pads))
+    padded = np.pad(x, ((0, 0), (1, 1), (0, 0)))
+    assert np.array_equal(found, np.concatenate([padded[:, ::2], padded[:, 1::2]]))
+    (back,) = result("BatchToSpaceND", (found, block, crops))
+    assert np.array_equal(back, padded[:, :6])
+
+
+def dilated(length: int) -> Sketch:
+    """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block."""
+    sketch = Sketch()
+    sketch.place("x", 1, -1, 4)
+    for name, value in {
+        "block": [3],
+        "axis": 1,
+        "four": [4],
+        "three": 3,
+        "zero": 0,
+        "one": [1],
+        "two": [2],
+    }.items():
+        sketch.const(name, value, np.int32)
+    sketch.const("w", filled(1, 2, 4, 5))
+    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
+    sketch.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    sketch.node("whole", "AddV2", "frames", "three", T=I32)
+    sketch.node("minus", "Neg", "whole", T=I32)
+    sketch.node("extra", "FloorMod", "minus", "three", T=I32)
+    sketch.node("row", "Pack", "three", "extra", N=2, axis=0, T=I32)
+    sketch.node("pads", "Pack", "row", N=1, axis=0, T=I32)
+    sketch.node("crop", "Pack", "zero", "extra", N=2, axis=0, T=I32)
+    sketch.node("crops", "Pack", "crop", N=1, axis=0, T=I32)
+    sketch.node("blocks", "SpaceToBatchND", "x", "block", "pads", T=F32)
+    sketch.node("wide", "ExpandDims", "blocks", "axis", T=F32)
+    sketch.node("conv", "Conv2D", "wide", "w", T=F32, strides=[1, 1, 1, 1], padding="VALID")
+    sketch.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[1])
+    sketch.node("y", "BatchToSpaceND", "flat", "block", "crops", T=F32)
+    return sketch
+
+
+def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
+    typed = pulse.load(dilated(7).data).analyse()
+    convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
+    assert [conv.dilations for conv in convs] == [(1, 3)]
+    x, w = filled(1, 7, 4), filled(1, 2, 4, 5)
+    padded = np.pad(x, ((0, 0), (3, 0), (0, 0)))
+    expected = padded[:, :7] @ w[0, 0] + padded[:, 3:] @ w[0, 1]
+    np.testing.assert_allclose(typed.run(x)["y"], expected, rtol=1e-5, atol=1e-5)
+    assert pulse.verify(typed, pulse=1, backend="numpy").require()
+
+
+def test_transposed_convolution() -> None:
+    sketch = Sketch()
+    sketch.const("size", [1, 1, 11, 2], np.int32)
+    sketch.const("w", filled(1, 3, 2, 4))
+    sketch.place("x", 1, 1, 5, 4)
+    sketch.node("y", "Conv2DBackpropInput", "size", "w", "x", T=F32, strides=[1, 1, 2, 1], padding="VALID")
+    x, w, y = filled(1, 1, 5, 4, seed=3), filled(1, 3, 2, 4), np.zeros((1, 1, 11, 2), np.float32)
+    for frame in range(5):
+        y[0, 0, 2 * frame : 2 * frame + 3] += np.einsum("koc,c->ko", w[0], x[0, 0, frame])
+    np.testing.assert_allclose(pulse.load(sketch.data).analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
+
+
+def test_spectra() -> None:
+    sketch = Sketch()
+    sketch.place("x", 2, 8)
+    sketch.const("points", [8], np.int32)
+    sketch.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
+    sketch.node("size", "ComplexAbs", "bins", T=Type("c64"), Tout=F32)
+    sketch.node("phase", "Angle", "bins", T=Type("c64"), Tout=F32)
+    sketch.node("turned", "Conj", "bins", T=Type("c64"))
+    sketch.node("power", "Mul", "bins", "turned", T=Type("c64"))
+    sketch.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
+    x = filled(2, 8)
+    found = pulse.load(sketch.data).analyse().run({"x": x})
+    bins = np.fft.rfft(x)
+    np.testing.assert_allclose(found["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(np.exp(1j * found["phase"]), np.exp(1j * np.angle(bins)), atol=1e-5)
+    np.testing.assert_allclose(found["y"], np.fft.irfft(bins * bins.conj()), rtol=1e-4, atol=1e-4)
+    session = pulse.tensorflow.load(sketch.data).session()
+    np.testing.assert_allclose(session.run("bins", {"x": x}), bins, rtol=1e-5, atol=1e-5)
+
+
+def test_complex_numbers_elsewhere_are_refused() -> None:
+    sketch = Sketch()
+    sketch.place("x", 2, 8)
+    sketch.const("points", [8], np.int32)
+    sketch.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
+    sketch.node("y", "Tanh", "bins", T=Type("c64"))
+    with pytest.raises(LoadError, match=r"y \(Tanh\): complex"):
+        pulse.load(sketch.data).analyse()
+
+
+def test_batch_norm_and_fake_quantisation() -> None:
+    x = filled(1, 3, 4, 5)
+    scale, offset, mean, variance = (filled(5, seed=seed) for seed in range(4))
+    variance = np.abs(variance)
+    (found,) = result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=False, epsilon=0.01)
+    np.testing.assert_allclose(
+        found, (x - mean) / np.sqrt(variance + 0.01) * scale + offset, rtol=1e-4, atol=1e-5
+    )
+    (found,) = result("FakeQuantWithMinMaxArgs", (x,), min=-1.0, max=1.0, num_bits=8)
+    step = 2 / 255
+    assert np.abs(found - np.clip(x, -1, 1)).max() <= step
+    assert np.abs(found / np.float32(step) - np.rint(found / np.float32(step))).max() < 1e-3
+    with pytest.raises(LoadError, match="training"):
+        result("FusedBatchNormV3", (x, scale, offset, mean, variance), is_training=True)
+
+
+def test_block_lstm_clips_its_cells() -> None:
+    sketch = Sketch()
+    sketch.place("x", -1, 1, 3)
+    sketch.const("longest", 6, np.int64)
+    zeros = np.zeros((1, 2))
+    for name, value in {"s": zeros, "w": 3 * filled(5, 8), "p": zeros[0], "b": filled(8, seed=2)}.items():
+        sketch.const(name, value)
+    inputs = ("longest", "x", "s", "s", "w", "p", "p", "p", "b")
+    sketch.node("cell", "BlockLSTM", *inputs, T=F32, forget_bias=0.5, cell_clip=0.75)
+    sketch.node("y", "Identity", "cell:6", T=F32)
+    typed = pulse.load(sketch.data, inputs={"x": "6,1,3"}).analyse()
+    x, w, b = filled(6, 1, 3, seed=5), 3 * filled(5, 8), filled(8, seed=2)
+    cs, h, expected = np.zeros((1, 2)), np.zeros((1, 2)), []
+    for frame in x:
+        i, ci, f, o = np.split(np.concatenate([frame, h], 1) @ w + b, 4, 1)
+        cs = np.clip(np.tanh(ci) * sigmoid(i) + cs * sigmoid(f + 0.5), -0.75, 0.75)
+        h = np.tanh(cs) * sigmoid(o)
+        expected.append(h)
+    np.testing.assert_allclose(typed.run(x)["y"], np.stack(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_enough_operators_are_covered() -> None:
+    assert len(TRANSLATORS) >= 100

@@ -1,0 +1,166 @@
+"""Graphs are read as TensorFlow writes them, and refused where they are none."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.tensorflow.messages import GraphDef, TensorProto
+from pulse.tensorflow.nodes import Endpoint
+from pulse.tensorflow.tensors import tensor_value
+from tests.pulse.tensorflow.graphs import F32, I32, Call, Shape, Sketch, filled
+
+
+def graph() -> Sketch:
+    sketch = Sketch()
+    sketch.place("x", 1, -1, 4)
+    sketch.const("w", filled(4, 3))
+    sketch.const("shape", [-1, 4], np.int32)
+    sketch.node("flat", "Reshape", "x", "shape", T=F32, Tshape=I32)
+    sketch.node("y", "MatMul", "flat", "w", T=F32)
+    return sketch
+
+
+def test_a_graph_is_told_by_its_content_and_needs_no_name() -> None:
+    typed = pulse.load(graph().data).analyse()
+    x = filled(1, 5, 4, seed=1)
+    assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
+    assert str(typed.inputs["x"]) == "1,T,4,f32"
+    np.testing.assert_allclose(typed.run({"x": x})["y"], x[0] @ filled(4, 3), rtol=1e-6)
+
+
+def test_names_may_have_a_slot() -> None:
+    model = pulse.load(graph().data, inputs={"x:0": "1,N,4"})
+    assert str(model.analyse().inputs["x"]) == "1,N,4,f32"
+    x = filled(1, 5, 4)
+    typed = model.analyse()
+    assert np.array_equal(typed.run({"x:0": x}, ["y:0"])["y:0"], typed.run(x)["y"])
+    assert Endpoint.parse("a:b:2") == Endpoint("a:b", 2)
+
+
+def test_a_shorter_list_repeats_its_last_element() -> None:
+    proto = TensorProto(dtype=1)
+    for size in (2, 3):
+        proto.tensor_shape.dim.add(size=size)
+    proto.float_val.extend([1.0, 2.0])
+    assert tensor_value(proto, "c").tolist() == [[1, 2, 2], [2, 2, 2]]
+
+
+def test_halves_and_complex_numbers_are_read() -> None:
+    half = TensorProto(dtype=19)
+    half.half_val.append(0x3C00)
+    assert tensor_value(half, "c") == np.float16(1)
+    pair = TensorProto(dtype=8)
+    pair.scomplex_val.extend([1.0, -2.0])
+    assert tensor_value(pair, "c") == 1 - 2j
+
+
+def test_any_tensor_may_be_an_input() -> None:
+    typed = pulse.load(graph().data, inputs={"flat": "T,4,f32"}).analyse()
+    assert list(typed.inputs) == ["flat"]
+
+
+def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
+    sketch = Sketch()
+    sketch.node("x", "Placeholder", dtype=F32, shape=Shape(None))
+    sketch.const("w", filled(4, 3))
+    sketch.node("relu", "Relu", "x", T=F32)
+    sketch.node("y", "MatMul", "relu", "w", T=F32)
+    model = pulse.load(sketch.data, inputs={"x": "T,4"})
+    assert str(model.analyse().outputs["y"]) == "T,3,f32"
+    assert str(pulse.load(sketch.data).infer().inputs["x"]) == "?,4,f32"
+    with pytest.raises(LoadError, match="the file gives no"):
+        pulse.load(sketch.data).analyse()
+
+
+def test_an_operator_that_nobody_knows_matters_only_where_it_is_needed() -> None:
+    sketch = graph()
+    sketch.node("odd", "QuantumLeap", "x", T=F32)
+    sketch.node("silent", "NoOp", "^odd")
+    sketch.node("out", "Relu", "y", "^silent", T=F32)
+    sketch.node("seen", "Identity", "odd", T=F32)
+    with pytest.raises(LoadError, match=r"QuantumLeap \(1 node, first odd\)"):
+        pulse.load(sketch.data).analyse()
+    assert pulse.tensorflow.load(sketch.data).session().run("out", {"x": filled(1, 2, 4)}).shape == (2, 3)
+
+
+def test_calls_of_functions_are_inlined() -> None:
+    sketch = Sketch()
+    sketch.place("x", -1, 2)
+    sketch.function(
+        "twice",
+        [("a", F32)],
+        [
+            ("axis", "Const", (), {"dtype": I32, "value": np.array(1, np.int32)}),
+            ("parts", "Split", ("axis:output:0", "a"), {"num_split": 2, "T": F32}),
+            ("sum", "AddV2", ("parts:output:0", "parts:output:1"), {"T": F32}),
+        ],
+        {"result": "sum:z:0"},
+    )
+    sketch.function(
+        "outer",
+        [("b", F32)],
+        [("call", "PartitionedCall", ("b",), {"f": Call("twice")})],
+        {"c": "call:output:0"},
+    )
+    sketch.node("called", "StatefulPartitionedCall", "x", f=Call("outer"))
+    sketch.node("y", "Identity", "called", T=F32)
+    x = filled(3, 2)
+    np.testing.assert_allclose(
+        pulse.load(sketch.data).analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda s: s.node("y2", "Relu", "nobody", T=F32), "which no node is called"),
+        (lambda s: s.node("y", "Relu", "x", T=F32), "two nodes are called"),
+        (lambda s: s.node("z", "PartitionedCall", "x", f=Call("nothing")), "does not define it"),
+        (
+            lambda s: (
+                s.node("a", "Relu", "b", T=F32),
+                s.node("b", "Relu", "a", T=F32),
+                s.node("c", "AddV2", "a", "x", T=F32),
+            ),
+            "own result",
+        ),
+    ],
+)
+def test_broken_graphs_are_refused_with_the_reason(spoil: Callable[[Sketch], Any], reason: str) -> None:
+    sketch = graph()
+    spoil(sketch)
+    with pytest.raises(LoadError, match=reason):
+        pulse.load(sketch.data).analyse()
+
+
+def test_functions_that_call_each_other_end() -> None:
+    sketch = Sketch()
+    sketch.place("x", 2)
+    sketch.function(
+        "round",
+        [("a", F32)],
+        [("again", "PartitionedCall", ("a",), {"f": Call("round")})],
+        {"r": "again:output:0"},
+    )
+    sketch.node("y", "PartitionedCall", "x", f=Call("round"))
+    with pytest.raises(LoadError, match="deep"):
+        pulse.load(sketch.data)
+
+
+def test_the_messages_meet_no_others_of_the_same_names() -> None:
+    code = (
+        "from google.protobuf import descriptor_pool, descriptor_pb2\n"
+        "file = descriptor_pb2.FileDescriptorProto(name='t.proto', package='tensorflow', syntax='proto3')\n"
+        "file.message_type.add(name='GraphDef')\n"
+        "descriptor_pool.Default().AddSerializedFile(file.SerializeToString())\n"
+        "from pulse.tensorflow.messages import GraphDef\n"
+        "assert GraphDef.DESCRIPTOR.full_name == 'pulse_tensorflow.GraphDef'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert GraphDef().SerializeToString() == b""

@@ -1,0 +1,156 @@
+"""SavedModels: variables of a checkpoint, and states that a call assigns become those of the stream."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError, PulsifyError
+from pulse.facts import Array
+from pulse.tensorflow.read.checkpoint import Checkpoint
+from tests.pulse.tensorflow.graphs import (
+    F32,
+    Call,
+    Shape,
+    Sketch,
+    Type,
+    filled,
+    write_checkpoint,
+    write_saved_model,
+)
+
+RESOURCE = Type("resource")
+W, FIRST = filled(4, 4), filled(1, 4, seed=1)
+
+
+def stateful(folder: Path) -> Path:
+    """State = tanh(x w + state); the function is called, and two variables share a name."""
+    sketch = Sketch()
+    sketch.place("serving_x", 1, 4)
+    sketch.node("weights", "VarHandleOp", dtype=F32, shape=Shape((4, 4)), shared_name="lstm/Variable")
+    sketch.node("state", "VarHandleOp", dtype=F32, shape=Shape((1, 4)), shared_name="lstm/Variable")
+    sketch.function(
+        "step",
+        [("x", F32), ("w", RESOURCE), ("s", RESOURCE)],
+        [
+            ("read_w", "ReadVariableOp", ("w",), {"dtype": F32}),
+            ("read_s", "ReadVariableOp", ("s",), {"dtype": F32}),
+            ("xw", "MatMul", ("x", "read_w:value:0"), {"T": F32}),
+            ("sum", "AddV2", ("xw:product:0", "read_s:value:0"), {"T": F32}),
+            ("new", "Tanh", ("sum:z:0",), {"T": F32}),
+            ("store", "AssignVariableOp", ("s", "new:y:0"), {"dtype": F32}),
+            ("late", "ReadVariableOp", ("s", "^store"), {"dtype": F32}),
+        ],
+        {"y": "late:value:0"},
+        ["store"],
+    )
+    sketch.node("call", "StatefulPartitionedCall", "serving_x", "weights", "state", f=Call("step"))
+    variables = {"weights": ("b/value", W), "state": ("a/value", FIRST)}
+    return write_saved_model(folder, sketch, {"x": "serving_x:0"}, {"y": "call:0"}, variables)
+
+
+def expected(x: Array) -> Array:
+    state, frames = FIRST, list[Array]()
+    for frame in x:
+        state = np.tanh(frame[None] @ W + state)
+        frames.append(state[0])
+    return np.stack(frames)
+
+
+def test_the_state_is_in_the_open(tmp_path: Path) -> None:
+    model = pulse.load(stateful(tmp_path / "model"))
+    assert model.states == {"state": "state.next"} and np.array_equal(model.initial["state"], FIRST)
+    assert list(model.inputs) == ["x", "state"]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_a_folder_streams(tmp_path: Path, backend: str) -> None:
+    folder, x = stateful(tmp_path / "model"), filled(6, 4, seed=2)
+    state = pulse.stream(folder, backend=backend, axes={"x": 0, "y": 0}).spawn()
+    found = np.concatenate([state.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_session_calls_the_signature(tmp_path: Path) -> None:
+    session, x = pulse.tensorflow.load(stateful(tmp_path / "model")).session(), filled(3, 4, seed=2)
+    found = np.concatenate([session.call({"x": frame[None]})["y"] for frame in x])
+    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+    session.reset()
+    np.testing.assert_allclose(session.call({"x": x[:1]})["y"], found[:1])
+
+
+def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
+    program = (
+        pulse.load(stateful(tmp_path / "model"))
+        .analyse()
+        .chunked(states={"state": "state.next"}, axes={"x": 0, "y": 0}, initial={"state": FIRST})
+    )
+    again = (
+        pulse.load(program.to_onnx().SerializeToString()).analyse().pulsify().compile(backend="numpy").spawn()
+    )
+    x = filled(3, 4, seed=2)
+    found = np.concatenate([again.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_a_variable_without_a_first_value_is_asked_for() -> None:
+    sketch = Sketch()
+    sketch.place("x", 1, 4)
+    sketch.node("v", "VariableV2", dtype=F32, shape=Shape((1, 4)))
+    sketch.node("y", "AddV2", "x", "v", T=F32)
+    sketch.node("store", "Assign", "v", "y", T=F32)
+    sketch.node("out", "Identity", "y", "^store", T=F32)
+    with pytest.raises(
+        PulsifyError, match=r'no first value for its state v; give one, as in initial=\{"v": 0\}'
+    ):
+        pulse.stream(sketch.data, axes={"x": 0, "out": 0})
+    state = pulse.stream(sketch.data, axes={"x": 0, "out": 0}, initial={"v": 0}, backend="numpy").spawn()
+    ones = np.ones((1, 4), np.float32)
+    assert [float(state.step(ones)["out"][0, 0]) for _ in range(3)] == [1, 2, 3]
+
+
+def test_signatures_are_named(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="no signature is called 'train'; there is serving_default"):
+        pulse.tensorflow.load(stateful(tmp_path / "model"), signature="train")
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="folder"):
+        pulse.tensorflow.load(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [0, 20, 60, 100])
+def test_a_damaged_index_is_refused(tmp_path: Path, cut: int) -> None:
+    folder = stateful(tmp_path / "model")
+    index = folder / "variables" / "variables.index"
+    index.write_bytes(index.read_bytes()[cut + 1 :])
+    with pytest.raises(LoadError, match="damaged"):
+        pulse.load(folder)
+
+
+def test_data_that_is_missing_or_elsewhere_is_refused(tmp_path: Path) -> None:
+    folder = stateful(tmp_path / "model")
+    data = folder / "variables" / "variables.data-00000-of-00001"
+    kept = data.read_bytes()
+    data.write_bytes(kept[:10])
+    with pytest.raises(LoadError, match="damaged"):
+        pulse.load(folder)
+    data.unlink()
+    with pytest.raises(LoadError, match="cannot be read"):
+        pulse.load(folder)
+    (tmp_path / "elsewhere").write_bytes(kept)
+    data.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LoadError, match="outside of the model's folder"):
+        pulse.load(folder)
+
+
+def test_keys_share_their_beginnings(tmp_path: Path) -> None:
+    tensors = {f"layer/{number}/w": filled(number + 1, 2, seed=number) for number in range(5)}
+    write_checkpoint(tmp_path / "model", tensors)
+    checkpoint = Checkpoint(tmp_path / "model")
+    assert checkpoint.keys() == sorted(tensors)
+    for key, value in tensors.items():
+        assert np.array_equal(checkpoint.tensor(key), value)
+    with pytest.raises(LoadError, match="no tensor is called 'w'"):
+        checkpoint.tensor("w")

@@ -1,0 +1,175 @@
+"""Sessions do what TensorFlow's do: pruning, feeding, effects in order, variables that stay."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pulse import tensorflow
+from pulse.errors import InputError, LoadError
+from pulse.tensorflow import Session
+from tests.pulse.tensorflow.graphs import F32, I32, Shape, Sketch, filled
+
+
+def counter(resource: bool) -> Sketch:
+    """A number that is read, raised by one, read, and raised again."""
+    sketch = Sketch()
+    sketch.const("first", 0, np.int32)
+    sketch.const("one", 1, np.int32)
+    if resource:
+        sketch.node("a", "VarHandleOp", dtype=I32, shape=Shape(()), shared_name="a")
+        sketch.node("set", "AssignVariableOp", "a", "first", dtype=I32)
+        sketch.node("read", "ReadVariableOp", "a", dtype=I32)
+        sketch.node("before", "Identity", "read", T=I32)
+        sketch.node("add", "AssignAddVariableOp", "a", "one", dtype=I32)
+        sketch.node("once", "ReadVariableOp", "a", "^add", dtype=I32)
+        sketch.node("add2", "AssignAddVariableOp", "a", "one", "^add", dtype=I32)
+        sketch.node("twice", "ReadVariableOp", "a", "^add2", dtype=I32)
+        sketch.node("known", "VarIsInitializedOp", "a")
+    else:
+        sketch.node("a", "VariableV2", dtype=I32, shape=Shape(()))
+        sketch.node("set", "Assign", "a", "first", T=I32)
+        sketch.node("read", "Identity", "a", T=I32)
+        sketch.node("before", "Identity", "read", T=I32)
+        sketch.node("once", "AssignAdd", "a", "one", T=I32)
+        sketch.node("after", "Identity", "once", T=I32)
+        sketch.node("twice", "AssignAdd", "once", "one", T=I32)
+        sketch.node("known", "IsVariableInitialized", "a", dtype=I32)
+    sketch.node("init", "NoOp", "^set")
+    return sketch
+
+
+def session(sketch: Sketch) -> Session:
+    return tensorflow.load(sketch.data).session()
+
+
+@pytest.mark.parametrize("resource", [False, True])
+def test_variables_are_read_before_they_are_assigned(resource: bool) -> None:
+    run = session(counter(resource))
+    assert not run.run("known")
+    with pytest.raises(InputError, match=r"a .*holds nothing yet"):
+        run.run("before")
+    assert run.run([], targets=["init"]) == [] and run.run("known")
+    told = [int(run.run(name)) for name in ("read", "before", "once", "read", "twice", "read")]
+    assert told == [0, 0, 1, 1, 3, 3]
+    both = run.run(["before", "once"])
+    assert [int(each) for each in both] == [3, 4]
+
+
+def test_targets_run_and_give_nothing() -> None:
+    run = session(counter(True))
+    assert run.run((), targets=["init"]) == [] and run.run((), targets=["add"]) == []
+    assert run.run("add") is None
+    assert int(run.run("read")) == 2
+
+
+def test_variables_are_reset_saved_and_restored(tmp_path: Path) -> None:
+    run = session(counter(False))
+    run.reset()
+    assert run.initialisers == ["init"] and int(run.run("twice")) == 2
+    run.save(tmp_path / "kept.npz")
+    run.reset()
+    assert int(run.run("read")) == 0
+    run.restore(tmp_path / "kept.npz")
+    assert int(run.run("read")) == 2
+    run.restore({"a": 7})
+    assert run.variables["a"] == 7
+    with pytest.raises(InputError, match="no variable is called so; there is a"):
+        run.restore({"b": 1})
+    with pytest.raises(InputError, match="does not fit"):
+        run.restore({"a": [1, 2]})
+    (tmp_path / "none.npz").write_bytes(b"nothing")
+    with pytest.raises(LoadError, match="neither"):
+        run.restore(tmp_path / "none.npz")
+
+
+def test_each_session_has_variables_of_its_own() -> None:
+    model = tensorflow.load(counter(True).data)
+    one, two = model.session(), model.session()
+    one.reset()
+    two.reset()
+    one.run("once")
+    assert (int(one.run("read")), int(two.run("read"))) == (1, 0)
+
+
+def layers() -> Sketch:
+    sketch = Sketch()
+    sketch.place("x", -1, 2)
+    sketch.place("other", -1, 2)
+    sketch.const("w", filled(2, 3))
+    sketch.node("conv", "MatMul", "x", "w", T=F32)
+    sketch.node("relu", "Relu", "conv", T=F32)
+    sketch.node("both", "AddV2", "x", "other", T=F32)
+    sketch.node("shape", "Shape", "conv", T=F32, out_type=I32)
+    sketch.node("more", "Greater", "relu", "conv", T=F32)
+    return sketch
+
+
+def test_any_tensor_is_fed_or_fetched_and_the_rest_does_not_run() -> None:
+    run, x = session(layers()), filled(4, 2)
+    np.testing.assert_allclose(run.run("conv:0", {"x:0": x}), x @ filled(2, 3), rtol=1e-6)
+    assert run.run("relu", {"conv": [[-1.0, 2.0, 0.5]]}).tolist() == [[0, 2, 0.5]]
+    assert run.run("x", {"x": x}).tolist() == x.tolist()
+    assert run.nodes_of(["relu"]) == ["x", "w", "conv", "relu"]
+    assert run.nodes_of(["relu"], ["conv"]) == ["relu"]
+    shape = run.run("shape", {"x": x})
+    assert shape.tolist() == [4, 3] and shape.dtype == np.int32
+    assert run.run("more", {"x": x}).dtype == np.bool_
+
+
+def test_plans_are_kept_by_feeds_fetches_and_targets() -> None:
+    run, x = session(layers()), filled(4, 2)
+    run.run(["both", "relu"], {"x": x, "other": x})
+    run.run(["relu", "both"], {"other": x, "x": filled(3, 2)[:4].repeat(2, 0)[:4]})
+    run.run(["relu", "both"], {"other": filled(9, 2), "x": filled(9, 2)})
+    assert run.cache_info()[:2] == (2, 1)
+    run.run("relu", {"x": x})
+    assert run.cache_info()[:2] == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("fetch", "feeds", "reason"),
+    [
+        ("both", {"x": [[1, 2]]}, r"other \(Placeholder\): it is not fed"),
+        ("nothing", {}, "no node of model is called so"),
+        ("relu", {"nobody": 1}, "no node of model is called so"),
+        ("relu", {"x": [1.0, 2.0, 3.0]}, r"shape \[3\] does not fit \[None, 2\]"),
+        ("relu", {"x": "text"}, "is not of type f32"),
+        ("conv:3", {"x": [[1, 2]]}, "outputs conv:.* are not covered"),
+        ("conv:x:y", {}, "is no name of a tensor"),
+    ],
+)
+def test_errors_name_the_node(fetch: str, feeds: dict[str, object], reason: str) -> None:
+    with pytest.raises((InputError, LoadError), match=reason):
+        session(layers()).run(fetch, feeds)
+
+
+def test_the_graph_grows_and_variables_stay() -> None:
+    run = session(counter(True))
+    run.reset()
+    run.run("once")
+    more = Sketch()
+    more.const("ten", 10, np.int32)
+    more.node("product", "Mul", "once", "ten", T=I32)
+    run.extend(more.data)
+    assert int(run.run("product")) == 20
+    with pytest.raises(LoadError, match="ten: the graph has a node of this name"):
+        run.extend(more.data)
+
+
+def test_control_edges_order_effects() -> None:
+    """An output that waits for an assignment reads what it assigned; one that does not, what was there before."""
+    sketch = Sketch()
+    sketch.place("x", 2)
+    sketch.node("v", "VarHandleOp", dtype=F32, shape=Shape((2,)))
+    sketch.node("old", "ReadVariableOp", "v", dtype=F32)
+    sketch.node("sum", "AddV2", "old", "x", T=F32)
+    sketch.node("store", "AssignVariableOp", "v", "sum", dtype=F32)
+    sketch.node("wait", "NoOp", "^store")
+    sketch.node("new", "ReadVariableOp", "v", "^wait", dtype=F32)
+    run = session(sketch)
+    run.restore({"v": [1, 2]})
+    old, new = run.run(["old", "new"], {"x": [10, 20]})
+    assert old.tolist() == [1, 2] and new.tolist() == [11, 22]
+    with pytest.raises(InputError, match="handle of a variable"):
+        run.run("v")
