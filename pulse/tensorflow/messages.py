@@ -85,17 +85,17 @@ def _typed(field: FieldDescriptorProto, kind: str) -> None:
         field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"
 
 
-def _entry(message: DescriptorProto, name: str, kind: str) -> str:
+def _entry(message: DescriptorProto, name: str, kind: str, maps: bool) -> str:
     """The message of a map's entries, inside of the message that has the map."""
     entry = message.nested_type.add(name="".join(map(str.title, name.split("_"))) + "Entry")
-    entry.options.map_entry = True
+    entry.options.map_entry = maps
     for number, (part, type_) in enumerate((("key", "string"), ("value", kind)), 1):
         field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
         _typed(field, type_)
     return f"{message.name}.{entry.name}"
 
 
-def _message(file: FileDescriptorProto, name: str, fields: str) -> None:
+def _message(file: FileDescriptorProto, name: str, fields: str, maps: bool) -> None:
     message = file.message_type.add(name=name)
     if name in _ONEOFS:
         message.oneof_decl.add(name=_ONEOFS[name])
@@ -110,19 +110,20 @@ def _message(file: FileDescriptorProto, name: str, fields: str) -> None:
         )
         if name in _ONEOFS:
             field.oneof_index = 0
-        _typed(field, _entry(message, field_name, kind) if label[0] == "%" else kind)
+        _typed(field, _entry(message, field_name, kind, maps) if label[0] == "%" else kind)
 
 
-def _classes() -> dict[str, Proto]:
+def classes(maps: bool = True) -> dict[str, Proto]:
+    """The messages in a pool of their own; maps may be lists of entries too, which a file does not tell apart."""
     file = FileDescriptorProto(name="pulse/tensorflow.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _FIELDS.items():
-        _message(file, name, fields)
+        _message(file, name, fields, maps)
     pool = DescriptorPool()
     pool.AddSerializedFile(file.SerializeToString())
     return {name: GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _FIELDS}
 
 
-_CLASSES = _classes()
+_CLASSES = classes()
 
 GraphDef: Proto = _CLASSES["GraphDef"]
 NodeDef: Proto = _CLASSES["NodeDef"]

@@ -23,6 +23,8 @@ def unary(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Itera
 def arithmetic(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
     """One type; shapes are broadcast."""
     type_ = attributes.get("T")
+    if not inputs:
+        return
     if isinstance(type_, TensorType) and type_.known is not None and type_.known.kind == "f":
         yield HasType([*inputs, *outputs], type_.known)
     yield Broadcast(outputs[0], list(inputs))
@@ -32,11 +34,16 @@ def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Ite
     """Matrices: the inner sizes are equal."""
     if len(inputs) != 2:
         return
-    a, b = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
+    a, b = (attributes.get(name) is True for name in ("transpose_a", "transpose_b"))
     yield SameType([*inputs, outputs[0]])
     yield HasRank([*inputs, outputs[0]], 2)
     yield SameSize([Axis(inputs[0], 0 if a else 1), Axis(inputs[1], 1 if b else 0)])
     yield SameSize([Axis(inputs[0], 1 if a else 0), Axis(outputs[0], 0)])
+
+
+def _channels_last(attributes: Mapping[str, Any]) -> bool:
+    told = attributes.get("data_format", "NHWC")
+    return isinstance(told, str) and told == "NHWC"
 
 
 def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
@@ -46,16 +53,18 @@ def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterat
     yield SameType([*inputs, outputs[0]])
     yield HasRank([inputs[1]], 1)
     yield SameShape([inputs[0], outputs[0]])
-    if attributes.get("data_format", "NHWC") == "NHWC":
+    if _channels_last(attributes):
         yield SameSize([Axis(inputs[0], -1), Axis(inputs[1], 0)])
 
 
 def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
     """An image and a kernel of four axes."""
+    if len(inputs) < 2:
+        return
     yield HasRank([*inputs[:2], outputs[0]], 4)
     yield SameType([*inputs[:2], outputs[0]])
     yield SameSize([Axis(inputs[0], 0), Axis(outputs[0], 0)])
-    if attributes.get("data_format", "NHWC") == "NHWC":
+    if _channels_last(attributes):
         yield SameSize([Axis(inputs[0], 3), Axis(inputs[1], 2)])
 
 

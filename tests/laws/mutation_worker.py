@@ -1,7 +1,8 @@
 """Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
 
 Usage: python -m tests.laws.mutation_worker START STOP [MODELS]   changed files of these numbers, made of MODELS/*.onnx
-       python -m tests.laws.mutation_worker FOLDER                FOLDER/*.onnx as they are
+       python -m tests.laws.mutation_worker FOLDER                FOLDER/*.onnx, and folders in it, as they are
+       python -m tests.laws.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
 
@@ -21,6 +22,7 @@ from pulse import dump
 from pulse.errors import PulseError, PulseWarning
 from pulse.plugins import load_plugins
 from tests.laws.mutations import models_in, mutated, small_models
+from tests.laws.tensorflow_mutations import mutated_graph
 
 MEMORY = 2 << 30
 SECONDS = 10
@@ -29,11 +31,14 @@ SECONDS = 10
 
 def files() -> Iterator[tuple[str, Path | bytes]]:
     """Name and source of each file that the command line asks for."""
-    if len(sys.argv) > 2:
+    if sys.argv[1] == "tensorflow":
+        yield from map(mutated_graph, range(int(sys.argv[2]), int(sys.argv[3])))
+    elif len(sys.argv) > 2:
         seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
         yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
     else:
-        yield from ((path.name, path) for path in sorted(Path(sys.argv[1]).glob("*.onnx")))
+        found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix == ".onnx"]
+        yield from ((path.name, path) for path in sorted(found))
 
 
 def read(source: Path | bytes) -> str:
@@ -86,6 +91,7 @@ def main() -> None:
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", PulseWarning)
     read(mutated(0, small_models())[1])
+    read(mutated_graph(0)[1])
     load_plugins("pulse.operators")
     opened: list[str] = []
     watch(opened)

@@ -105,9 +105,9 @@ def moved(data: bytes, rng: Random) -> bytes:
     return data[:at] + new + data[stop:]
 
 
-def rewritten(data: bytes, rng: Random) -> bytes:
+def rewritten(data: bytes, rng: Random, kind: Any = ModelProto) -> bytes:
     """Messages of the file changed: fields set, dropped, swapped, repeated, taken from elsewhere."""
-    model = ModelProto.FromString(data)
+    model = kind.FromString(data)
     for _ in range(int(rng.integers(1, 4))):
         messages = list(_inside(model))
         message = messages[int(rng.integers(len(messages)))]
@@ -185,6 +185,8 @@ def _value(field: FieldDescriptor, others: Sequence[Message], rng: Random) -> An
     number = INTEGERS[int(rng.integers(len(INTEGERS)))]
     if kind == FieldDescriptor.TYPE_INT32:
         return int(np.clip(number, -(1 << 31), (1 << 31) - 1))
+    if kind in (FieldDescriptor.TYPE_UINT32, FieldDescriptor.TYPE_FIXED32):
+        return int(np.clip(number, 0, (1 << 32) - 1))
     return max(0, number) if kind == FieldDescriptor.TYPE_UINT64 else number
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from typing import Any, cast
 
 import numpy as np
 
@@ -95,14 +96,12 @@ def _upwards(
 
 def _plain(conv: GraphNode) -> bool:
     """Whether a convolution has no padding, steps or dilation of its own."""
-    ones = all(
-        all(each == 1 for each in conv.attributes.get(name) or ()) for name in ("strides", "dilations")
-    )
-    return (
-        ones
-        and conv.attributes.get("padding") == "VALID"
-        and conv.attributes.get("data_format", "NHWC") == "NHWC"
-    )
+    for name in ("strides", "dilations"):
+        values = conv.attributes.get(name, [1])
+        if not isinstance(values, list) or any(each != 1 for each in cast("list[Any]", values)):
+            return False
+    told = [conv.attributes.get("padding"), conv.attributes.get("data_format", "NHWC")]
+    return all(isinstance(each, str) for each in told) and told == ["VALID", "NHWC"]
 
 
 def _dilations(

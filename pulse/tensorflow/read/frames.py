@@ -94,7 +94,7 @@ class _Raising:
                 raise node.error("it needs one input; the file is damaged, export it again")
             title = str(node.attributes.get("frame_name", ""))
             frame = self._frames.setdefault(title, _Frame(title))
-            if node.attributes.get("is_constant"):
+            if node.attributes.get("is_constant") is True:
                 frame.constant.append(node)
                 continue
             merge = next((each for each in readers.get(node.name, ()) if each.op in MERGE), None)

@@ -73,6 +73,12 @@ def _of_signature(
     contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
 ) -> Model:
     nodes = {node.name: node for node in contents.nodes}
+    for name, endpoint in (*signature.inputs.items(), *signature.outputs.items()):
+        if endpoint.node not in nodes:
+            raise LoadError(
+                f"{contents.title}: {name} of the signature is {str(endpoint)!r}, which no node is called; the file is "
+                "damaged, get it again"
+            )
     return _model(contents, nodes, signature.inputs, signature.outputs, (), _plain(inputs), _plain(constants))
 
 

@@ -12,6 +12,7 @@ from pulse.facts import Array
 from pulse.ops.conv import Conv
 from pulse.tensorflow.registry import TRANSLATORS
 from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, Sketch, Type, filled
+from tests.pulse.tensorflow.windows import dilated
 
 X = filled(2, 5, 4)
 POSITIVE = np.abs(X) + np.float32(0.1)
@@ -215,40 +216,8 @@ def test_space_to_batch_and_back() -> None:
     assert np.array_equal(back, padded[:, :6])
 
 
-def dilated(length: int) -> Sketch:
-    """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block."""
-    sketch = Sketch()
-    sketch.place("x", 1, -1, 4)
-    for name, value in {
-        "block": [3],
-        "axis": 1,
-        "four": [4],
-        "three": 3,
-        "zero": 0,
-        "one": [1],
-        "two": [2],
-    }.items():
-        sketch.const(name, value, np.int32)
-    sketch.const("w", filled(1, 2, 4, 5))
-    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
-    sketch.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
-    sketch.node("whole", "AddV2", "frames", "three", T=I32)
-    sketch.node("minus", "Neg", "whole", T=I32)
-    sketch.node("extra", "FloorMod", "minus", "three", T=I32)
-    sketch.node("row", "Pack", "three", "extra", N=2, axis=0, T=I32)
-    sketch.node("pads", "Pack", "row", N=1, axis=0, T=I32)
-    sketch.node("crop", "Pack", "zero", "extra", N=2, axis=0, T=I32)
-    sketch.node("crops", "Pack", "crop", N=1, axis=0, T=I32)
-    sketch.node("blocks", "SpaceToBatchND", "x", "block", "pads", T=F32)
-    sketch.node("wide", "ExpandDims", "blocks", "axis", T=F32)
-    sketch.node("conv", "Conv2D", "wide", "w", T=F32, strides=[1, 1, 1, 1], padding="VALID")
-    sketch.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[1])
-    sketch.node("y", "BatchToSpaceND", "flat", "block", "crops", T=F32)
-    return sketch
-
-
 def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
-    typed = pulse.load(dilated(7).data).analyse()
+    typed = pulse.load(dilated().data).analyse()
     convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
     assert [conv.dilations for conv in convs] == [(1, 3)]
     x, w = filled(1, 7, 4), filled(1, 2, 4, 5)

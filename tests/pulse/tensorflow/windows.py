@@ -1,0 +1,37 @@
+"""Graphs with windows over time."""
+
+import numpy as np
+
+from tests.pulse.tensorflow.graphs import F32, I32, Sketch, filled
+
+
+def dilated() -> Sketch:
+    """A convolution of every third frame, written as blocks of a batch; ``extra`` fills the last block."""
+    sketch = Sketch()
+    sketch.place("x", 1, -1, 4)
+    for name, value in {
+        "block": [3],
+        "axis": 1,
+        "four": [4],
+        "three": 3,
+        "zero": 0,
+        "one": [1],
+        "two": [2],
+    }.items():
+        sketch.const(name, value, np.int32)
+    sketch.const("w", filled(1, 2, 4, 5))
+    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
+    sketch.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    sketch.node("whole", "AddV2", "frames", "three", T=I32)
+    sketch.node("minus", "Neg", "whole", T=I32)
+    sketch.node("extra", "FloorMod", "minus", "three", T=I32)
+    sketch.node("row", "Pack", "three", "extra", N=2, axis=0, T=I32)
+    sketch.node("pads", "Pack", "row", N=1, axis=0, T=I32)
+    sketch.node("crop", "Pack", "zero", "extra", N=2, axis=0, T=I32)
+    sketch.node("crops", "Pack", "crop", N=1, axis=0, T=I32)
+    sketch.node("blocks", "SpaceToBatchND", "x", "block", "pads", T=F32)
+    sketch.node("wide", "ExpandDims", "blocks", "axis", T=F32)
+    sketch.node("conv", "Conv2D", "wide", "w", T=F32, strides=[1, 1, 1, 1], padding="VALID")
+    sketch.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[1])
+    sketch.node("y", "BatchToSpaceND", "flat", "block", "crops", T=F32)
+    return sketch
