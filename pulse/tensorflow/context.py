@@ -15,7 +15,7 @@ from pulse.ops.elementwise import Cast
 from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.tensorflow.nodes import Function
-from pulse.tensorflow.tensors import Dims, FunctionName, TensorType
+from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
 from pulse.typed import TypedModel
 
 OPSET = 13
@@ -83,8 +83,7 @@ class TensorflowNode(NodeContext):
 
     def sizes(self, name: str) -> Dims:
         """A shape attribute."""
-        value = self.attributes.get(name)
-        return cast("Dims", value) if isinstance(value, tuple) else None
+        return dims_in(self.attributes.get(name))
 
     def function(self, name: str) -> FunctionName:
         """A function among the attributes. Raises LoadError."""

@@ -10,7 +10,7 @@ import numpy as np
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.tensorflow.messages import Proto
-from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_of, tensor_value
+from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in, dims_of, tensor_value
 
 OUTPUT_NAMES: dict[str, tuple[str, ...]] = {
     "Switch": ("output_false", "output_true"),
@@ -130,8 +130,7 @@ def tensor_of(node: GraphNode) -> Array | None:
 def declared(node: GraphNode) -> tuple[TensorType | None, Dims]:
     """Type and shape that the attributes of a node declare. Raises LoadError."""
     type_, shape = node.attributes.get("dtype"), node.attributes.get("shape")
-    dims = cast("Dims", shape) if isinstance(shape, tuple) else None
-    return (type_ if isinstance(type_, TensorType) else None), dims
+    return (type_ if isinstance(type_, TensorType) else None), dims_in(shape)
 
 
 def _attribute(value: Proto, where: str, values: Mapping[str, Any]) -> Any:

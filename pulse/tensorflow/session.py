@@ -15,7 +15,7 @@ from pulse.errors import InputError, LoadError
 from pulse.facts import Array, dtype_name, numbers_of
 from pulse.infer.fact import InferenceFact
 from pulse.tensorflow.messages import GraphDef
-from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
+from pulse.tensorflow.nodes import Endpoint, GraphNode, declared, graph_nodes
 from pulse.tensorflow.read.building import NEXT, SILENT, Request, built, prepared
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
@@ -192,12 +192,11 @@ class Session:
         return [node.name for node in self._nodes.values() if node.op in VARIABLES]
 
     def _set(self, node: GraphNode, value: Any) -> None:
-        type_, dims = node.attributes.get("dtype"), node.attributes.get("shape")
-        dtype = type_.known if isinstance(type_, TensorType) else None
+        type_, fixed = declared(node)
+        dtype = None if type_ is None else type_.known
         array = None if dtype is None else numbers_of(value, dtype)
         if array is None:
             raise node.error(f"{value!r:.60} is not of its type")
-        fixed = cast("tuple[int | None, ...]", dims) if isinstance(dims, tuple) else None
         if fixed is not None and (
             len(fixed) != array.ndim or any(dim not in (None, size) for dim, size in zip(fixed, array.shape))
         ):
@@ -353,10 +352,9 @@ def _stored_form(array: Array) -> Array:
 
 def _check_shape(node: GraphNode, array: Array, name: str) -> None:
     """Raise InputError where a placeholder declares another shape."""
-    dims = node.attributes.get("shape") if node.op == "Placeholder" else None
-    if not isinstance(dims, tuple):
+    fixed = declared(node)[1] if node.op == "Placeholder" else None
+    if fixed is None:
         return
-    fixed = cast("tuple[int | None, ...]", dims)
     fits = len(fixed) == array.ndim and all(dim in (None, size) for dim, size in zip(fixed, array.shape))
     if not fits and fixed != ():
         raise InputError(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -95,9 +95,9 @@ def dims_of(shape: Proto) -> Dims:
     return tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)
 
 
-def is_number(type_: TensorType) -> bool:
-    """Whether elements are numbers that are covered."""
-    return type_.known is not None
+def dims_in(value: object) -> Dims:
+    """The sizes of an attribute, where it is a shape of known rank."""
+    return cast("Dims", value) if isinstance(value, tuple) and not isinstance(value, FunctionName) else None
 
 
 def tensor_value(proto: Proto, where: str) -> Array:
