@@ -18,6 +18,8 @@ Translator: TypeAlias = "Callable[[NodeContext], OutletId | Sequence[OutletId]]"
 T = TypeVar("T", bound=Translator)
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
+FURTHER = {"tensorflow": "pulse.tensorflow"}
+"""The domains of other formats -> the package that has their operators."""
 GROUP = "pulse.operators"
 """The entry points of plugins: importing what they name registers operators."""
 
@@ -74,6 +76,10 @@ def _taken(name: str, translator: Translator) -> bool:
     if name in _GIVEN:
         return _place(_GIVEN[name]) != _place(translator)
     import_module("pulse.onnx.operators")
+    domain, _, kind = name.rpartition("::")
+    if domain in FURTHER:
+        import_module(f"{FURTHER[domain]}.operators")
+        return kind in import_module(f"{FURTHER[domain]}.registry").TRANSLATORS
     return name in TRANSLATORS
 
 

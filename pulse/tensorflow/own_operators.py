@@ -1,18 +1,229 @@
-"""Operators that users declare: what is known of them before a graph is read."""
+"""Operators of users, declared in one place and computed in another, as TensorFlow's documentation teaches.
 
-from dataclasses import dataclass
+An operator is a name with typed inputs and outputs, and a function that says the outputs' shapes. Its kernel is a
+function of arrays. Both together are an op and its translator, which ``pulse.operator`` registers like any other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pulse.errors import FactError, InputError, LoadError
+from pulse.facts import DTYPES, Array, DType, Shape, TypedFact, dtype_name, numbers_of, shape_of, shape_text
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import operator
+from pulse.ops.op import Env, Op, dims_value
+from pulse.ops.relation import Relation, Whole
+from pulse.tensorflow.registry import own_name
+from pulse.typed import wire
+
+Kernel: TypeAlias = Callable[..., Any]
+Shapes: TypeAlias = Callable[..., Any]
+Streaming: TypeAlias = Callable[[Sequence[TypedFact], Sequence[int | None]], Relation]
+ANY = "any"
+"""In place of a type: whatever the first input of that kind has."""
+BACKENDS = ("numpy", "numba")
 
 
 @dataclass(frozen=True)
-class Declared:
-    """An operator that a user declared.
+class Port:
+    """One input or output: its name, and its type by the short name, or ``any``."""
 
-    output_names   as the graph of a function names them
+    name: str
+    type: str
+
+
+@dataclass(eq=False)
+class OwnOperator:
+    """An operator that was declared; a function of arrays once it has a kernel.
+
+    shape      shapes of the inputs, tuples of dims -> that of the output, or a list of shapes
+    attributes names of attributes of the node, which kernels take by name, with their defaults
+    stream     how outputs depend on time, as ``Op.relation``; refused in streams where there is none
+    kernels    backend -> function of the inputs' arrays that gives an array, or several
     """
 
     name: str
-    output_names: tuple[str, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    shape: Shapes | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    stream: Streaming | None = None
+    kernels: dict[str, Kernel] = field(default_factory=dict[str, Kernel])
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """As the inputs in the body of a function name them."""
+        return tuple(port.name for port in self.outputs)
+
+    def __call__(self, *inputs: Any, **attributes: Any) -> Any:
+        """Run the kernel on arrays: an array, or a list for several outputs. Raises InputError, FactError."""
+        if len(inputs) != len(self.inputs):
+            raise InputError(
+                f"{self.name}: {len(inputs)} inputs for {', '.join(port.name for port in self.inputs)}"
+            )
+        arrays: list[Array] = []
+        for port, given in zip(self.inputs, inputs):
+            dtype = np.asarray(given).dtype if port.type == ANY else DTYPES[port.type]
+            array = numbers_of(given, dtype)
+            if array is None:
+                raise InputError(f"{self.name}: {port.name} {given!r:.60} is not of type {port.type}")
+            arrays.append(array)
+        op = OwnCall(self, tuple(sorted({**self.attributes, **attributes}.items())))
+        op.facts([TypedFact.of(array) for array in arrays])
+        results = op.eval(arrays, {})
+        return results[0] if len(results) == 1 else results
 
 
-OWN: dict[str, Declared] = {}
+OWN: dict[str, OwnOperator] = {}
 """Name -> operator, of all that were declared."""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCall(Op):
+    """What a declared operator computes.
+
+    Inputs, outputs   as the operator declares them
+    Stream            as the operator says; else refused
+    Raises            FactError: other types or numbers of inputs than declared; shapes that do not fit
+    Source            TensorFlow, "Create an op"
+    """
+
+    operator: OwnOperator
+    attributes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.operator.name
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        own = self.operator
+        if len(inputs) != len(own.inputs):
+            raise FactError(f"{own.name}: {len(inputs)} inputs, {len(own.inputs)} are declared")
+        free: DType | None = next(
+            (fact.dtype for port, fact in zip(own.inputs, inputs) if port.type == ANY), None
+        )
+        for port, fact in zip(own.inputs, inputs):
+            wanted = free if port.type == ANY else DTYPES[port.type]
+            if fact.dtype != wanted:
+                declared = port.type if wanted is None else dtype_name(wanted)
+                raise FactError(f"{own.name}: {port.name} is {fact}, and {declared} is declared")
+        shapes = self._shapes([fact.shape for fact in inputs])
+        types = [free or inputs[0].dtype if port.type == ANY else DTYPES[port.type] for port in own.outputs]
+        return [TypedFact(dtype, shape) for dtype, shape in zip(types, shapes)]
+
+    def _shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
+        own = self.operator
+        if own.shape is None:
+            return [shapes[0]] * len(own.outputs)
+        found = own.shape(*shapes, **dict(self.attributes))
+        listed: list[Any] = [found] if isinstance(found, tuple) else list(found)
+        if len(listed) != len(own.outputs):
+            raise FactError(
+                f"{own.name}: its shape function gives {len(listed)} shapes for {len(own.outputs)} outputs"
+            )
+        return [shape_of(*shape) for shape in listed]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        own = self.operator
+        kernel = next(
+            (own.kernels[backend] for backend in reversed(BACKENDS) if backend in own.kernels), None
+        )
+        if kernel is None:
+            raise InputError(f"{own.name}: it has no kernel; give one with pulse.tensorflow.register_kernel")
+        found = kernel(*inputs, **dict(self.attributes))
+        listed = cast("Sequence[Any]", found) if isinstance(found, tuple | list) else [found]
+        results: list[Array] = [np.asarray(each) for each in listed]
+        facts = self.facts([TypedFact(array.dtype, shape_of(*array.shape)) for array in inputs])
+        if len(results) != len(facts):
+            raise InputError(f"{own.name}: its kernel gives {len(results)} arrays for {len(facts)} outputs")
+        for port, fact, array in zip(own.outputs, facts, results):
+            wanted = dims_value(fact.shape, env)
+            if array.dtype != fact.dtype or array.shape != wanted:
+                raise InputError(
+                    f"{own.name}: its kernel gives {port.name} as {shape_text(array.shape)},{dtype_name(array.dtype)}, "
+                    f"and {shape_text(wanted)},{dtype_name(fact.dtype)} is declared"
+                )
+        return results
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        if self.operator.stream is None:
+            return Whole(
+                "nobody said how it depends on time",
+                "declare it with stream=, such as stream=lambda facts, axes: Pointwise((axes[0],))",
+            )
+        return self.operator.stream(inputs, axes)
+
+    def detail(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in self.attributes)
+
+
+def register_op(
+    name: str,
+    inputs: str,
+    outputs: str,
+    shape: Shapes | None = None,
+    attributes: Mapping[str, Any] | None = None,
+    stream: Streaming | None = None,
+) -> OwnOperator:
+    """Declare an operator; the result is a function of arrays once ``register_kernel`` gave it a kernel.
+
+    inputs, outputs  names and types: ``"to_zero:i32, mask:bool"``; ``any`` is the type of the first input of any type
+    shape       function of the inputs' shapes, and of the attributes by name, that gives the output's shape, or a
+                list of shapes; that of the first input by default. Dims may be symbols
+    attributes  name -> default
+    stream      as ``Op.relation`` of docs/extend.md; without it the operator is refused in streams
+    Raises      LoadError: the declaration cannot be read, or a built-in operator has this name
+    """
+    own = OwnOperator(
+        name, _ports(name, inputs), _ports(name, outputs), shape, dict(attributes or {}), stream
+    )
+
+    def translate(node: NodeContext) -> list[OutletId]:
+        given = {key: node.attributes.get(key, default) for key, default in own.attributes.items()}
+        return wire(node.graph, node.wire_name, OwnCall(own, tuple(sorted(given.items()))), node.given())
+
+    translate.__qualname__ = f"{register_op.__qualname__}.{name}"
+    operator(own_name(name))(translate)
+    OWN[name] = own
+    return own
+
+
+def register_kernel(name: str, backend: str = "numpy") -> Callable[[Kernel], Kernel]:
+    """Give a declared operator a kernel: a function of arrays that gives an array, or several.
+
+    backend  ``numpy``: called as it is; ``numba``: compiled at the first call, and taken where there are both
+    Raises   LoadError: no operator is declared under this name; there is no such backend
+    """
+    if name not in OWN:
+        raise LoadError(f"{name}: no operator is declared under this name; declare it with register_op")
+    if backend not in BACKENDS:
+        raise LoadError(f"backend {backend!r}: give one of {', '.join(BACKENDS)}")
+
+    def register(kernel: Kernel) -> Kernel:
+        OWN[name].kernels[backend] = _compiled(kernel) if backend == "numba" else kernel
+        return kernel
+
+    return register
+
+
+def _compiled(kernel: Kernel) -> Kernel:
+    import numba
+
+    return numba.njit(kernel)
+
+
+def _ports(name: str, text: str) -> tuple[Port, ...]:
+    ports: list[Port] = []
+    for part in text.split(","):
+        port, colon, type_ = (each.strip() for each in part.partition(":"))
+        if not port or not colon or (type_ not in DTYPES and type_ != ANY):
+            known = ", ".join(DTYPES)
+            raise LoadError(
+                f"{name}: {part.strip()!r} is no name and type such as 'x:f32'; types are {known}, any"
+            )
+        ports.append(Port(port, type_))
+    return tuple(ports)

@@ -1,5 +1,6 @@
 """The demos run, and say what they should."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,3 +56,15 @@ def test_run_exported(tmp_path: Path) -> None:
     pieces = [session.push(samples[None])["denoised"], session.flush()["denoised"]]
     written, _ = soundfile.read(tmp_path / "out.wav", dtype="float32")
     np.testing.assert_allclose(written, np.concatenate(pieces, 1)[0], atol=2 / (1 << 15))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--c",)])
+def test_zero_out(arguments: tuple[str, ...]) -> None:
+    if arguments and shutil.which("cc") is None:
+        pytest.skip("there is no C compiler")
+    result = run("zero_out.py", *arguments)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines() == [
+        "[5, 4, 3, 2, 1] called [5, 0, 0, 0, 0] in a graph [5, 0, 0, 0, 0]",
+        "[] called [] in a graph []",
+    ]

@@ -1,0 +1,125 @@
+"""Operators that are declared in one place and computed in another."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import FactError, InputError, LoadError, PulsifyError
+from pulse.extend import Pointwise, operator
+from pulse.facts import Array
+from pulse.onnx import registry
+from pulse.tensorflow import register_kernel, register_op
+from pulse.tensorflow.own_operators import OWN, OwnOperator
+from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, filled
+
+
+@pytest.fixture(autouse=True)
+def registers() -> Iterator[None]:
+    """What a test registers goes with it."""
+    given, own = dict(registry._GIVEN), dict(OWN)  # pyright: ignore[reportPrivateUsage]
+    yield
+    registry._GIVEN.clear()  # pyright: ignore[reportPrivateUsage]
+    registry._GIVEN.update(given)  # pyright: ignore[reportPrivateUsage]
+    OWN.clear()
+    OWN.update(own)
+
+
+def zero_out() -> OwnOperator:
+    own = register_op("ZeroOut", inputs="to_zero:i32", outputs="zeroed:i32", shape=lambda shape: shape)
+
+    @register_kernel("ZeroOut")
+    def kernel(x: Array) -> Array:
+        y = np.zeros_like(x)
+        y.flat[:1] = x.flat[:1]
+        return y
+
+    return own
+
+
+def graph() -> Sketch:
+    sketch = Sketch()
+    sketch.place("x", -1, dtype=I32)
+    sketch.node("y", "ZeroOut", "x")
+    return sketch
+
+
+def test_the_first_number_stays() -> None:
+    own = zero_out()
+    assert own([5, 4, 3, 2, 1]).tolist() == [5, 0, 0, 0, 0]
+    assert own(np.zeros(0, np.int32)).tolist() == []
+    typed = pulse.load(graph().data).analyse()
+    assert typed.run(np.int32([5, 4, 3]))["y"].tolist() == [5, 0, 0]
+    assert pulse.tensorflow.load(graph().data).session().run("y", {"x": []}).tolist() == []
+
+
+def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> None:
+    register_op("Parts", "x:f32", "low:f32, high:f32", shape=lambda shape: [shape, shape])
+
+    @register_kernel("Parts", "numba")
+    def kernel(x: Array) -> tuple[Array, Array]:
+        return np.minimum(x, np.float32(0)), np.maximum(x, np.float32(0))
+
+    sketch = Sketch()
+    sketch.place("x", -1)
+    sketch.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
+    sketch.node("y", "PartitionedCall", "x", f=Call("f"))
+    x = filled(5)
+    assert np.array_equal(pulse.load(sketch.data).analyse().run(x)["y"], np.maximum(x, 0))
+
+
+def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
+    register_op("Scaled", "x:any", "y:any", attributes={"factor": 2.0})
+    register_kernel("Scaled")(lambda x, factor: x * x.dtype.type(factor))
+    sketch = Sketch()
+    sketch.place("x", 1, -1)
+    sketch.node("y", "Scaled", "x", factor=3.0)
+    typed = pulse.load(sketch.data).analyse()
+    assert np.array_equal(typed.run(filled(1, 4))["y"], 3 * filled(1, 4))
+    with pytest.raises(PulsifyError, match="nobody said how it depends on time"):
+        typed.pulsify()
+    register_op("Again", "x:f32", "y:f32", stream=lambda facts, axes: Pointwise((axes[0] or 0,)))
+    register_kernel("Again")(lambda x: x + np.float32(1))
+    sketch.node("z", "Again", "x")
+    model = pulse.load(sketch.data).analyse().with_outputs(["z"])
+    pulse.verify(model, backend="numpy").require()
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    own = zero_out()
+    with pytest.raises(InputError, match=r"ZeroOut: to_zero 'text' is not of type i32"):
+        own("text")
+    with pytest.raises(InputError, match="2 inputs for to_zero"):
+        own([1], [2])
+    sketch = graph()
+    sketch.proto.node[0].attr["dtype"].type = 1
+    with pytest.raises(FactError, match="and i32 is declared"):
+        pulse.load(sketch.data).analyse()
+    register_kernel("ZeroOut")(lambda x: x[:1])
+    with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
+        own([1, 2, 3])
+    bare = register_op("Bare", "x:f32", "y:f32")
+    with pytest.raises(InputError, match="it has no kernel"):
+        bare([1.0])
+
+
+def test_declarations_are_checked() -> None:
+    with pytest.raises(LoadError, match="is no name and type"):
+        register_op("Odd", "x", "y:f32")
+    with pytest.raises(LoadError, match="covered already"):
+        register_op("Relu", "x:f32", "y:f32")
+    with pytest.raises(LoadError, match="no operator is declared"):
+        register_kernel("Nothing")
+    zero_out()
+    with pytest.raises(LoadError, match="give one of numpy, numba"):
+        register_kernel("ZeroOut", "fortran")
+
+
+def test_a_translator_is_registered_as_for_onnx() -> None:
+    operator("tensorflow::Passing")(lambda node: node.input(0))
+    sketch = Sketch()
+    sketch.place("x", -1)
+    sketch.node("p", "Passing", "x")
+    sketch.node("y", "Neg", "p", T=F32)
+    assert pulse.load(sketch.data).analyse().run(np.float32([1, 2]))["y"].tolist() == [-1, -2]
