@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
 from pulse.graph import Graph, Node, OutletId
+from pulse.picture import Picture
 from pulse.printable import printable
 
 
@@ -50,24 +51,15 @@ def _all(graph: Graph[F, O]) -> list[int]:
 
 
 def dot(graph: Graph[F, O], title: str = "graph") -> str:
-    """The graph in the language of Graphviz; edges carry the facts of their wires."""
-    lines = [f"digraph {_quoted(title)} {{", "  node [shape=box];"]
+    """The graph in the language of Graphviz, in groups by the scopes of names; edges carry the facts of their wires."""
+    picture = Picture(title)
     for node_id in _all(graph):
         node = graph.nodes[node_id]
-        label = _quoted(*(part for part in (node.name, node.op.name, node.op.detail()) if part))
-        lines.append(f"  n{node_id} [label={label}];")
-        lines.extend(f"  n{outlet.node} -> n{node_id} {_edge(graph, outlet)};" for outlet in node.inputs)
+        label = [part for part in (node.name, node.op.name, node.op.detail()) if part]
+        picture.box(f"n{node_id}", label, node.name)
+        for outlet in node.inputs:
+            picture.arrow(f"n{outlet.node}", f"n{node_id}", str(graph.fact(outlet)))
     for number, (name, outlet) in enumerate(zip(graph.output_names, graph.outputs)):
-        lines.append(f"  out{number} [label={_quoted(name)}, shape=oval];")
-        lines.append(f"  n{outlet.node} -> out{number} {_edge(graph, outlet)};")
-    return "\n".join([*lines, "}"]) + "\n"
-
-
-def _edge(graph: Graph[F, O], outlet: OutletId) -> str:
-    return f"[label={_quoted(str(graph.fact(outlet)))}]"
-
-
-def _quoted(*lines: str) -> str:
-    """A Graphviz string that shows lines as they are, control characters escaped."""
-    shown = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
-    return '"' + "\\n".join(shown) + '"'
+        picture.box(f"out{number}", [name], shape="oval")
+        picture.arrow(f"n{outlet.node}", f"out{number}", str(graph.fact(outlet)))
+    return picture.text()

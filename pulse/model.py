@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pulse.budget import Budget, Spending, counting, spending
 from pulse.dim import SymbolScope
+from pulse.dump import dot as drawn
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
@@ -170,6 +171,10 @@ class Model:
                 f"{self.title}: operators that are not covered: {listed}; pulse.operator adds one, see docs/extend.md"
             )
 
+    def dot(self) -> str:
+        """The model as Graphviz reads it."""
+        return drawn(self.graph, self.title)
+
     def lines(self) -> list[str]:
         """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""
         known = self.infer()
@@ -234,7 +239,7 @@ def load(
     """
     from pulse.onnx.read.reader import read
     from pulse.tensorflow.likeness import is_tensorflow
-    from pulse.tensorflow.read.reader import read as read_tensorflow
+    from pulse.tensorflow.model import read as read_tensorflow
 
     given: Any = inputs or {}
     if not isinstance(given, Mapping) or not all(

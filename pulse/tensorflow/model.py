@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pulse.budget import Budget, Spending, counting
 from pulse.errors import LoadError
 from pulse.model import Model
+from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents
+from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.reader import model_of
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ class TensorflowModel(Model):
     """What ``pulse.load`` gives, and the graph that it was read from."""
 
     contents: Contents | None = None
+    nodes: FlatGraph | None = None
+
+    def dot(self) -> str:
+        """The file's graph: variables are cylinders, control edges dashed, attributes tooltips."""
+        return super().dot() if self.nodes is None else picture(self, self.nodes)
 
     def session(self) -> "Session":
         """A session on the graph, with variables of its own. Raises LoadError: the graph is not known."""
@@ -47,7 +54,18 @@ def load(
     Raises     LoadError
     """
     with counting(Spending(Budget.of(budget))):
-        contents = read_contents(source)
-        model = model_of(contents, inputs or {}, constants or {}, signature, outputs)
-        known = {each.name: getattr(model, each.name) for each in fields(model)}
-        return TensorflowModel(**known, contents=contents)
+        return read(source, inputs or {}, constants or {}, signature, outputs)
+
+
+def read(
+    source: "str | PathLike[str] | bytes",
+    inputs: Mapping[str, str],
+    constants: Mapping[str, Any],
+    signature: str | None = None,
+    outputs: Sequence[str] | None = None,
+) -> TensorflowModel:
+    """The same, counted as a part of what is being read. Raises LoadError."""
+    contents = read_contents(source)
+    model, nodes = model_of(contents, inputs, constants, signature, outputs)
+    known = {each.name: getattr(model, each.name) for each in fields(model)}
+    return TensorflowModel(**known, contents=contents, nodes=nodes)

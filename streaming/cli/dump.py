@@ -143,7 +143,7 @@ def _text(
             typed = loaded.analyse()
             shown = show(typed.graph, f"{typed.title}, typed")
             return shown if dot else _totals(typed) + shown
-        return dumps.dot(loaded.graph, loaded.title) if dot else "\n".join(loaded.lines()) + "\n"
+        return loaded.dot() if dot else "\n".join(loaded.lines()) + "\n"
     opened = _opened(model, pulse, symbol, rate, inputs, max_context, chunks)
     if stage is Stage.DECLUTTERED:
         shown = show(opened.typed.graph, f"{opened.title}, decluttered")

@@ -37,6 +37,7 @@ ROOMS = (
     "pulse.graph",
     "pulse.ops",  # and pulse.typed: the body of a scan or loop is a typed graph
     "pulse.tolerance",
+    "pulse.picture",
     "pulse.dump",
     "pulse.patch",
     "pulse.substitution",

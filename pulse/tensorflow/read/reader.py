@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,8 @@ from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
 from pulse.tensorflow.read.building import SILENT, Request, built, prepared
 from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
-from pulse.tensorflow.read.file import Contents, Signature, read_contents
+from pulse.tensorflow.read.file import Contents, Signature
+from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.read.frames import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
@@ -27,21 +27,14 @@ _TIMES = "T"
 _STREAMS = "N"
 
 
-def read(
-    source: "str | PathLike[str] | bytes", inputs: Mapping[str, str], constants: Mapping[str, Any]
-) -> Model:
-    """The model of a GraphDef or SavedModel. Raises LoadError."""
-    return model_of(read_contents(source), inputs, constants)
-
-
 def model_of(
     contents: Contents,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
-) -> Model:
-    """The model of what a file holds; ``outputs`` are any tensors of it. Raises LoadError."""
+) -> tuple[Model, FlatGraph]:
+    """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
     if contents.signatures:
         chosen = _signature(contents, signature)
         kept = chosen.outputs if outputs is None else _kept(contents, chosen, outputs)
@@ -71,7 +64,7 @@ def _signature(contents: Contents, name: str | None) -> Signature:
 
 def _of_signature(
     contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
-) -> Model:
+) -> tuple[Model, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     for name, endpoint in (*signature.inputs.items(), *signature.outputs.items()):
         if endpoint.node not in nodes:
@@ -87,7 +80,7 @@ def _of_graph(
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     outputs: Sequence[str] | None,
-) -> Model:
+) -> tuple[Model, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     given, fixed = _plain(inputs), _plain(constants)
     wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
@@ -172,7 +165,7 @@ def _model(
     targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
-) -> Model:
+) -> tuple[Model, FlatGraph]:
     scope = SymbolScope()
     values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in places.items()]
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)
@@ -180,9 +173,8 @@ def _model(
     names = [endpoint.node for endpoint in fetches.values()]
     graph = prepared(contents.nodes, contents.library, contents.title, names, list(fed))
     request = Request(fetches, tuple(targets), fed, contents.values, True)
-    return built(
-        graph, contents.library, request, scope, {endpoint: name for name, endpoint in places.items()}
-    )
+    labels = {endpoint: name for name, endpoint in places.items()}
+    return built(graph, contents.library, request, scope, labels), graph
 
 
 def _value_info(name: str, endpoint: Endpoint, node: GraphNode) -> Any:

@@ -1,0 +1,68 @@
+"""The graph of a file as a picture, with what a model no more has: variables, assignments, control edges."""
+
+from typing import cast
+
+from pulse.errors import PulseError
+from pulse.model import Model
+from pulse.picture import Picture
+from pulse.tensorflow.nodes import Endpoint, GraphNode
+from pulse.tensorflow.read.effects import VARIABLES
+from pulse.tensorflow.read.flat import FlatGraph
+from pulse.tensorflow.tensors import FunctionName, TensorType
+
+_LONGEST = 60
+"""Letters of an attribute."""
+
+
+def picture(model: Model, graph: FlatGraph) -> str:
+    """The nodes in groups by name scope; data edges carry what is known of the tensor, control edges are dashed."""
+    drawn = Picture(model.title)
+    keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
+    facts = _facts(model)
+    for node in graph:
+        shape = "cylinder" if node.op in VARIABLES else ""
+        drawn.box(keys[node.name], [node.name, node.op], node.name, shape, _attributes(node))
+    for node in graph:
+        for endpoint in node.inputs:
+            if endpoint.node in keys:
+                drawn.arrow(keys[endpoint.node], keys[node.name], facts.get(str(endpoint), ""))
+        for name in node.controls:
+            if name in keys:
+                drawn.arrow(keys[name], keys[node.name], dashed=True)
+    for number, (name, outlet) in enumerate(zip(model.graph.output_names, model.graph.outputs)):
+        label = model.graph.label(outlet)
+        start = keys.get(Endpoint.parse(label).node)
+        if start is not None:
+            drawn.box(f"out{number}", [name], shape="oval")
+            drawn.arrow(start, f"out{number}", facts.get(label, ""))
+    return drawn.text()
+
+
+def _facts(model: Model) -> dict[str, str]:
+    """Tensor -> its type and shape, as far as they are known."""
+    try:
+        graph = model.infer().graph
+    except PulseError:  # a graph that contradicts itself can still be looked at
+        graph = model.graph
+    facts = {graph.label(outlet): str(graph.fact(outlet)) for outlet in graph.wires()}
+    return facts | {label.removesuffix(":0"): fact for label, fact in facts.items()}
+
+
+def _attributes(node: GraphNode) -> str:
+    told: list[str] = []
+    try:
+        attributes = node.attributes
+    except PulseError as error:  # a tensor that is not covered, such as text
+        return str(error)
+    for name, value in sorted(attributes.items()):
+        match value:
+            case None:
+                continue
+            case FunctionName():
+                text = value.name
+            case int() | float() | str() | tuple() | list() | TensorType():
+                text = str(cast("object", value))
+            case _:
+                text = f"tensor {list(value.shape)}"
+        told.append(f"{name}={text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'}")
+    return ", ".join(told)
