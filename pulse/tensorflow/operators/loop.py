@@ -239,6 +239,7 @@ class _While:
         sources = self._sources(body, self._function.inputs)
         own = {place: source for source, place in sources.items()}
         written: dict[int, OutletId] = {}
+        last: dict[int, OutletId] = {}
         states: list[int] = []
         for place, outlet in enumerate(body.graph.outputs):
             if self._constant[place] or outlet == own.get(place) or place in self._counters:
@@ -246,6 +247,9 @@ class _While:
             made = body.graph.node(outlet)
             if not isinstance(made.op, ListWrite):
                 states.append(place)
+                continue
+            if self._writes_one(place, made.inputs, own):
+                last[place] = made.inputs[2]
                 continue
             index = self._counters.get(sources.get(_uncast(body, made.inputs[1]), -1))
             first = node.graph.node(self._first[place])
@@ -255,29 +259,46 @@ class _While:
             if index.start != 0 or index.step != 1 or not whole:
                 raise UnsureError
             written[place] = made.inputs[2]
-        return _Parts(own, written, states, self._read(sources, turns))
+        return _Parts(own, written, last, states, self._read(sources))
 
-    def _read(self, sources: Mapping[OutletId, int], turns: TDim) -> dict[OutletId, tuple[int, TDim]]:
-        """The elements of lists that a turn takes by a counter: the variable, and the first of them."""
+    def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
+        """Whether each turn writes the one element that a list has, so that the last one stays."""
+        index = known(self._body.graph, inputs[1])
+        first = self._node.graph.node(self._first[place]).op
+        return (
+            index is not None
+            and not index.any()
+            and inputs[0] == own.get(place)
+            and isinstance(first, Reserved)
+            and first.count == 1
+            and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)
+        )
+
+    def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
+        """The elements that a turn takes by a counter of what the loop does not change, and the first of them."""
         body = self._body
-        found: dict[OutletId, tuple[int, TDim]] = {}
+        found: dict[OutletId, tuple[OutletId, TDim]] = {}
+        outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
         for made in body.graph.nodes:
             if not isinstance(made.op, ListItem):
                 continue
-            place = sources.get(made.inputs[0])
             index = self._counters.get(sources.get(_uncast(body, made.inputs[1]), -1))
-            if index is not None and index.step == 1 and place is not None and self._constant[place]:
-                found[OutletId(made.id)] = (place, index.start)
+            if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
+                continue
+            (whole,) = grafted(body, [made.inputs[0]], self._node.graph, outside)
+            found[OutletId(made.id)] = (whole, index.start)
         return found
 
     def _targets(self, parts: "_Parts") -> list[OutletId]:
-        return [*(self._body.graph.outputs[place] for place in parts.states), *parts.written.values()]
+        states = (self._body.graph.outputs[place] for place in parts.states)
+        return [*states, *parts.last.values(), *parts.written.values()]
 
     def _unrolled(self, turns: int, parts: "_Parts") -> list[OutletId]:
         """Every turn wired behind the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
         rows: dict[int, list[OutletId]] = {place: [] for place in parts.written}
+        last: dict[int, OutletId] = {}
         spending().unfold(turns * len(self._body.graph.nodes), node.wire_name)
         for turn in range(turns):
             given = {source: self._first[place] for place, source in parts.sources.items()}
@@ -287,10 +308,12 @@ class _While:
             for place, counter in self._counters.items():
                 if place in parts.sources:
                     given[parts.sources[place]] = self._at(place, counter, TDim.of(turn), f"turn{turn}")
-            for outlet, (place, start) in parts.read.items():
-                given[outlet] = self._element(place, start + turn, f"element{turn}_{outlet.node}")
+            for outlet, (whole, start) in parts.read.items():
+                given[outlet] = self._element(whole, start + turn, f"element{turn}_{outlet.node}")
             made = grafted(self._body, self._targets(parts), graph, given)
-            states, written = made[: len(parts.states)], made[len(parts.states) :]
+            behind = len(parts.states) + len(parts.last)
+            states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
+            last = dict(zip(parts.last, ends))
             for place, outlet in zip(parts.states, states):
                 current[place] = self._like_first(place, outlet, f"state{place}_{turn}")
             for place, outlet in zip(parts.written, written):
@@ -299,7 +322,11 @@ class _While:
             place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
             for place, each in rows.items()
         }
-        return self._results(current | gathered, TDim.of(turns))
+        return self._results(current | gathered | self._as_lists(last), TDim.of(turns))
+
+    def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
+        """Lists of one element, by their variables."""
+        return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
 
     def _at(self, place: int, counter: _Counter, turn: TDim, name: str) -> OutletId:
         """A counter's value after some turns."""
@@ -309,8 +336,8 @@ class _While:
         dtype = self._node.graph.fact(self._first[place]).dtype
         return self._node.constant(np.array(int(value), dtype), f"counter{place}_{name}")
 
-    def _element(self, place: int, at: TDim, name: str) -> OutletId:
-        cut = self._node.wire(Slice(0, at, at + 1), [self._first[place]], f"{name}_cut")
+    def _element(self, whole: OutletId, at: TDim, name: str) -> OutletId:
+        cut = self._node.wire(Slice(0, at, at + 1), [whole], f"{name}_cut")
         return self._node.wire(RemoveAxis(0), [cut], name)
 
     def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
@@ -348,11 +375,17 @@ class _While:
             fact = node.graph.fact(self._first[place])
             given[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
         states = [graph.label(given[parts.sources[place]]) for place in parts.states]
-        for outlet, (place, start) in parts.read.items():
+        first = [self._first[place] for place in parts.states]
+        for place, outlet in parts.last.items():  # each turn writes it, so its first value has no meaning
             fact = body.graph.fact(outlet)
-            given[outlet] = inner(f"{label[place]}.frame", TypedFact(fact.dtype, fact.shape))
+            states.append(graph.label(inner(label[place], TypedFact(fact.dtype, fact.shape))))
+            zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            first.append(node.constant(zeros, f"first{place}"))
+        for outlet, (whole, start) in parts.read.items():
+            fact = body.graph.fact(outlet)
+            given[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
             frames.append(graph.label(given[outlet]))
-            x.append(self._run_through(place, start, turns))
+            x.append(self._run_through(whole, start, turns))
         targets = self._targets(parts)
         left = needs(body, targets, given)
         captured: list[OutletId] = []
@@ -385,10 +418,11 @@ class _While:
             tuple(Course(0) for _ in x),
             tuple(Course(0) for _ in parts.written),
         )
-        first = [self._first[place] for place in parts.states]
         outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
-        gathered, last = outlets[: len(parts.written)], outlets[len(parts.written) :]
-        return self._results(dict(zip(parts.written, gathered)) | dict(zip(parts.states, last)), turns)
+        gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
+        found = dict(zip(parts.written, gathered)) | dict(zip(parts.states, ends))
+        found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
+        return self._results(found, turns)
 
     def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: "_Parts") -> list[OutletId]:
         """The results of a turn, states in the types that they began with, each a wire of its own."""
@@ -401,12 +435,11 @@ class _While:
             results.append(outlet)
         return results
 
-    def _run_through(self, place: int, start: TDim, turns: TDim) -> OutletId:
-        outlet = self._first[place]
+    def _run_through(self, outlet: OutletId, start: TDim, turns: TDim) -> OutletId:
         size = self._node.graph.fact(outlet).shape[0]
         if start == 0 and (size == turns or size.prove_eq(turns).yes):
             return outlet
-        return self._node.wire(Slice(0, start, start + turns), [outlet], f"frames{place}")
+        return self._node.wire(Slice(0, start, start + turns), [outlet], f"frames{outlet.node}")
 
     def _counted(self, place: int, counter: _Counter, turns: TDim) -> OutletId:
         if not counter.start.is_const:
@@ -464,11 +497,13 @@ class _Parts:
 
     sources   variable -> the body's input, where its value is not known
     written   lists -> what each turn writes
+    last      lists of one element -> what each turn writes
     states    all that goes from turn to turn otherwise
-    read      elements of lists that a turn takes -> the list, and the first of them
+    read      elements that a turn takes -> what they are taken of, outside of the loop, and the first of them
     """
 
     sources: Mapping[int, OutletId]
     written: Mapping[int, OutletId]
+    last: Mapping[int, OutletId]
     states: Sequence[int]
-    read: Mapping[OutletId, tuple[int, TDim]]
+    read: Mapping[OutletId, tuple[OutletId, TDim]]

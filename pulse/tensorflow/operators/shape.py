@@ -8,9 +8,12 @@ from pulse.graph import OutletId
 from pulse.onnx.operators.constants import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import broadcast_shapes
+from pulse.ops.position import Range
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, resolve_shape, volume
 from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.operators.delayed import delayed_rows
 from pulse.tensorflow.registry import tensorflow_op
 
 
@@ -51,7 +54,8 @@ def reshape(node: TensorflowNode) -> OutletId:
         return node.input(0)
     added = _added(source, target)
     if not added:
-        return node.wire(Reshape(target), [node.input(0)])
+        late = delayed_rows(node, node.input(0), target)
+        return late if late is not None else node.wire(Reshape(target), [node.input(0)])
     x = node.input(0)
     for axis in added:
         x = node.wire(AddAxis(axis), [x], "" if axis == added[-1] else f"axis{axis}")
@@ -155,6 +159,40 @@ def fill(node: TensorflowNode) -> OutletId:
 def broadcast_to(node: TensorflowNode) -> OutletId:
     """Broadcast to a shape."""
     return node.as_onnx("Expand", [node.input(0), node.input(1)])
+
+
+@tensorflow_op("BroadcastArgs")
+def broadcast_args(node: TensorflowNode) -> OutletId:
+    """The shape that two shapes are broadcast to."""
+    return node.dims_constant(
+        broadcast_shapes([node.dims(0, "shape"), node.dims(1, "shape")], node.wire_name)
+    )
+
+
+@tensorflow_op("MatrixBandPart")
+def band_part(node: TensorflowNode) -> OutletId:
+    """What lies at most so far below and above the diagonal, zeros elsewhere; a negative distance is any."""
+    fact = node.fact(0)
+    if fact.rank < 2:
+        raise node.error(f"{fact} is no matrix")
+    below, above = node.whole(1, "num_lower"), node.whole(2, "num_upper")
+    i64 = np.dtype(np.int64)
+    row = node.wire(Range(0, 1, fact.shape[-2], i64), [], "row")
+    rows = node.wire(AddAxis(1), [row], "rows")
+    columns = node.wire(Range(0, 1, fact.shape[-1], i64), [], "columns")
+    inside: list[OutletId] = []
+    for name, limit, pair in (("below", below, (rows, columns)), ("above", above, (columns, rows))):
+        if limit >= 0:
+            distance = node.wire(Elementwise("sub"), pair, f"{name}_distance")
+            inside.append(
+                node.wire(
+                    Elementwise("less_equal"), [distance, node.number(limit, i64, f"{name}_most")], name
+                )
+            )
+    if not inside:
+        return node.input(0)
+    kept = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
+    return node.wire(Elementwise("where"), [kept, node.input(0), node.number(0, fact.dtype, "zero")])
 
 
 @tensorflow_op("Tile")

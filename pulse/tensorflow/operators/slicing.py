@@ -1,6 +1,6 @@
 """Slices, splits and lookups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -8,12 +8,15 @@ from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.onnx.operators.slicing import FAR, slice_op
+from pulse.ops.concat import Concat
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.operators.lists import ListItem
 from pulse.tensorflow.registry import tensorflow_op
 
+MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 MOST_PLACES = 64
 """Entries of a list of slices: axes of a tensor, and new ones."""
 
@@ -46,14 +49,13 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     x = node.input(0)
     shape = node.fact(0).shape
     own = len(shape) - node.is_complex()
+    masks = {name: node.integer(f"{name}_mask", 0) for name in MASKS}
+    if node.value(1) is None:
+        return _by_index(node, masks)
     begins, ends, steps = node.dims(1, "begin"), node.dims(2, "end"), node.integers(3, "strides")
     count = len(begins)
     if not count == len(ends) == len(steps) or count > MOST_PLACES:
         raise node.error(f"{len(begins)} begins, {len(ends)} ends and {len(steps)} strides")
-    masks = {
-        name: node.integer(f"{name}_mask", 0)
-        for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-    }
 
     def has(name: str, place: int) -> bool:
         return bool(masks[name] >> place & 1)
@@ -90,6 +92,27 @@ def strided_slice(node: TensorflowNode) -> OutletId:
     for axis in new:
         x = node.wire(AddAxis(axis), [x], "" if axis == new[-1] else f"new{axis}")
     return x
+
+
+def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
+    """``x[:, i]`` with an index that is computed while running: one element of one axis."""
+    graph = node.graph
+    made = graph.node(node.input(1))
+    rows = made.inputs if isinstance(made.op, Concat) else [node.input(1)]
+    single = [place for place in range(len(rows)) if masks["shrink_axis"] >> place & 1]
+    open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
+    whole = [place for place in range(len(rows)) if open_ >> place & 1]
+    if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
+        raise node.error(
+            "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
+            "shapes, and one index of one axis are covered"
+        )
+    (axis,) = single
+    index, rank = graph.node(rows[axis]), node.fact(0).rank
+    if axis >= rank or not isinstance(index.op, AddAxis):
+        raise node.error("its begin is computed while running, and is no index of one axis")
+    order = (axis, *(other for other in range(rank) if other != axis))
+    return node.wire(ListItem(), [node.transposed(node.input(0), order, "front"), index.inputs[0]])
 
 
 def _open(first: bool) -> TDim:

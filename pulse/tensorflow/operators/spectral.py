@@ -5,19 +5,23 @@ import numpy as np
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import broadcast_shapes
 from pulse.ops.reduce import Reduce
-from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 
 
 def paired(node: TensorflowNode, real: OutletId, imaginary: OutletId, suffix: str = "") -> OutletId:
     """Two real tensors as a complex one."""
-    rank = node.graph.fact(real).rank
-    parts = [
-        node.wire(AddAxis(rank), [part], f"{suffix}{name}_column")
-        for name, part in (("real", real), ("imaginary", imaginary))
-    ]
+    shapes = [node.graph.fact(part).shape for part in (real, imaginary)]
+    whole = broadcast_shapes(shapes, f"{node.wire_name}, its parts")
+    rank = len(whole)
+    parts: list[OutletId] = []
+    for name, part in (("real", real), ("imaginary", imaginary)):
+        if node.graph.fact(part).shape != whole:
+            part = node.wire(Expand(whole), [part], f"{suffix}{name}_wide")
+        parts.append(node.wire(AddAxis(rank), [part], f"{suffix}{name}_column"))
     return node.wire(Concat(rank), parts, suffix)
 
 

@@ -1,0 +1,67 @@
+"""Rows that are late by their number: how ``tf.signal.overlap_and_add`` writes it, and what a stream needs.
+
+It flattens ``[..., n, F + n, s]`` to ``[..., n * (F + n), s]``, takes the first ``n * (F + n - 1)`` frames, and cuts
+them into n rows of ``F + n - 1``. Row k then is row k of before, k frames later, if the last n frames of each row were
+zeros. That form interleaves frames of all the stream; the same as one padding for each row does not.
+"""
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.pad import Pad
+from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.typed import TypedGraph
+
+MOST_ROWS = 64
+ZERO = TDim.of(0)
+
+
+def delayed_rows(node: TensorflowNode, x: OutletId, target: Shape) -> OutletId | None:
+    """A reshape to ``target``, by paddings, where it makes rows late; None where it does something else."""
+    graph = node.graph
+    cut = graph.node(x)
+    if not isinstance(cut.op, Slice) or cut.op.start != 0 or cut.op.step != 1:
+        return None
+    flat = graph.node(cut.inputs[0])
+    if not isinstance(flat.op, Reshape):
+        return None
+    whole = flat.inputs[0]
+    shape, axis = graph.fact(whole).shape, cut.op.axis
+    if len(target) != len(shape) or len(shape) < axis + 2 or len(graph.fact(x).shape) != len(shape) - 1:
+        return None
+    rows, frames = shape[axis], shape[axis + 1]
+    expected = (*shape[:axis], rows, frames - 1, *shape[axis + 2 :])
+    if target != expected or not rows.is_const or not 1 < int(rows) <= MOST_ROWS:
+        return None
+    if not (zeros_behind(graph, whole, axis + 1) - (int(rows) - 1)).prove_ge(0).yes:
+        return None
+    late: list[OutletId] = []
+    for row in range(int(rows)):
+        own = node.wire(Slice(axis, TDim.of(row), TDim.of(row + 1)), [whole], f"row{row}")
+        if row:
+            pads = [(ZERO, ZERO)] * len(shape)
+            pads[axis + 1] = (TDim.of(row), ZERO)
+            own = node.wire(Pad(tuple(pads)), [own], f"later{row}")
+        late.append(node.wire(Slice(axis + 1, ZERO, frames - 1), [own], f"kept{row}"))
+    return node.wire(Concat(axis), late)
+
+
+def zeros_behind(graph: TypedGraph, outlet: OutletId, axis: int) -> TDim:
+    """How many frames at the end of an axis are surely zeros that a padding put there."""
+    while True:
+        made = graph.node(outlet)
+        match made.op:
+            case Pad():
+                return made.op.pads[axis][1] if made.op.mode == "constant" and made.op.fill == 0 else ZERO
+            case Transpose():
+                axis = made.op.perm[axis]
+            case Reshape():
+                before, after = graph.fact(made.inputs[0]).shape, graph.fact(outlet).shape
+                if before[: axis + 1] != after[: axis + 1]:
+                    return ZERO
+            case _:
+                return ZERO
+        outlet = made.inputs[0]
