@@ -146,3 +146,41 @@ def branched() -> Sketch:
     sketch.node("if", "If", "flag", "either", then_branch=Call("then"), else_branch=Call("else"))
     sketch.node("y", "Identity", "if", T=F32)
     return sketch
+
+
+def sliced(last: bool) -> Sketch:
+    """A loop that takes ``x[:, i]``; its list has all sums, or the last one only."""
+    sketch = Sketch()
+    sketch.place("x", 1, -1, 3)
+    for name, value in {"none": 0, "one": [1], "two": [2], "single": 1, "element": [1, 3]}.items():
+        sketch.const(name, value, np.int32)
+    sketch.const("h", np.zeros((1, 3)))
+    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
+    sketch.node("time", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    count, place = ("single", "zero:output:0") if last else ("time", "i")
+    sketch.node("made", "TensorListReserve", "element", count, element_dtype=F32, shape_type=I32)
+    arguments = [("i", I32), ("n", I32), ("out", VARIANT), ("h", F32), ("x", F32)]
+    sketch.function("cond", arguments, [("more", "Greater", ("n", "i"), {"T": I32})], {"go": "more:z:0"})
+    pack = {"N": 2, "axis": 0, "T": I32}
+    masks = {"begin_mask": 1, "end_mask": 1, "shrink_axis_mask": 2, "T": F32, "Index": I32}
+    zero = ("zero", "Const", (), {"dtype": I32, "value": np.array(0, np.int32)})
+    sketch.function(
+        "body",
+        arguments,
+        [
+            zero,
+            ("one", "Const", (), {"dtype": I32, "value": np.array(1, np.int32)}),
+            ("ones", "Const", (), {"dtype": I32, "value": np.array([1, 1], np.int32)}),
+            ("next", "AddV2", ("i", "one:output:0"), {"T": I32}),
+            ("begin", "Pack", ("zero:output:0", "i"), pack),
+            ("end", "Pack", ("zero:output:0", "next:z:0"), pack),
+            ("frame", "StridedSlice", ("x", "begin:output:0", "end:output:0", "ones:output:0"), masks),
+            ("new", "AddV2", ("frame:output:0", "h"), {"T": F32}),
+            ("write", "TensorListSetItem", ("out", place, "new:z:0"), {"element_dtype": F32}),
+        ],
+        {"a": "next:z:0", "b": "n", "c": "write:output_handle:0", "d": "new:z:0", "e": "x"},
+    )
+    sketch.node("while", "While", "none", "time", "made", "h", "x", cond=Call("cond"), body=Call("body"))
+    sketch.node("frames", "TensorListStack", "while:2", "element", element_dtype=F32)
+    sketch.node("y", "Identity", "frames", T=F32)
+    return sketch

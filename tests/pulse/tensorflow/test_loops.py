@@ -10,7 +10,7 @@ from pulse.errors import LoadError
 from pulse.ops.loop import Loop
 from pulse.ops.scan import Scan
 from tests.pulse.tensorflow.graphs import Sketch, filled
-from tests.pulse.tensorflow.loops import branched, expected, functional, lowered, until
+from tests.pulse.tensorflow.loops import branched, expected, functional, lowered, sliced, until
 
 FORMS = {"functional": functional, "lowered": lowered}
 
@@ -86,3 +86,13 @@ def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
     body.control_ret["store"] = "store"
     with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop or branch assigns a variable"):
         pulse.load(sketch.data).analyse()
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
+    typed = pulse.load(sliced(last).data).analyse()
+    assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
+    x = filled(1, 6, 3)
+    sums = x.cumsum(1).transpose(1, 0, 2)
+    np.testing.assert_allclose(typed.run(x)["y"], sums[-1:] if last else sums, rtol=1e-5, atol=1e-5)
+    pulse.verify(typed, pulse=2, backend="numpy").require()

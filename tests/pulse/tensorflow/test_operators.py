@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.ops.conv import Conv
 from pulse.tensorflow.registry import TRANSLATORS
 from tests.pulse.tensorflow.graphs import BOOL, F32, I32, I64, Sketch, Type, filled
-from tests.pulse.tensorflow.windows import dilated
+from tests.pulse.tensorflow.windows import dilated, overlap_added
 
 X = filled(2, 5, 4)
 POSITIVE = np.abs(X) + np.float32(0.1)
@@ -308,3 +308,33 @@ def test_block_lstm_clips_its_cells() -> None:
 
 def test_enough_operators_are_covered() -> None:
     assert len(TRANSLATORS) >= 100
+
+
+def test_overlap_and_add_streams() -> None:
+    typed = pulse.load(overlap_added().data).analyse()
+    x = filled(1, 5, 6)
+    expected = np.zeros((1, 14), np.float32)
+    for frame in range(5):
+        expected[0, 2 * frame : 2 * frame + 6] += x[0, frame]
+    np.testing.assert_allclose(typed.run(x)["y"], expected, rtol=1e-5, atol=1e-5)
+    pulse.verify(typed, pulse=1, backend="numpy").require()
+
+
+@pytest.mark.parametrize(("below", "above"), [(1, 0), (-1, 1), (0, -1), (-1, -1)])
+def test_bands(below: int, above: int) -> None:
+    (found,) = result("MatrixBandPart", (X, np.int64(below), np.int64(above)))
+    expected = X
+    expected = np.triu(expected, -below) if below >= 0 else expected
+    expected = np.tril(expected, above) if above >= 0 else expected
+    assert np.array_equal(found, expected)
+
+
+def test_shapes_are_broadcast() -> None:
+    sketch = Sketch()
+    sketch.place("x", -1, 4)
+    sketch.const("other", [3, 1, 1], np.int32)
+    sketch.node("shape", "Shape", "x", T=F32, out_type=I32)
+    sketch.node("both", "BroadcastArgs", "shape", "other", T=I32)
+    sketch.node("y", "BroadcastTo", "x", "both", T=F32)
+    x = filled(2, 4)
+    assert np.array_equal(pulse.load(sketch.data).analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))

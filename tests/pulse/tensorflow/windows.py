@@ -35,3 +35,40 @@ def dilated() -> Sketch:
     sketch.node("flat", "Squeeze", "conv", T=F32, squeeze_dims=[1])
     sketch.node("y", "BatchToSpaceND", "flat", "block", "crops", T=F32)
     return sketch
+
+
+def overlap_added(step: int = 2, parts: int = 3) -> Sketch:
+    """Frames of ``step * parts`` samples added where they overlap, by rows that are late by their number."""
+    sketch = Sketch()
+    sketch.place("x", 1, -1, step * parts)
+    frames = {"pads": [[0, 0], [0, parts], [0, 0]], "perm": [0, 2, 1, 3], "axis": [1], "one": [1], "two": [2]}
+    for name, value in frames.items():
+        sketch.const(name, value, np.int32)
+    for name, value in {"parts": parts, "step": step, "single": 1}.items():
+        sketch.const(name, value, np.int32)
+    sketch.node("padded", "Pad", "x", "pads", T=F32)
+    sketch.node("shape", "Shape", "padded", T=F32, out_type=I32)
+    sketch.node("frames", "StridedSlice", "shape", "one", "two", "one", T=I32, Index=I32, shrink_axis_mask=1)
+    sketch.node("fewer", "Sub", "frames", "single", T=I32)
+    sketch.node("all", "Mul", "frames", "parts", T=I32)
+    sketch.node("kept", "Mul", "fewer", "parts", T=I32)
+    sketch.node("length", "Mul", "fewer", "step", T=I32)
+    shapes = {
+        "split": ("single", "frames", "parts", "step"),
+        "flat": ("single", "all", "step"),
+        "rows": ("single", "parts", "fewer", "step"),
+        "sound": ("single", "length"),
+    }
+    for name, parts_ in shapes.items():
+        sketch.node(f"{name}_shape", "Pack", *parts_, N=len(parts_), axis=0, T=I32)
+    sketch.const("begin", [0, 0, 0], np.int32)
+    sketch.const("most", -1, np.int32)
+    sketch.node("size", "Pack", "most", "kept", "most", N=3, axis=0, T=I32)
+    sketch.node("split", "Reshape", "padded", "split_shape", T=F32)
+    sketch.node("turned", "Transpose", "split", "perm", T=F32)
+    sketch.node("flat", "Reshape", "turned", "flat_shape", T=F32)
+    sketch.node("cut", "Slice", "flat", "begin", "size", T=F32, Index=I32)
+    sketch.node("rows", "Reshape", "cut", "rows_shape", T=F32)
+    sketch.node("sum", "Sum", "rows", "axis", T=F32, Tidx=I32)
+    sketch.node("y", "Reshape", "sum", "sound_shape", T=F32)
+    return sketch
