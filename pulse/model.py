@@ -87,7 +87,7 @@ class Model:
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
-    states: dict[str, str] | None = None
+    states: dict[str, str] = field(default_factory=dict[str, str])
     initial: dict[str, Array] = field(default_factory=dict[str, Array], repr=False)
     spending: Spending = field(default_factory=spending, repr=False)
 

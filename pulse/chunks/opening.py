@@ -108,7 +108,7 @@ def open_model(
 
 def _told(model: Model, given: Chunking) -> Chunking:
     """What the user says, and the states that the file names. Raises PulsifyError: one of them has no first value."""
-    if model.states is None or given.states is not None:
+    if not model.states or given.states is not None:
         return given
     initial = {**model.initial, **given.initial}
     missing = [name for name in model.states if name not in initial]

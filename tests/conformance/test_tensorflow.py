@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.errors import PulsifyError
+from pulse.errors import PulseError
 from pulse.facts import Array
 from tests.shared import ROOT, shared
 
@@ -24,9 +24,10 @@ GRAPHS = sorted(
 )
 WHOLE = {
     "pad_conv_prelu_gap": "a mean over time needs the whole stream",
-    "lstm_unrolled4": "no input streams",
+    "lstm_unrolled4": "no input has a symbolic dim",
+    "lstm_step_explicit_state": "name all states",
 }
-"""Graphs that cannot stream, and why."""
+"""Graphs that cannot stream without more words, and why."""
 
 
 def graph(name: str) -> Path:
@@ -68,7 +69,7 @@ def test_a_graph_streams(name: str) -> None:
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_graph_that_cannot_stream_is_refused(name: str) -> None:
-    with pytest.raises(PulsifyError, match=WHOLE[name]):
+    with pytest.raises(PulseError, match=WHOLE[name]):
         pulse.verify(graph(name))
 
 
@@ -84,6 +85,17 @@ def test_speech_commands(name: str) -> None:
         close(found[output], stored[f"out/{output}"])
     longer = pulse.tensorflow.load(graph(name), {SOUND: "T,1"}, given, outputs=["Mfcc"])
     pulse.verify(longer, backend="numpy").require()
+
+
+def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
+    typed = pulse.load(graph("lstm_step_explicit_state")).analyse()
+    states = {"h": "Identity_1", "c": "Identity_2"}
+    program = pulse.stream(graph("lstm_step_explicit_state"), states=states, axes={"x": 0, "Identity": 0})
+    state, kept = program.spawn(), {"h": np.zeros((1, 5), np.float32), "c": np.zeros((1, 5), np.float32)}
+    for x in np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32):
+        expected = typed.run({"x": x, **kept})
+        kept = {name: expected[output] for name, output in states.items()}
+        close(state.step(x)["Identity"], expected["Identity"])
 
 
 def seed_values(scope: str, names: tuple[str, ...]) -> list[int]:
