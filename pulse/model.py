@@ -239,7 +239,6 @@ def load(
     """
     from pulse.onnx.read.reader import read
     from pulse.tensorflow.likeness import is_tensorflow
-    from pulse.tensorflow.model import read as read_tensorflow
 
     given: Any = inputs or {}
     if not isinstance(given, Mapping) or not all(
@@ -250,5 +249,7 @@ def load(
         raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
     with counting(Spending(Budget.of(budget))):
         if is_tensorflow(source):
+            from pulse.tensorflow.model import read as read_tensorflow
+
             return read_tensorflow(source, cast("Mapping[str, str]", given), constants or {})
         return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

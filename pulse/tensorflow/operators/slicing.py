@@ -130,7 +130,8 @@ def split(node: TensorflowNode) -> list[OutletId]:
     shape = node.fact(1).shape
     axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
     count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
-    return _parts(node, node.input(1), axis, [shape[axis] // count] * count)
+    asked = min(count, len(node.outputs))
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * asked)
 
 
 @tensorflow_op("SplitV")

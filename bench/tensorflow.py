@@ -1,0 +1,60 @@
+"""A SavedModel block by block, here and by TensorFlow itself: ``python -m bench.tensorflow FOLDER``.
+
+Both run in turns in one process, with one thread each. TensorFlow has to be installed.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pulse
+
+ROUNDS = 5
+
+
+def median_us(call: Any, blocks: np.ndarray) -> float:
+    """The median of the times that the calls take, in microseconds."""
+    taken: list[float] = []
+    for block in blocks:
+        start = time.perf_counter()
+        call(block)
+        taken.append(time.perf_counter() - start)
+    return float(np.median(taken)) * 1e6
+
+
+def theirs(folder: Path, name: str) -> Any:
+    """TensorFlow's own call of the serving signature."""
+    import tensorflow as tf  # pyright: ignore[reportMissingImports, reportMissingModuleSource]
+
+    library: Any = tf
+    library.config.threading.set_intra_op_parallelism_threads(1)
+    library.config.threading.set_inter_op_parallelism_threads(1)
+    function = library.saved_model.load(str(folder)).signatures["serving_default"]
+    return lambda block: {
+        key: each.numpy() for key, each in function(**{name: library.constant(block)}).items()
+    }
+
+
+def main() -> None:
+    """Print the least median of each, and their ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="a SavedModel with one input of constant shape")
+    folder = parser.parse_args().folder
+    model = pulse.load(folder)
+    name = next(name for name in model.inputs if name not in model.states)
+    state = pulse.stream(folder).spawn()
+    shape = [int(dim) for dim in model.analyse().inputs[name].shape]
+    blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1
+    other = theirs(folder, name)
+    pairs = [(median_us(state.step, blocks), median_us(other, blocks)) for _ in range(ROUNDS)]
+    ours, tensorflow = (min(column) for column in zip(*pairs))
+    print(
+        f"pulse {ours:.1f} us, TensorFlow {tensorflow:.1f} us a block: {tensorflow / ours:.0f} times as fast"
+    )
+
+
+if __name__ == "__main__":
+    main()
