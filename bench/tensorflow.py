@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 import pulse
+from pulse.facts import Array
 
 ROUNDS = 5
 
 
-def median_us(call: Any, blocks: np.ndarray) -> float:
+def median_us(call: Any, blocks: Array) -> float:
     """The median of the times that the calls take, in microseconds."""
     taken: list[float] = []
     for block in blocks:
@@ -33,9 +34,11 @@ def theirs(folder: Path, name: str) -> Any:
     library.config.threading.set_intra_op_parallelism_threads(1)
     library.config.threading.set_inter_op_parallelism_threads(1)
     function = library.saved_model.load(str(folder)).signatures["serving_default"]
-    return lambda block: {
-        key: each.numpy() for key, each in function(**{name: library.constant(block)}).items()
-    }
+
+    def call(block: Array) -> dict[str, Any]:
+        return {key: each.numpy() for key, each in function(**{name: library.constant(block)}).items()}
+
+    return call
 
 
 def main() -> None:

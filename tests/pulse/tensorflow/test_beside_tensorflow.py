@@ -7,19 +7,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.pulse.tensorflow.saved import stateful
-
 CODE = """
 import sys
 import tensorflow as tf
 import numpy as np
 import pulse
 
-folder = sys.argv[1]
-x = np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32)
-call = tf.saved_model.load(folder).signatures["serving_default"]
-state = pulse.stream(folder, axes={"x": 0, "y": 0}, backend="numpy").spawn()
-for block in x:
+
+class Buffer(tf.Module):
+    def __init__(self):
+        self.past = tf.Variable(tf.zeros([1, 4, 3]))
+        self.kernel = tf.Variable(tf.random.normal([4, 3, 2], seed=1))
+
+    @tf.function(input_signature=[tf.TensorSpec([1, 1, 3], tf.float32, name="x")])
+    def __call__(self, x):
+        self.past.assign(tf.concat([self.past[:, 1:], x], 1))
+        return {"y": tf.nn.conv1d(self.past, self.kernel, 1, "VALID")}
+
+
+module = Buffer()
+tf.saved_model.save(module, sys.argv[1], signatures=module.__call__)
+call = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+state = pulse.stream(sys.argv[1], backend="numpy").spawn()
+for block in np.random.default_rng(0).standard_normal((8, 1, 1, 3)).astype(np.float32):
     expected = call(x=tf.constant(block))["y"].numpy()
     assert np.abs(state.step(block)["y"] - expected).max() < 1e-5
 """
@@ -28,5 +38,5 @@ for block in x:
 @pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
 def test_a_saved_model_beside_tensorflow(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
-    command = [sys.executable, "-c", CODE, str(stateful(tmp_path / "model"))]
+    command = [sys.executable, "-c", CODE, str(tmp_path / "model")]
     subprocess.run(command, check=True, timeout=300, cwd=root)
