@@ -57,10 +57,17 @@ class TensorflowNode(NodeContext):
         self, kind: str, inputs: Sequence[OutletId | None], suffix: str = "", **attributes: Any
     ) -> OutletId:
         """Wire what an ONNX operator is wired to; its first output. Raises LoadError, FactError."""
+        return self.as_onnx_all(kind, inputs, suffix, 1, **attributes)[0]
+
+    def as_onnx_all(
+        self, kind: str, inputs: Sequence[OutletId | None], suffix: str, outputs: int, **attributes: Any
+    ) -> list[OutletId]:
+        """The same; several outputs."""
         name = f"{self.wire_name}.{suffix}" if suffix else self.wire_name
-        context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), (name,), self.graph, self.scope)
+        names = (name, *(f"{name}:{slot}" for slot in range(1, outputs)))
+        context = NodeContext(kind, OPSET, name, attributes, tuple(inputs), names, self.graph, self.scope)
         made: Any = ONNX[kind](context)
-        return made if isinstance(made, OutletId) else cast("Sequence[OutletId]", made)[0]
+        return [made] if isinstance(made, OutletId) else list(cast("Sequence[OutletId]", made))
 
     def type_of(self, name: str) -> TensorType:
         """A type attribute. Raises LoadError."""

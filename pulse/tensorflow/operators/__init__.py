@@ -4,6 +4,7 @@ from pulse.tensorflow.operators import audio as audio
 from pulse.tensorflow.operators import axes as axes
 from pulse.tensorflow.operators import control as control
 from pulse.tensorflow.operators import conv as conv
+from pulse.tensorflow.operators import cudnn as cudnn
 from pulse.tensorflow.operators import elementwise as elementwise
 from pulse.tensorflow.operators import lists as lists
 from pulse.tensorflow.operators import loop as loop

@@ -1,0 +1,137 @@
+"""Recurrent layers of cuDNN, their weights in one vector: all matrices, then all biases (the canonical order)."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+ORDERS = {
+    "lstm": ("LSTM", (0, 3, 1, 2)),
+    "gru": ("GRU", (1, 0, 2)),
+    "rnn_tanh": ("RNN", (0,)),
+    "rnn_relu": ("RNN", (0,)),
+}
+"""Kind -> the operator of ONNX, and where each of its gates is among cuDNN's."""
+H, C, PARAMS, LENGTHS = 1, 2, 3, 4
+
+
+class _Vector:
+    """Weights that are taken one after the other."""
+
+    def __init__(self, node: TensorflowNode) -> None:
+        self._node, self._at = node, 0
+        self._values = node.numbers(PARAMS, "weights").ravel()
+
+    def take(self, *shape: int) -> Array:
+        """The next ones. Raises LoadError: there are too few."""
+        size = int(np.prod(shape))
+        if self._at + size > self._values.size:
+            raise self._node.error(
+                f"its {self._values.size} weights are too few for its layers; export the model again"
+            )
+        self._at += size
+        return self._values[self._at - size : self._at].reshape(shape)
+
+    def check_end(self) -> None:
+        """Raise LoadError where some are left."""
+        if self._at != self._values.size:
+            raise self._node.error(f"its layers need {self._at} weights, and it has {self._values.size}")
+
+
+@tensorflow_op("CudnnRNN", "CudnnRNNV2", "CudnnRNNV3")
+def cudnn_rnn(node: TensorflowNode) -> list[OutletId]:
+    """Inputs are x [time, batch, features], h, c, weights; of V3 lengths, which must be those of x."""
+    kind, x, h = node.text("rnn_mode", "lstm"), node.fact(0), node.fact(H)
+    if (
+        kind not in ORDERS
+        or node.text("input_mode", "linear_input") == "skip_input"
+        or node.integer("num_proj", 0)
+    ):
+        raise node.error(f"rnn_mode {kind!r}, skipped inputs and projections: not all of it is covered")
+    major = node.flag("time_major", True)
+    if (
+        x.rank != 3
+        or h.rank != 3
+        or not x.shape[2].is_const
+        or not all(h.shape[axis].is_const for axis in (0, 2))
+    ):
+        raise node.error(f"x must be [time, batch, features] and h [layers, batch, cells], got {x} and {h}")
+    ways = 2 if node.text("direction", "unidirectional") == "bidirectional" else 1
+    layers, size = divmod(int(h.shape[0]), ways)[0], int(h.shape[2])
+    if node.has(LENGTHS):
+        _require_whole(node, x.shape[0 if major else 1])
+    if layers > node.numbers(PARAMS, "weights").size:
+        raise node.error(f"{layers} layers have more weights than it has")
+    wide = [int(x.shape[2]), *[size * ways] * (layers - 1)]
+    vector = _Vector(node)
+    gates = len(ORDERS[kind][1])
+    matrices = [
+        [(vector.take(gates, size, width), vector.take(gates, size, size)) for _ in range(ways)]
+        for width in wide
+    ]
+    biases = [[(vector.take(gates, size), vector.take(gates, size)) for _ in range(ways)] for _ in wide]
+    vector.check_end()
+    y = node.input(0) if major else node.wire(Transpose((1, 0, 2)), [node.input(0)], "time_first")
+    last: list[list[OutletId]] = []
+    for layer in range(layers):
+        y, ends = _layer(node, y, layer, matrices[layer], biases[layer])
+        last.append(ends)
+    if not major:
+        y = node.wire(Transpose((1, 0, 2)), [y], "batch_first")
+    states = [_joined(node, list(each), f"last{place}") for place, each in enumerate(zip(*last))]
+    return [node.finished(y), *states, *([node.input(C)] if kind != "lstm" else [])]
+
+
+def _require_whole(node: TensorflowNode, time: TDim) -> None:
+    lengths = node.dims(LENGTHS, "sequence_lengths")
+    if not all(length.prove_eq(time).yes for length in lengths):
+        raise node.error(f"its sequence_lengths must be those of x, {time}")
+
+
+def _joined(node: TensorflowNode, parts: list[OutletId], name: str) -> OutletId:
+    return parts[0] if len(parts) == 1 else node.wire(Concat(0), parts, name)
+
+
+def _layer(
+    node: TensorflowNode,
+    x: OutletId,
+    layer: int,
+    matrices: list[tuple[Array, Array]],
+    biases: list[tuple[Array, Array]],
+) -> tuple[OutletId, list[OutletId]]:
+    """One layer: its frames [time, batch, cells of both ways], and its last states."""
+    kind, order = ORDERS[node.text("rnn_mode", "lstm")]
+    ways, size = len(matrices), matrices[0][1].shape[1]
+
+    def stacked(name: str, values: list[Array]) -> OutletId:
+        return node.constant(np.ascontiguousarray(np.stack(values)), f"{name}{layer}")
+
+    w, r = (
+        stacked(name, [pair[place][list(order)].reshape(len(order) * size, -1) for pair in matrices])
+        for place, name in enumerate("wr")
+    )
+    b = stacked("b", [np.concatenate([part[list(order)].ravel() for part in pair]) for pair in biases])
+    mine = Slice(0, TDim.of(ways * layer), TDim.of(ways * (layer + 1)))
+    first = [
+        node.wire(mine, [node.input(slot)], f"first{slot}_{layer}")
+        for slot in ((H, C) if kind == "LSTM" else (H,))
+    ]
+    attributes: dict[str, object] = {
+        "hidden_size": size,
+        "direction": "forward" if ways == 1 else "bidirectional",
+    }
+    if kind == "GRU":
+        attributes["linear_before_reset"] = 1
+    if node.text("rnn_mode", "lstm") == "rnn_relu":
+        attributes["activations"] = ["Relu"] * ways
+    made = node.as_onnx_all(kind, [x, w, r, b, None, *first], f"layer{layer}", 1 + len(first), **attributes)
+    frames = node.graph.fact(made[0]).shape
+    turned = node.wire(Transpose((0, 2, 1, 3)), [made[0]], f"turned{layer}")
+    flat = (frames[0], frames[2], TDim.of(ways * size))
+    return node.wire(Reshape(flat), [turned], f"frames{layer}"), made[1:]

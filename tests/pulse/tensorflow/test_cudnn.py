@@ -1,0 +1,82 @@
+"""Recurrent layers of cuDNN against numpy, from their vector of weights."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import LoadError
+from pulse.facts import Array
+from tests.pulse.tensorflow.graphs import F32, Sketch, filled
+
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
+SIZE, WIDTH = 3, 2
+
+
+def weights(kind: str, layers: int, ways: int) -> list[Array]:
+    """The matrices of every layer and way, then the biases."""
+    shapes: list[tuple[int, ...]] = []
+    for layer in range(layers):
+        width = SIZE * ways if layer else WIDTH
+        shapes += ([(SIZE, width)] * GATES[kind] + [(SIZE, SIZE)] * GATES[kind]) * ways
+    shapes += [(SIZE,)] * 2 * GATES[kind] * layers * ways
+    return [np.float32(0.3) * filled(*shape, seed=place) for place, shape in enumerate(shapes)]
+
+
+def graph(kind: str, layers: int, ways: int, cut: int = 0) -> Sketch:
+    sketch = Sketch()
+    sketch.place("x", -1, 1, WIDTH)
+    sketch.const("h", np.zeros((layers * ways, 1, SIZE)))
+    vector = np.concatenate([each.ravel() for each in weights(kind, layers, ways)])
+    sketch.const("params", vector[: vector.size - cut])
+    way = "bidirectional" if ways == 2 else "unidirectional"
+    sketch.node("rnn", "CudnnRNN", "x", "h", "h", "params", T=F32, rnn_mode=kind, direction=way)
+    sketch.node("y", "Identity", "rnn", T=F32)
+    return sketch
+
+
+def sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def run(kind: str, x: Array, matrices: list[Array], biases: list[Array]) -> Array:
+    """One layer in one direction, gate by gate as cuDNN's documentation has them."""
+    count = GATES[kind]
+    h, c, frames = np.zeros(SIZE), np.zeros(SIZE), list[Array]()
+    for frame in x:
+        a = [matrices[gate] @ frame + biases[gate] for gate in range(count)]
+        b = [matrices[count + gate] @ h + biases[count + gate] for gate in range(count)]
+        if kind == "lstm":
+            i, f, new, o = (left + right for left, right in zip(a, b))
+            c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
+            h = sigmoid(o) * np.tanh(c)
+        elif kind == "gru":
+            reset, update = sigmoid(a[0] + b[0]), sigmoid(a[1] + b[1])
+            h = (1 - update) * np.tanh(a[2] + reset * b[2]) + update * h
+        else:
+            h = np.tanh(a[0] + b[0]) if kind == "rnn_tanh" else np.maximum(a[0] + b[0], 0)
+        frames.append(h)
+    return np.stack(frames)
+
+
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize(("layers", "ways"), [(1, 1), (2, 1), (2, 2)])
+def test_layers(kind: str, layers: int, ways: int) -> None:
+    parts, each = weights(kind, layers, ways), 2 * GATES[kind]
+    x = filled(5, 1, WIDTH, seed=99)
+    y: Array = x[:, 0]
+    for layer in range(layers):
+        sides: list[Array] = []
+        for way in range(ways):
+            place = (layer * ways + way) * each
+            own = parts[place : place + each], parts[layers * ways * each + place :][:each]
+            sides.append(run(kind, y[::-1] if way else y, *own)[:: -1 if way else 1])
+        y = np.concatenate(sides, 1)
+    typed = pulse.load(graph(kind, layers, ways).data).analyse()
+    np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)
+    if ways == 1:
+        pulse.verify(typed, pulse=2, backend="numpy").require()
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its \d+ weights are too few"):
+        pulse.load(graph("lstm", 1, 1, cut=1).data).analyse()
