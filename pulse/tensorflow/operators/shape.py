@@ -15,6 +15,7 @@ from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.delayed import delayed_rows
 from pulse.tensorflow.registry import tensorflow_op
+from pulse.wording import spelled
 
 
 @tensorflow_op("Shape")
@@ -140,7 +141,9 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
     axis = node.axis(node.integer("axis", 0), len(dims) - node.is_complex())
     count = node.integer("num")
     if dims[axis] != count:
-        raise node.error(f"{count} parts of axis {axis} of {node.fact(0)}; give that size with inputs")
+        raise node.error(
+            f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spelled('inputs')}"
+        )
     parts: list[OutletId] = []
     for place, name in enumerate(node.outputs):
         cut = Slice(axis, TDim.of(place), TDim.of(place + 1))
