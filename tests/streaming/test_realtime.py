@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import json
+import os
 import mmap
 import subprocess
 import sys
