@@ -3,8 +3,8 @@
 import ctypes
 import gc
 import json
-import os
 import mmap
+import os
 import subprocess
 import sys
 import threading
