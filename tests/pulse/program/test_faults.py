@@ -590,24 +590,6 @@ def test_operators(name: str) -> None:
                     streamed(program, {"i": bad})
 
 
-@pytest.mark.parametrize("wrong", [-1, 4, 100])
-def test_classes_of_a_loss(wrong: int) -> None:
-    """A target must be a class, or the one that is ignored."""
-    scores = np.random.default_rng(1).standard_normal((1, 4, 9)).astype(F32)
-    target = np.array([[0, 1, 2, 3, -100, 3, 2, 1, 0]])
-    loss = node("SoftmaxCrossEntropyLoss", "x i", "y", reduction="none", ignore_index=-100)
-    typed = pulse.load(model([loss], {"x": scores, "i": target}, {}, 17, {"x": 2, "i": 1})).analyse()
-    feeds = {"x": scores, "i": target}
-    for program in programs(typed, 4):
-        np.testing.assert_allclose(streamed(program, feeds)["y"], typed.run(feeds)["y"], 1e-5, 1e-6)
-    bad = faulty(typed, feeds, wrong, 6)
-    with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 3"):
-        typed.run(bad)
-    for program in programs(typed, 4):
-        with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 3"):
-            streamed(program, bad)
-
-
 def test_lengths_of_reversed_sequences() -> None:
     """They are no more than there are frames, and not negative."""
     x = table(5, 3)
