@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.cases.build import Case, cases, floats, node, rng
+from tests.pulse.cases.build import Case, cases, floats, node
 
 
 def activations() -> Iterator[Case]:
