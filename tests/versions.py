@@ -5,8 +5,8 @@ Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Pyth
     python -m tests.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
     python -m tests.versions --write -- -n auto
 
-Tests that fail are run once more by themselves, in one process: those with sound servers need a machine that is not busy.
-With ``--folder``, ``--write`` writes the page from every environment that the folder has a result of.
+Tests that fail are run once more by themselves, in one process: those with sound servers need a machine that is not
+busy. With ``--folder``, ``--write`` writes the page from every environment that the folder has a result of.
 """
 
 import argparse
@@ -182,9 +182,11 @@ def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
 
 def line(outcome: Outcome) -> str:
     """An outcome in words."""
-    counts = f"{outcome.passed} passed, {outcome.skipped} skipped, {outcome.failed} failed, {outcome.again} passed alone, exit code {outcome.exit}"
+    counts = (
+        f"{outcome.passed} passed ({outcome.again} alone), {outcome.skipped} skipped, {outcome.failed} failed"
+    )
     shown = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
-    return f"Python {outcome.python}, {outcome.which}: {counts} ({shown})"
+    return f"Python {outcome.python}, {outcome.which}: {counts}, exit code {outcome.exit} ({shown})"
 
 
 if __name__ == "__main__":
