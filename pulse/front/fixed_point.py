@@ -1,4 +1,6 @@
-"""Integer steps of a draft, in i64, and the Fourier transform of 16 bits in them."""
+"""Integer steps of a draft, and the Fourier transform of 16 bits in them."""
+
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,69 +18,84 @@ MOST = 32767
 RADIX = 4
 Pair = tuple[OutletId, OutletId]
 """Real and imaginary parts."""
+Number: TypeAlias = OutletId | Array | float
 
 
 class Integers:
-    """Steps of a draft whose wires are i64. They stay below 2**53, where backends are exact."""
+    """Steps of a draft on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
 
-    def constant(self, value: Array | int) -> OutletId:
-        """Integers."""
-        return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.int64)))
+    def constant(self, value: Array | float) -> OutletId:
+        """Numbers."""
+        return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
 
-    def each(self, kind: str, *operands: OutletId | Array | int) -> OutletId:
+    def each(self, kind: str, *operands: Number) -> OutletId:
         """An elementwise function; numbers become constants."""
         wires = [one if isinstance(one, OutletId) else self.constant(one) for one in operands]
         return self.draft.each(kind, *wires)
 
-    def add(self, x: OutletId, y: OutletId | Array | int) -> OutletId:
+    def add(self, x: Number, y: Number) -> OutletId:
         """``x + y``."""
         return self.each("add", x, y)
 
-    def sub(self, x: OutletId | int, y: OutletId | Array | int) -> OutletId:
+    def sub(self, x: Number, y: Number) -> OutletId:
         """``x - y``."""
         return self.each("sub", x, y)
 
-    def mul(self, x: OutletId, y: OutletId | Array | int) -> OutletId:
+    def mul(self, x: Number, y: Number) -> OutletId:
         """``x * y``."""
         return self.each("mul", x, y)
 
-    def down(self, x: OutletId, bits: OutletId | int) -> OutletId:
+    def down(self, x: OutletId, bits: int) -> OutletId:
         """Shifted to the right; the sign stays."""
-        return self.each("shift_right", x, bits)
+        return self.scaled(x, 2.0**-bits)
 
-    def up(self, x: OutletId, bits: OutletId | int) -> OutletId:
-        """Times a power of two."""
-        return self.each("shift_left", x, bits)
+    def scaled(self, x: OutletId, factor: Number) -> OutletId:
+        """Times a power of two, without what is behind the point: a shift of bits."""
+        return self.each("floor", self.mul(x, factor))
 
-    def cast(self, x: OutletId, dtype: type = np.int64) -> OutletId:
+    def lowest(self, x: OutletId, bits: int) -> OutletId:
+        """The last binary digits."""
+        return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
+
+    def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
         """Another type."""
         return self.draft.add("cast", Cast(np.dtype(dtype)), x)
 
+    def chosen(self, condition: OutletId, x: Number, y: Number) -> OutletId:
+        """X where a condition holds, else y."""
+        wires = [one if isinstance(one, OutletId) else self.constant(one) for one in (x, y)]
+        return self.draft.each("where", condition, *wires)
+
+    def places(self, value: Array) -> OutletId:
+        """Indices."""
+        return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
+
     def picked(self, x: OutletId, places: Array, axis: int) -> OutletId:
         """Entries of an axis."""
-        return self.draft.add("picked", Gather(axis), x, self.constant(places))
+        return self.draft.add("picked", Gather(axis), x, self.places(places))
 
     def looked_up(self, table: Array, places: OutletId) -> OutletId:
-        """Entries of a table [N]."""
+        """Entries of a table [N], by i64."""
         return self.draft.add("looked_up", Gather(0), self.constant(table), places)
 
-    def bits(self, x: OutletId, most: int) -> OutletId:
-        """How many binary digits x has, 0 of 0; at most ``most``, a power of two."""
-        count, step = None, most // 2
+    def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
+        """How many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
+        count, power, step = self.constant(0), self.constant(1), most // 2
         while step:
-            more = self.mul(self.cast(self.each("greater_equal", x, 1 << step)), step)
-            x = self.down(x, more)
-            count = more if count is None else self.add(count, more)
+            more = self.each("greater_equal", x, 1 << step)
+            factor = self.chosen(more, 2.0**-step, 1)
+            x, power = self.mul(x, factor), self.mul(power, factor)
+            count = self.add(count, self.chosen(more, step, 0))
             step //= 2
-        last = self.cast(self.each("greater_equal", x, 1))
-        return last if count is None else self.add(count, last)
+        more = self.each("greater_equal", x, 1)
+        return self.add(count, self.chosen(more, 1, 0)), self.mul(power, self.chosen(more, 0.5, 1))
 
     def wrapped(self, x: OutletId) -> OutletId:
         """As an integer of 16 bits, which overflows to the other end."""
-        return self.sub(self.each("bitwise_and", self.add(x, 1 << 15), (1 << 16) - 1), 1 << 15)
+        return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
 
     def fraction(self, x: OutletId) -> OutletId:
         """A product with a factor that was multiplied by 2**15, rounded."""

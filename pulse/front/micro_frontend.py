@@ -113,19 +113,14 @@ def micro_frontend(
     draft.require_rank(draft["x"], 2, "1,T")
     draft.fixed(draft["x"], 0, "the streams")
     z = Integers(draft)
-    loud = (
-        draft.each("round", draft.each("mul", draft["x"], scale))
-        if scale != 1
-        else draft.each("round", draft["x"])
-    )
+    loud = draft.each("round", draft.each("mul", draft["x"], scale) if scale != 1 else draft["x"])
     samples = z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
-    framed = draft.framed(samples, 1, size, hop)
-    windowed = z.down(z.mul(framed, window_table(size)), WINDOW_BITS)
-    shift = _headroom(z, windowed)
-    wide = draft.padded(z.wrapped(z.up(windowed, shift)), 2, 0, points - size)
+    windowed = z.down(z.mul(draft.framed(samples, 1, size, hop), window_table(size)), WINDOW_BITS)
+    factor = _headroom(z, windowed)
+    wide = draft.padded(z.wrapped(z.mul(windowed, factor)), 2, 0, points - size)
     re, im = transform(z, wide, points // 2)
     energy = z.add(z.mul(re, re), z.mul(im, im))
-    bands = z.down(_root(z, _bands(z, energy, bank)), shift)
+    bands = z.scaled(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
     estimate = _noise(z, bands, smoothing)
     signal = _reduced(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
     if enable_pcan:
@@ -133,17 +128,18 @@ def micro_frontend(
         gain = _gain(z, estimate, *tables)
         signal = _shrunk(z, z.down(z.mul(signal, gain), snr_shift))
     if enable_log:
-        signal = _logarithm(z, signal, correction, scale_shift)
+        signal = _logarithm(z, z.scaled(signal, 2.0**correction), scale_shift)
     features = z.cast(z.each("min", signal, 65535), np.float32)
     return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:
-    """By how many bits a frame [B, frames, size] can be shifted up: [B, frames, 1]."""
+    """The largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
     magnitude = z.each("abs", x)
-    magnitude = z.mul(magnitude, z.cast(z.each("less", magnitude, 32768)))
+    # -32768 has no magnitude of 16 bits, and counts as nothing
+    magnitude = z.chosen(z.each("less", magnitude, 32768), magnitude, 0)
     largest = z.draft.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
-    return z.sub(15, z.bits(z.cast(largest), 16))
+    return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
 
 
 def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
@@ -161,15 +157,10 @@ def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
 
 def _root(z: Integers, x: OutletId) -> OutletId:
     """The nearest integer to the root; of 32 bits never 2**16."""
-    draft = z.draft
-    root = z.cast(draft.each("sqrt", z.cast(x, np.float64)))
+    root = z.each("floor", z.each("sqrt", x))
     rest = z.sub(x, z.mul(root, root))
-    root = z.sub(root, z.cast(z.each("less", rest, 0)))
-    rest = z.sub(x, z.mul(root, root))
-    root = z.add(root, z.cast(z.each("greater", rest, z.mul(root, 2))))
-    rest = z.sub(x, z.mul(root, root))
-    root = z.add(root, z.cast(z.each("greater", rest, root)))
-    return z.sub(root, z.cast(z.each("and", z.each("equal", root, 1 << 16), z.each("less", x, 1 << 32))))
+    nearest = z.chosen(z.each("greater", rest, root), z.add(root, 1), root)
+    return z.chosen(z.each("less", x, 1 << 32), z.each("min", nearest, (1 << 16) - 1), nearest)
 
 
 def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
@@ -178,37 +169,36 @@ def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
     batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
     factors = np.array([int(np.float32(one) * (1 << NOISE_BITS)) for one in smoothing])
     factors = factors[np.arange(channels) % 2]
-    inner = Draft(
-        f"{draft.where}.noise", dict.fromkeys(("estimate", "band"), f"{batch},{channels},i64"), np.int64
-    )
+    state = f"{batch},{channels},f64"
+    inner = Draft(f"{draft.where}.noise", {"estimate": state, "band": state}, np.float64)
     y = Integers(inner)
-    new = y.mul(y.up(inner["band"], SMOOTHING_BITS), factors)
+    new = y.mul(y.mul(inner["band"], 1 << SMOOTHING_BITS), factors)
     old = y.mul(inner["estimate"], (1 << NOISE_BITS) - factors)
     after = y.down(y.add(new, old), NOISE_BITS)
     inner.graph.set_outputs([after, after], ["after", "given"])
     body = TypedModel(inner.graph, draft.scope, inner.where)
     scan = Scan(body, ("estimate",), ("band",), (), (Course(1),), (Course(1),))
-    begin = z.constant(np.zeros((batch, channels), np.int64))
+    begin = z.constant(np.zeros((batch, channels)))
     return wire(draft.graph, "noise", scan, [bands, begin])[0]
 
 
 def _reduced(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
     """The bands less their noise."""
-    loud = z.up(bands, SMOOTHING_BITS)
+    loud = z.mul(bands, 1 << SMOOTHING_BITS)
     left = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
     return z.each("max", left, z.down(z.mul(bands, remaining), NOISE_BITS))
 
 
 def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
     """The gain for a noise estimate: from a parabola for each number of its bits."""
-    bits = z.bits(x, 32)
-    above, below = z.each("max", z.sub(bits, 11), 0), z.each("max", z.sub(11, bits), 0)
-    place = z.each("bitwise_and", z.down(z.up(x, below), above), 0x3FF)
-    value, slope, curve = (z.looked_up(table, bits) for table in parabolas)
+    bits, power = z.bits(x, 32)
+    place = z.lowest(z.scaled(x, z.mul(power, 1 << 11)), 10)
+    value, slope, curve = (z.looked_up(table, z.cast(bits, np.int64)) for table in parabolas)
     inner = z.add(z.down(z.mul(curve, place), 5), z.mul(slope, 32))
     gain = z.add(z.down(z.add(z.mul(inner, place), 1 << 14), 15), value)
-    first = z.looked_up(small, z.each("min", x, 2))
-    return z.each("where", z.each("less_equal", x, 2), first, gain)
+    for least, known in reversed(list(enumerate(small))):
+        gain = z.chosen(z.each("less_equal", x, least), known, gain)
+    return gain
 
 
 def _shrunk(z: Integers, snr: OutletId) -> OutletId:
@@ -216,25 +206,22 @@ def _shrunk(z: Integers, snr: OutletId) -> OutletId:
     low = z.each("min", snr, 2 << SNR_BITS)
     square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
     line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
-    return z.each("where", z.each("less", snr, 2 << SNR_BITS), square, line)
+    return z.chosen(z.each("less", snr, 2 << SNR_BITS), square, line)
 
 
-def _logarithm(z: Integers, x: OutletId, correction: int, scale_shift: int) -> OutletId:
+def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
     """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
-    x = z.up(x, correction) if correction >= 0 else z.down(x, -correction)
-    known = z.each("max", x, 2)
-    whole = z.sub(z.bits(known, 32), 1)
-    rest = z.sub(known, z.up(z.constant(1), whole))
-    above, below = (
-        z.each("max", z.sub(pair[0], pair[1]), 0) for pair in ((whole, LOG_BITS), (LOG_BITS, whole))
-    )
-    rest = z.down(z.up(rest, below), above)
-    segment = z.down(rest, LOG_BITS - LOG_SEGMENT_BITS)
+    known = z.chosen(z.each("greater", x, 2), x, 2)
+    bits, power = z.bits(known, 32)
+    # power is 2**-bits, and the first digit stands for 2**(bits - 1)
+    rest = z.scaled(z.sub(z.mul(z.mul(known, power), 2), 1), 1 << LOG_BITS)
+    segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
     table = log_table()
     base, slope = z.looked_up(table, segment), z.looked_up(np.append(np.diff(table), 0), segment)
-    inside = z.each("bitwise_and", rest, (1 << (LOG_BITS - LOG_SEGMENT_BITS)) - 1)
+    inside = z.lowest(rest, LOG_BITS - LOG_SEGMENT_BITS)
     fraction = z.add(z.add(rest, base), z.down(z.mul(slope, inside), LOG_BITS))
     half = 1 << (LOG_BITS - 1)
-    natural = z.down(z.add(z.mul(z.add(z.up(whole, LOG_BITS), fraction), LOG_FACTOR), half), LOG_BITS)
-    scaled = z.down(z.add(z.up(natural, scale_shift), half), LOG_BITS)
-    return z.mul(scaled, z.cast(z.each("greater", x, 1)))
+    binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
+    natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
+    scaled = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
+    return z.chosen(z.each("greater", x, 1), scaled, 0)
