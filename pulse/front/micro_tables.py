@@ -42,14 +42,14 @@ class Bank:
     rests: Array
 
 
-def mel(hz: Array) -> Array:
+def mel(hz: Array | float) -> Array:
     """In f32, as the reference."""
     return F(1127) * np.log1p(np.asarray(hz, F) / F(700))
 
 
 def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> Bank:
     """The bands, one more than channels."""
-    low, high = mel(F(low_hz)), mel(F(high_hz))
+    low, high = mel(low_hz), mel(high_hz)
     spacing = F(F(high - low) / F(channels + 1))
     centres = low + spacing * np.arange(1, channels + 2).astype(F)
     step_hz = F(0.5) * F(rate_hz) / F(bins - 1)

@@ -260,7 +260,7 @@ class NativeState(State):
             results[name] = place.copy()
         return results
 
-    def _run_into(self, feed: Feed, outputs: Feed) -> dict[str, Array]:
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
         for name, place in self._inputs:
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array
@@ -270,7 +270,7 @@ class NativeState(State):
             self.fetched = [place.copy() for place in self._fetched]
         for name, place in self._outputs:
             outputs[name][...] = place
-        return {}
+        return outputs
 
     def _ended(self) -> None:
         for length, register in self._ends:

@@ -66,11 +66,11 @@ class State(ABC):
     def _run(self, feed: Feed) -> dict[str, Array]:
         """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
 
-    def _run_into(self, feed: Feed, outputs: Feed) -> dict[str, Array]:
-        """``_run``, its results into arrays of the outputs' shapes and dtypes; gives nothing."""
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        """``_run``, its results into arrays of the outputs' shapes and dtypes."""
         for name, array in self._run(feed).items():
             outputs[name][...] = array
-        return {}
+        return outputs
 
     @abstractmethod
     def _clear(self) -> None:
@@ -136,12 +136,13 @@ class State(ABC):
             self.changing = self.changing or clock.pulse != pulse
             raise
 
-    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> None:
+    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
         """``step`` that allocates no arrays.
 
         feed     as of ``step``; not changed, unless an output lies over it
         outputs  output name -> array of the port's shape and dtype, which is written; an array where there is one
                  output. After an exception it may hold anything
+        returns  them by name
         Raises   as ``step``; InputError also where ``outputs`` do not fit
         """
         checked = self._checked(feed)
@@ -151,18 +152,20 @@ class State(ABC):
             self.check_open()
         pulse = clock.pulse
         try:
-            self.advance(checked, True, targets)
+            return self.advance(checked, True, targets)
         except FaultError:
             raise
         except BaseException:
             self.changing = self.changing or clock.pulse != pulse
             raise
 
-    def advance(self, feed: Feed, raises: bool = True, outputs: Feed | None = None) -> dict[str, Array]:
+    def advance(
+        self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
+    ) -> dict[str, Array]:
         """``step`` for a pulse that has been checked, or that ``end`` gave.
 
         raises   where it has faults
-        outputs  arrays to write instead of new ones; then nothing is returned
+        outputs  arrays to write instead of new ones
         """
         result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
         self.clock.pulse += 1
@@ -333,7 +336,7 @@ class State(ABC):
             name, shape, dtype = self._forms[0]
             if feed.shape == shape and feed.dtype == dtype:
                 return {name: feed}
-        elif type(feed) is dict and len(feed) == len(self._forms):
+        elif isinstance(feed, dict) and len(feed) == len(self._forms):
             for name, shape, dtype in self._forms:
                 array = feed.get(name)
                 if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
@@ -356,21 +359,23 @@ class State(ABC):
             raise InputError(f"{', '.join(unknown)} is no streaming input; feed {self._wanted()}")
         return named
 
-    def _checked_outputs(self, outputs: Feed | Array) -> Feed:
+    def _checked_outputs(self, outputs: Feed | Array) -> dict[str, Array]:
         given, named = self._given, outputs
         if isinstance(named, np.ndarray) and len(given) == 1:
             named = dict.fromkeys(given, named)
         if not isinstance(named, (dict, Mapping)) or named.keys() != given.keys():
             raise InputError(f"give an array for each output: {'; '.join(map(_form, given.values()))}")
+        checked: dict[str, Array] = {}
         for name, port in given.items():
             array = named[name]
-            if not isinstance(array, np.ndarray) or array.shape != port.shape or array.dtype != port.dtype:
+            if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
                 raise InputError(
                     f"expected an array for the output {_form(port)}, got {_shape(np.asarray(array))}"
                 )
             if not array.flags.writeable:
                 raise InputError(f"the array for the output {name} cannot be written")
-        return named
+            checked[name] = array
+        return checked
 
     def _named(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray) and len(self._streaming) == 1:
