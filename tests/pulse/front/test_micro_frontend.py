@@ -1,6 +1,7 @@
 """The integer front end of TensorFlow Lite Micro, bit for bit: against loops over integers, and its own results."""
 
 import math
+import re
 import wave
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import micro_frontend
+from pulse.program.whole import streamed
 from streaming import Session
 from tests.pulse.front.agree import offline, streams
 from tests.shared import shared
@@ -219,6 +221,19 @@ def test_the_package_says_the_same_of_speech() -> None:
 def test_streams() -> None:
     assert streams(micro_frontend(), chirp()[None] / F(32768)) == {"features": 2}
     pulse.verify(micro_frontend(), pulse=160).require()
+
+
+def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
+    """Three frames side by side, every third."""
+    page = Path(__file__).parents[3] / "docs" / "front.md"
+    (text,) = re.findall(
+        r"```toml\n(rate = 16000\n\[\[stage\]\]\nmicro_frontend.*?)```", page.read_text(), re.DOTALL
+    )
+    path = tmp_path / "micro.toml"
+    path.write_text(text)
+    rows = offline(micro_frontend(), chirp()[None] / F(32768))
+    (got,) = streamed(pulse.stream(path, pulse=480), {"x": chirp()[None] / F(32768)}).values()
+    assert np.array_equal(got, rows.reshape(1, 8, 120))
 
 
 @pytest.mark.parametrize(
