@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 import onnx
 
+import pulse
 from bench.models.explicit import Explicit
+from pulse.program.program import Program
 
 Source: TypeAlias = onnx.ModelProto | Path
 
@@ -29,7 +31,8 @@ class Entry:
     source  what this project is given: an offline model, or one that its author made streaming
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None where there is none
-    told    further arguments of ``pulse.stream``
+    told    further arguments of ``pulse.load``
+    context  input -> frames of the chunk before, of a model of chunks
     scale   of the normal noise that it is fed with
     rate_hz  frames of its input each second
     """
@@ -41,6 +44,7 @@ class Entry:
     offline: bool = True
     twin: Callable[[], Explicit] | None = None
     told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, int] = field(default_factory=dict[str, int])
     scale: float = 1.0
     rate_hz: float = 100.0
     target: Target = Target()
@@ -49,3 +53,8 @@ class Entry:
     def name(self) -> str:
         """The title with the pulse."""
         return f"{self.title}, {self.pulse}"
+
+    def program(self, source: Source) -> Program:
+        """The source, as this project runs it. Raises PulseError."""
+        loaded = pulse.load(source, chunking=pulse.Chunking(context=self.context), **self.told)
+        return pulse.stream(loaded, self.pulse)
