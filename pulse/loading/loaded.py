@@ -76,6 +76,7 @@ class Loaded:
     def analyse(self) -> TypedModel:
         """The offline model, every type and shape known: of a model of chunks its author's loop over the whole stream.
 
+        ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
         Raises PulseError
         """
         return self.form.original

@@ -57,7 +57,7 @@ MODELS = (
     SharedModel("dtln_2.onnx"),
     SharedModel("fastenhancer_b_spec.onnx"),
     SharedModel("fastenhancer_t_wav.onnx", context={"wav_in": 256}),
-    SharedModel("fireredvad_stream.onnx", inputs={"feat": "1,time,80"}),
+    SharedModel("fireredvad_stream.onnx"),
     SharedModel("fireredvad_stream_cached.onnx", pulse=1),
     SharedModel("gtcrn_offline.onnx"),
     SharedModel("gtcrn_stream.onnx"),
