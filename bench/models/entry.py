@@ -32,9 +32,9 @@ class Entry:
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None where there is none
     told    further arguments of ``pulse.load``
-    context  input -> frames of the chunk before, of a model of chunks
     scale   of the normal noise that it is fed with
     rate_hz  frames of its input each second
+    context  input -> frames of the chunk before, of a model of chunks
     """
 
     key: str
@@ -44,10 +44,10 @@ class Entry:
     offline: bool = True
     twin: Callable[[], Explicit] | None = None
     told: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    context: Mapping[str, int] = field(default_factory=dict[str, int])
     scale: float = 1.0
     rate_hz: float = 100.0
     target: Target = Target()
+    context: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def name(self) -> str:

@@ -43,7 +43,7 @@ def _offline(folder: Path) -> Iterator[Entry]:
 def _streaming(folder: Path) -> Iterator[Entry]:
     """Models that their authors made streaming, a chunk and states in, a chunk and states out."""
     past = {"input": 64}
-    sound = {"scale": 0.1, "rate_hz": 16_000.0}
+    sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
     constants = {"sr": 16_000}
     path = folder / "silero_vad_16k.onnx"
     yield _chunks("silero", "Silero VAD", 512, path, past, constants, target=Target(3), **sound)
@@ -72,4 +72,4 @@ def _chunks(
         return Explicit.written(path, pulse, Chunking(context=context), constants)
 
     told = {"constants": constants}
-    return Entry(key, title, pulse, lambda: path, False, twin, told, context, **more)
+    return Entry(key, title, pulse, lambda: path, False, twin, told, context=context, **more)
