@@ -1,7 +1,7 @@
 """A model of any source, as ``pulse.load`` gives it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from pulse.chunks.chunking import NOTHING, Chunking, Chunks
@@ -23,7 +23,7 @@ class Loaded:
     outputs, symbol, chunking  as of ``pulse.load``
     """
 
-    read: Model | TypedModel | PulsedModel
+    read: Model | TypedModel | PulsedModel = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
     chunking: Chunking = NOTHING
