@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import NOTHING, Chunking
 from pulse.errors import LoadError
@@ -11,6 +12,11 @@ from pulse.model import Model, load
 from pulse.onnx.read.likeness import RECIPE
 from pulse.typed import TypedModel
 from pulse.wording import spelled
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from pulse.model import ModelSource
 
 HEAD = 4096
 """Bytes by which formats are told apart."""
@@ -30,30 +36,33 @@ class Reading:
 
 @dataclass(frozen=True)
 class Content:
-    """What a model is read from: a path, or bytes.
+    """What a model is read from: a path, bytes, or an ``onnx.ModelProto``.
 
-    head  its first bytes; none of a folder, and of a file that cannot be read
+    head  its first bytes; none of a folder, a ModelProto, and a file that cannot be read
     """
 
-    source: Path | bytes
-    head: bytes
+    source: "Path | bytes | ModelProto"
+    head: bytes = b""
 
     @classmethod
-    def of(cls, source: Path | bytes) -> "Content":
-        """With the head; a file that cannot be read is left to its reader, which says why."""
+    def of(cls, source: "ModelSource") -> "Content":
+        """With the head; what cannot be read is left to a reader, which says why."""
         if isinstance(source, bytes):
             return cls(source, source[:HEAD])
+        if not isinstance(source, str | PathLike):
+            return cls(source)
+        path = Path(source)
         try:
-            if not source.is_file():
-                return cls(source, b"")
-            with source.open("rb") as file:
-                return cls(source, file.read(HEAD))
+            if not path.is_file():
+                return cls(path)
+            with path.open("rb") as file:
+                return cls(path, file.read(HEAD))
         except (OSError, ValueError):
-            return cls(source, b"")
+            return cls(path)
 
     @property
     def path(self) -> Path | None:
-        """None of bytes."""
+        """None of what is in memory."""
         return self.source if isinstance(self.source, Path) else None
 
 

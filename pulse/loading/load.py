@@ -3,8 +3,6 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import NOTHING, Chunking
@@ -12,18 +10,15 @@ from pulse.errors import InputError, LoadError
 from pulse.loading.formats import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.model import Model
-from pulse.model import load as load_proto
 from pulse.program.program import Program
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from pulse.model import ModelSource
 
-    Loadable: TypeAlias = (
-        Loaded | Model | TypedModel | PulsedModel | Program | str | PathLike[str] | bytes | ModelProto
-    )
+    Loadable: TypeAlias = Loaded | Model | TypedModel | PulsedModel | Program | ModelSource
     """Whatever says what a model is."""
 
 
@@ -95,13 +90,11 @@ def _known(source: Loaded | Model | TypedModel | PulsedModel | Program) -> Loade
     return Loaded(source.model if isinstance(source, Program) else source)
 
 
-def _read(source: "str | PathLike[str] | bytes | ModelProto", reading: Reading) -> Model | TypedModel:
-    if isinstance(source, str | bytes | PathLike):
-        content = Content.of(source if isinstance(source, bytes) else Path(source))
-        return format_of(content).read(content, reading)
+def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel:
     if is_module(source):
         raise InputError(
             f"{type(source).__name__} is a PyTorch module, and what it does depends on what it is fed: use "
             'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give what comes out'
         )
-    return load_proto(source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
+    content = Content.of(source)
+    return format_of(content).read(content, reading)
