@@ -8,6 +8,7 @@ import pytest
 from onnx import GraphProto, NodeProto
 
 import pulse
+from pulse import Chunking
 from pulse.dim import TDim
 from pulse.errors import FaultError, InputError, PulsifyError
 from pulse.facts import Array
@@ -495,13 +496,13 @@ def test_chunks(backend: str) -> None:
     ]
     constants = {"table": table(ROWS, 3)[1:], "one": np.array(1)}
     feeds = {"x": np.arange(4), "state": np.array(0)}
-    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).analyse()
-    begun = typed.chunked(axes={"x": 0}, states={"state": "next"}, initial={"state": np.array(1)})
+    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).model.analyse()
+    begun = typed.chunked(Chunking({"state": "next"}, axes={"x": 0}, initial={"state": np.array(1)}))
     state = compile_model(begun, backend).spawn()
     state.step(np.array([1, 2, 3, 4]))
     with pytest.raises(FaultError, match=r"rows .*1 value"):
         state.step(np.array([1, 2, 3, 6]))
-    state = compile_model(typed.chunked(axes={"x": 0}, states={"state": "next"}), backend).spawn()
+    state = compile_model(typed.chunked(Chunking({"state": "next"}, axes={"x": 0})), backend).spawn()
     with pytest.raises(FaultError, match=r"quotient .*0"):
         state.step(np.array([1, 2, 3, 4]))
 
