@@ -288,7 +288,11 @@ def _run_sound(
             "file_encoding": reader.encoding,
             "channel": asked.channel,
             "duration_s": (result.samples or 0) / reader.rate_hz,
-            "heard": sounds.rows(result.padded, opened.rate_hz),
+            "heard": sounds.rows(),
+            "padded_s": {
+                name: float(frames / program.model.port(name).rate / opened.rate_hz)
+                for name, frames in result.padded.items()
+            },
         }
     names = [port.name for write in writes for port in write.ports]
     inputs = ", ".join(map(str, sounds.paths))

@@ -78,7 +78,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     pairs = [
         ("model", f"{report['model']}, {backend_text(program)}"),
         ("file", files),
-        *_heard_pairs(report.get("heard", ())),
+        *_heard_pairs(report.get("heard", []), report.get("padded_s", {})),
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
@@ -124,19 +124,21 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         stderr().print(f"warning: {warning}", style="yellow")
 
 
-def _heard_pairs(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def _heard_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
     """What each input hears, where there are several or one was padded."""
-    if len(rows) < 2 and not any(row["padded_s"] for row in rows):
+    if len(rows) < 2 and not padded_s:
         return []
-    pairs: list[tuple[str, str]] = []
+    told: list[str] = []
     for row in rows:
         chosen = "mix" if row["channel"] is None else f"channel {row['channel']}"
         form = "mono" if row["channels"] == 1 else f"{chosen} of {row['channels']}, counted from 0"
         text = f"{row['input']}: {row['source']}, {row['rate_hz']} Hz, {form}"
-        if row["padded_s"]:
-            text += f"; it ends {duration(row['padded_s'])} before the longest, zeros follow"
-        pairs.append(("" if pairs else "heard", text))
-    return pairs
+        told.append(text)
+    told += [
+        f"{name}: ends {duration(seconds)} before the longest, zeros follow"
+        for name, seconds in padded_s.items()
+    ]
+    return [("" if place else "heard", text) for place, text in enumerate(told)]
 
 
 def _name(path: str, side: str) -> str:

@@ -35,8 +35,8 @@ class Sounds:
         """The names of all files."""
         return ", ".join(path.name for path in self.paths)
 
-    def rows(self, padded: Mapping[str, int], rate_hz: int) -> list[dict[str, Any]]:
-        """For a report: input, file, channel, and how long it is silent behind its sound."""
+    def rows(self) -> list[dict[str, Any]]:
+        """For a report: input, file and channel."""
         return [
             {
                 "input": name,
@@ -44,7 +44,6 @@ class Sounds:
                 "rate_hz": each.reader.rate_hz,
                 "channels": each.reader.channels,
                 "channel": choice.index,
-                "padded_s": padded.get(name, 0) / rate_hz,
             }
             for each in self.heard
             for name, choice in each.takes.items()

@@ -11,8 +11,9 @@ LARGEST = 4096
 
 
 class Resamplers:
-    """Those of a line, inward one for each input of each stream;
-    outward one for each stream. None where rates are equal and there is one clock.
+    """Those of a line: inward one for each input of each stream, outward one for each stream.
+
+    None where rates are equal and there is one clock.
 
     largest  frames that are fed at a time
     inward   from the device's input to the model
