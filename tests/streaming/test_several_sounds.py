@@ -253,3 +253,45 @@ def test_what_does_not_fit_is_said(model, arguments, message):
     before = Path("mono.wav").read_bytes()
     assert message in refused("run", model, *arguments)
     assert Path("mono.wav").read_bytes() == before and not Path("out.wav").exists()
+
+
+def test_live_files(model):
+    """The channels of a file in place of a device's, in order or by choice; --far and --in say which."""
+    near, far = noise(4000, 1), noise(4000, 2)
+    written("in.wav", np.stack([near, far], axis=1))
+    for arguments, sounds in (
+        ([], (near, far)),
+        (["--mic", "in.wav:1", "--far", "in.wav:0"], (far, near)),
+        (["--in", "mic=:1", "--in", "far=:1"], (far, far)),
+    ):
+        told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--policy", "wait", *arguments)
+        wanted = cancelled(cancelling(), *sounds)["out"]
+        late = told["account"]["delay"]["frames"]
+        np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["mono.wav"],
+            "mono.wav: has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE",
+        ),
+        (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
+        (["two.wav", "--mic", "two.wav:0"], "which channel does far hear"),
+        (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in says already what far hears"),
+        (["two.wav", "--out", "out=a.wav"], "--out does not go with --live"),
+        (["two.wav", "--channel", "1"], "hears mic, far, each one channel"),
+    ],
+)
+def test_live_refusals(model, arguments, message):
+    for name, channels in (("mono", 1), ("two", 2), ("three", 3)):
+        written(f"{name}.wav", np.zeros((1600, channels), np.float32))
+    assert message in refused("run", model, *arguments, "--live", "--quiet")
+
+
+def test_far_needs_a_second_input():
+    written("in.wav", np.zeros(1600, np.float32))
+    assert "hears one sound, audio, which --mic gives" in refused(
+        "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
+    )
