@@ -269,11 +269,11 @@ def _run_sound(
     raw = None if asked.raw is None else StreamForm.parse(asked.raw, opened.rate_hz)
     with ExitStack() as stack:
         writes = _writes(opened, program, source, target, output, asked, builtin)
+        writes = [_standard(write, asked.events is not None) for write in writes]
         sounds = open_sounds(stack, program, asked.heard, source, asked.channel, raw)
         for write in writes:
             if not write.target.streamed:
                 refuse_same([path for path in sounds.paths if not is_stream(path)], [write.target.path])
-        writes = [_standard(write, asked.events is not None) for write in writes]
         place = writes[0].target
         shown = not any(write.target.is_terminal for write in writes)
         title = f"{sounds.title} -> {', '.join(write.target.path.name for write in writes)}"
