@@ -100,7 +100,9 @@ def open_sounds(
         if place == str(source) and len(rest) > 1:
             takes |= in_order(title, rest, place, reader.channels)
         for name, each in takes.items():
-            if each.index is not None and each.index >= reader.channels:
+            if len(names) == 1:
+                each.streams(reader.channels)
+            elif each.index is not None and each.index >= reader.channels:
                 raise InputError(
                     f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
                     "from 0"
