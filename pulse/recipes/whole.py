@@ -56,7 +56,7 @@ def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedMode
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
-            model = chain(*stages, outputs=recipe.outputs, title=recipe.title)
+            model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
             raise LoadError(f"{recipe.path}: {error}") from error
     model.metadata.pop(KEY, None)
