@@ -14,7 +14,8 @@ from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.model import Model, load
-from pulse.onnx.metadata import is_exported
+from pulse.onnx.metadata import TITLE, is_exported
+from pulse.printable import is_title
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedModel
 from pulse.wording import spelled
@@ -124,7 +125,10 @@ def _exported(model: Model, given: Chunking, symbol: str | None) -> Opened:
             f"{model.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return Opened.of(model.analyse(), symbol or model.metadata.get("pulse_symbol"))
+    typed = model.analyse()
+    title = typed.metadata.get(TITLE, "")
+    typed.title = title if is_title(title) else typed.title
+    return Opened.of(typed, symbol or model.metadata.get("pulse_symbol"))
 
 
 def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:

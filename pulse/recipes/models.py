@@ -1,17 +1,24 @@
 """The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pulse.chain import Stage
+from pulse.chunks.chunking import Chunking
+from pulse.chunks.opening import open_model
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.recipes.recipe import RecipeStage
+from pulse.onnx.metadata import is_exported
+from pulse.recipes.recipe import ITSELF, RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
 from pulse.typed import TypedModel
+
+if TYPE_CHECKING:
+    from pulse.model import ModelSource
 
 _ARRAYS = Mapping[str, float | bool | list | str]  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType]
 OPTIONS: Mapping[str, object] = {
@@ -80,22 +87,40 @@ def _is_array(value: Value) -> bool:
         return False
 
 
-def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> TypedModel:
+def opened(stage: RecipeStage, place: Surroundings, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``
     Raises   PulseError
     """
     options = dict(stage.options)
-    path = folder / options.pop("model")
+    name = options.pop("model")
     for key in ("constants", "initial"):
         if key in options:
-            options[key] = {name: _value(each, folder) for name, each in options[key].items()}
-    return Stage(path, **options, **limits).opened()
+            options[key] = {name: _value(each, place) for name, each in options[key].items()}
+    if name != ITSELF:
+        return Stage(place.beside(name), **options, **limits).opened()
+    if place.itself is None:
+        raise LoadError(
+            'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
+        )
+    return _itself(place.itself, options, limits)
 
 
-def _value(value: Any, folder: Path) -> Any:
-    return _array(folder / value) if isinstance(value, str) else value
+def _itself(source: "ModelSource", options: Mapping[str, Any], limits: Mapping[str, Any]) -> TypedModel:
+    """The model that holds the recipe, without it. Raises PulseError."""
+    calls = {field.name: options[field.name] for field in fields(Chunking) if field.name in options}
+    others = {key: value for key, value in options.items() if key not in calls}
+    opened = open_model(source, chunking=Chunking(**calls), **others, **limits)
+    if opened.chunks is None and is_exported(opened.original.metadata):
+        raise LoadError(
+            "was written in pulses, so it needs no recipe; write one for the model that it was made of"
+        )
+    return opened.original
+
+
+def _value(value: Any, place: Surroundings) -> Any:
+    return _array(place.beside(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.opening import Opened, open_model
 from pulse.errors import LoadError
+from pulse.onnx.metadata import RECIPE as ENTRY
 from pulse.onnx.read.likeness import RECIPE
 from pulse.wording import spelled
 
@@ -18,8 +19,22 @@ SUFFIX = ".toml"
 _READ = 4096
 
 
-def is_recipe(source: object) -> bool:
-    """Whether a source of a model is a recipe: a path that ends in .toml, or a file that begins as recipes do."""
+def is_recipe(source: "ModelSource") -> bool:
+    """Whether a source of a model is a recipe, or a model that holds one in its metadata."""
+    if is_recipe_file(source):
+        return True
+    from pulse.onnx.read.entries import stored_values
+
+    return bool(stored_values(source, ENTRY))
+
+
+def path_of(source: "ModelSource") -> Path | None:
+    """Where a file is; None of bytes and a ModelProto."""
+    return Path(source) if isinstance(source, str | PathLike) else None
+
+
+def is_recipe_file(source: object) -> bool:
+    """Whether a source of a model is a path that ends in .toml, or a file that begins as recipes do."""
     if not isinstance(source, str | PathLike):
         return False
     path = Path(cast("str | PathLike[str]", source))
@@ -52,7 +67,6 @@ def open_source(
         return open_model(source, inputs, constants, chunking, symbol, pulse, ignore_value_info, budget)
     from pulse.recipes.whole import recipe_model
 
-    path = Path(cast("str | PathLike[str]", source))
     given = chunking or Chunking()
     for option, value in {
         "inputs": inputs,
@@ -65,10 +79,10 @@ def open_source(
     }.items():
         if value or (option == "states" and value is not None):
             raise LoadError(
-                f"{path}: a recipe says itself how its models are called; leave out {spelled(option)}, and write "
-                f"{option} in the stage that it is for"
+                f"{path_of(source) or 'the model'}: a recipe says itself how its models are called; leave out "
+                f"{spelled(option)}, and write {option} in the stage that it is for"
             )
-    original = recipe_model(path, {"ignore_value_info": ignore_value_info, "budget": budget})
+    original = recipe_model(source, {"ignore_value_info": ignore_value_info, "budget": budget})
     if given.outputs is not None:
         original = original.with_outputs(given.outputs)
     return Opened.of(original, symbol)

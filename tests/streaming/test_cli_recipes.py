@@ -113,3 +113,71 @@ def test_a_first_recipe(tmp_path):
     pulse("run", "first.toml", "in.wav", "out.wav")
     got, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(got, -x[0], 1e-4, 1e-5)
+
+
+def test_a_recipe_inside_of_its_model(tmp_path):
+    """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
+    x = sound()
+    path = spectral(tmp_path)
+    assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
+    assert report("run", "whole.onnx", "in.wav", "out.wav")["rate_from"] == "model"
+    got, _ = soundfile.read("out.wav", dtype="float32")
+    (wanted,) = recipe_model(path).run(x).values()
+    np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
+    assert report("check", "whole.onnx", "--pulse", "8")["proof"]["outcome"] == "equal"
+    assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
+    assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
+    assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
+    assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
+    assert "output enh" in pulse("dump", "whole.onnx", "--stage", "load").stdout
+    shown = pulse("recipe", "whole.onnx")
+    assert 'model = "."' in shown.stdout and "holds this recipe in its metadata" in shown.stderr
+    saved(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
+    assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
+    for arguments, wanted in {
+        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: is there already",
+        ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
+        ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
+        ("plain.onnx", "--embed", "x.onnx", "-o", "x.toml"): "give one of them",
+        ("recipe.toml",): "is a recipe already",
+        ("plain.onnx", "plain.onnx", "plain.onnx"): "3 models: one or two are proposed",
+        ("recipe.toml", "--embed", "gone/x.onnx"): "cannot be written",
+        ("plain.onnx", "plain.onnx", "--embed", "x.onnx"): "names 2 models",
+    }.items():
+        assert wanted in refused("recipe", *arguments)
+    path.write_text(path.read_text() + '[[stage]]\ncmvn = { path = "gone.ark" }\n')
+    assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refused(
+        "recipe", path, "--embed", "x.onnx"
+    )
+    assert not list(tmp_path.glob("*x.onnx"))
+
+
+def test_an_exported_model_says_what_it_is(tmp_path):
+    """Its title and rate, whatever its file is called; a title that is none does not count."""
+    import onnx
+
+    sound()
+    path = spectral(tmp_path)
+    path.write_text('title = "cleaner"\n' + path.read_text())
+    report("convert", path, "-o", "one.onnx")
+    found = report("run", "one.onnx", "in.wav", "out.wav")
+    assert (found["model"], found["rate_hz"], found["rate_from"]) == ("cleaner", 8000, "model")
+    assert report("run", "one.onnx", "in.wav", "out.wav", "--live")["setup"]["model"] == "cleaner"
+    model = onnx.load("one.onnx")
+    next(entry for entry in model.metadata_props if entry.key == "title").value = "../up\n"
+    onnx.save(model, "two.onnx")
+    assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
+
+
+def test_a_recipe_of_two_models(tmp_path):
+    """What is between them, by their sizes."""
+    saved(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    size = [1, "T", 512]
+    saved(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    shown = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
+    assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in shown.stderr
+    x = sound(rate_hz=16_000)
+    pulse("run", "both.toml", "in.wav", "out.wav")
+    got, _ = soundfile.read("out.wav", dtype="float32")
+    np.testing.assert_allclose(got[512:1_024], 4 * x[0, 128:640], 1e-3, 1e-4)

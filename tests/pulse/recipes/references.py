@@ -90,9 +90,7 @@ def fastenhancer_b(x: Array) -> Array:
     """Frame by frame, between the transform that its sibling has inside."""
     spectrum = stft(x, HANN, "constant")
     frames = np.split(spectrum, spectrum.shape[2], 2)
-    made = called(
-        "fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)}
-    )
+    made = called("fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
     return istft(np.concatenate(made, 2), HANN, len(x))
 
 

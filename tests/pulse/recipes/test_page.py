@@ -23,6 +23,7 @@ from tests.shared import shared
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
+
 def beside_its_models(name: str, folder: Path) -> Path:
     """A recipe of the page, with the recipes and links to the files that it names."""
     for stage in tomllib.loads(recipes()[name])["stage"]:
