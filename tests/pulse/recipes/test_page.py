@@ -2,7 +2,6 @@
 
 import csv
 import re
-import tomllib
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,29 +10,21 @@ import pytest
 import soundfile
 
 import pulse
+from bench.page import PAGE, laid_out, recipes
 from pulse.front import FUNCTIONS
 from pulse.recipes import models
 from streaming import Session
 from streaming.events import Segments
 from tests.pulse.chunks.models import Array
-from tests.pulse.recipes.page import PAGE, recipes
 from tests.pulse.recipes.references import REFERENCES, VALUES
-from tests.pulse.recipes.written import written
 from tests.shared import shared
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
 
 def beside_its_models(name: str, folder: Path) -> Path:
-    """A recipe of the page, with the recipes and links to the files that it names."""
-    for stage in tomllib.loads(recipes()[name])["stage"]:
-        for file in (stage.get("model"), stage.get("cmvn", {}).get("path")):
-            if file is not None and file.endswith(".toml"):
-                beside_its_models(file, folder)
-            elif file is not None:
-                source = shared(f"{'models' if file.endswith('.onnx') else 'sound'}/{file}")
-                (folder / file).symlink_to(source)
-    return written(folder, recipes()[name], name)
+    """A recipe of the page, beside what it names."""
+    return laid_out(name, folder, shared("models").parent)
 
 
 def read_values(path: str) -> Array:

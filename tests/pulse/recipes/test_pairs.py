@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import pulse
+from bench.page import recipes
 from pulse.recipes.proposal import Proposal, proposed
 from pulse.recipes.reading import parsed
 from pulse.recipes.recipe import Surroundings
 from pulse.recipes.whole import joined, recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.page import recipes
 from tests.pulse.recipes.references import REFERENCES
 from tests.pulse.recipes.written import saved, written
 from tests.shared import shared
