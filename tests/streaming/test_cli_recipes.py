@@ -9,7 +9,7 @@ import soundfile
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.written import masked, saved, spectral
+from tests.pulse.recipes.written import gain, masked, saved, spectral
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, write_sound
 
@@ -94,6 +94,81 @@ def test_refusals(tmp_path):
     assert refused("check", path, "--json") == wanted
     path.write_text('[[stage]]\nmodel = "gone.onnx"')
     assert "gone.onnx: no such file" in refused("convert", path)
+
+
+BAD = {
+    "a wrong key": (
+        "hop = 8",
+        "hopp = 8",
+        "stage 1 (stft): no parameter of stft is called hopp (did you mean hop?)",
+    ),
+    "a wrong function": (
+        "istft =",
+        "istfft =",
+        "stage 3: no function is called istfft (did you mean istft?)",
+    ),
+    "a wrong value": ("n_fft = 16", "n_fft = 1", "stage 1 (stft): stft: n_fft=1"),
+    "a missing file": ("gain.onnx", "gone.onnx", "stage 2 (model): "),
+    "a folder": ('"gain.onnx"', '"."', 'stage 2 (model): model = "." is the file in whose metadata'),
+    "a path to nowhere": (
+        "gain.onnx",
+        "no/where/gain.onnx",
+        "no/where/gain.onnx: no such file; check the path",
+    ),
+    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like a sound"),
+    "a size that differs": ("n_fft = 16", "n_fft = 32", "axis 1 is 17 in one and 9 in the other"),
+    "a cycle": (
+        "[[stage]]\nistft",
+        '[[stage]]\nas = "own"\nfrom = "own"\nistft',
+        "reads own, which stage 3 (istft)",
+    ),
+    "a recipe of itself": ("gain.onnx", "recipe.toml", "the recipe is a stage of itself; name another model"),
+    "a rate that differs": (
+        "rate = 8000",
+        "rate = 16000",
+        "stage 2 (model): made for 8000 Hz, and the recipe says 16000",
+    ),
+    "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "no wire is called spectre"),
+    "an output to nowhere": (
+        "rate = 8000",
+        'rate = 8000\noutputs = ["sonud"]',
+        "the chain's outputs: no wire is called",
+    ),
+    "no TOML": ("rate = 8000", "rate = = 8000", "no TOML: "),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_recipes(tmp_path, what):
+    """One line each, whatever is asked of it."""
+    sound(400)
+    old, new, message = BAD[what]
+    path = spectral(tmp_path)
+    saved(tmp_path, "gain.onnx", gain(), rate_hz=1000)
+    path.write_text(path.read_text().replace(old, new, 1))
+    for command in (
+        ("run", path, "in.wav", "out.wav"),
+        ("run", path, "in.wav", "out.wav", "--live"),
+        ("check", path),
+        ("convert", path, "-o", "out.onnx"),
+        ("bench", path, "--json"),
+    ):
+        told = refused(*command)
+        assert told.startswith(f"error: {path}: ") and message in told
+    assert not list(tmp_path.glob("out.*"))
+    assert "none.toml: no such file; check the path" in refused("run", "none.toml", "in.wav", "out.wav")
+    assert "none.wav" in refused("run", spectral(tmp_path), "none.wav", "out.wav")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_rate_that_differs(tmp_path):
+    """Of the file it does not matter, it is resampled; of an option it is said."""
+    sound(4_000, 16_000)
+    path = spectral(tmp_path)
+    assert report("run", path, "in.wav", "out.wav")["rate_hz"] == 8000
+    assert soundfile.info("out.wav").samplerate == 16_000
+    told = pulse("run", path, "in.wav", "out.wav", "--rate", "16000").stderr
+    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in told
 
 
 def test_a_first_recipe(tmp_path):
