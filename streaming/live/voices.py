@@ -162,7 +162,8 @@ def sound_input(program: Program) -> Port:
         return streaming[0]
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes no sound but {forms}; a live run needs one input of sound, float32"
+        f"{program.model.title}: takes no sound but {forms}; a live run needs one input of sound, float32: "
+        "a recipe says what is in front of such a model, see docs/recipes.md"
     )
 
 
