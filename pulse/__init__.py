@@ -13,6 +13,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pulse import formats as formats  # registers them
 from pulse.api import load, stream, verify
 from pulse.chain import Stage, chain
 from pulse.chunks.chunking import Chunking

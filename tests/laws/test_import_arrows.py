@@ -64,6 +64,7 @@ ROOMS = (
     "pulse.torch",
     "pulse.front",
     "pulse.recipes",
+    "pulse.formats",
     "pulse.api",
     "pulse",
     "streaming.errors",
