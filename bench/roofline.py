@@ -124,13 +124,11 @@ class Roofline:
 
     bytes          of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
-    unknown        instructions whose kernels do not tell
     """
 
     bytes: int
     working_set: int
     multiply_adds: int
-    unknown: int
     memory_us: float
     arithmetic_us: float
 
@@ -152,14 +150,12 @@ def working_set(program: NativeProgram) -> int:
 
 def roofline(program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float) -> Roofline:
     """Of one step of a program, on memory that delivers its working set at some speed."""
-    costs = [cost_of(row) for row in program.instructions]
-    total = sum((cost for cost in costs if cost is not None), Cost())
+    total = sum((cost_of(row) for row in program.instructions), Cost())
     touched = total.weights + total.state
     return Roofline(
         touched,
         working_set(program),
         total.multiply_adds,
-        costs.count(None),
         touched / bytes_per_s * 1e6,
         total.multiply_adds / multiply_adds_per_s * 1e6,
     )

@@ -60,14 +60,34 @@ class Pointer:
         self.elements[self.span(i, 1)] = value
 
 
+def operand_at(
+    words: Row, at: int, bases: Bases, dtype: type[np.generic], count: int | None = None, written: bool = True
+) -> Pointer:
+    """The operand in the word ``at``: of ``count`` elements, if that is known, which may be written or not.
+
+    Raises ValueError: it is not aligned; IndexError: it reaches beyond its region.
+    """
+    word = int(words[at])
+    region, size = bases[word >> REGION_SHIFT], np.dtype(dtype).itemsize
+    first, left = divmod(word & ((1 << REGION_SHIFT) - 1), size)
+    if left:
+        raise ValueError(f"word {at} of a row: its byte is not aligned to {size}")
+    elements = region[: len(region) // size * size].view(dtype)
+    if count is not None:
+        elements, first = elements[Pointer(elements, first).span(0, count)], 0
+    if not written:
+        elements = elements.view()
+        elements.flags.writeable = False
+    return Pointer(elements, first)
+
+
+def real_at(words: Row, at: int) -> float:
+    """The float64 that ``real_bits`` packed into the word ``at``."""
+    return struct.unpack("<d", struct.pack("<q", int(words[at])))[0]
+
+
 def _pointer(row: Row, bases: Bases, i: int, dtype: type[np.generic]) -> Pointer:
-    word = number(row, i)
-    region = bases[word >> REGION_SHIFT]
-    offset = word & ((1 << REGION_SHIFT) - 1)
-    size = np.dtype(dtype).itemsize
-    if offset % size:
-        raise ValueError(f"operand {i}: byte {offset} is not aligned to {size}")
-    return Pointer(region[: len(region) // size * size].view(dtype), offset // size)
+    return operand_at(row, HEADER + i, bases, dtype)
 
 
 def f32(row: Row, bases: Bases, i: int) -> Pointer:
@@ -112,4 +132,4 @@ def number(row: Row, i: int) -> int:
 
 def real(row: Row, i: int) -> float:
     """Argument i as the float64 that ``real_bits`` packed."""
-    return struct.unpack("<d", struct.pack("<q", number(row, i)))[0]
+    return real_at(row, HEADER + i)
