@@ -21,7 +21,6 @@ from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import (
     KERNELS,
     compile_kernels,
-    instruction_of,
     modules_of,
     require_kernels,
 )
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
 _MODULES = "kernels"
+SHOWN = 12
+"""Fields of an instruction in a listing."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class NativeProgram(Program):
         self.weights.flags.writeable = False
         require_kernels(modules)
         self.instructions = tuple(
-            Emitted(instruction_of(kernel)(**fields), node, op)
+            Emitted(KERNELS[kernel].instruction(**fields), node, op)
             for kernel, fields, node, op in parts["instructions"]
         )
         self._link()
@@ -177,15 +178,16 @@ class NativeProgram(Program):
         return builder.finish()
 
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, arguments; in front of them the copies and their reasons."""
+        """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena",
             *map(str, copies(self.instructions)),
         ]
         for number, row in enumerate(self.instructions):
-            fields = " ".join(f"{name}={_text(value)}" for name, value in row.instruction.named())
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {fields}")
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
+            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
         return lines
 
 

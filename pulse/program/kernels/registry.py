@@ -14,7 +14,6 @@ from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401 
 from pulse.program.kernels.compiled import CompiledFunction
 from pulse.program.kernels.instruction import Form, Instruction, in_form
 from pulse.program.kernels.pointer import Bases, Row
-from pulse.program.kernels.pointer_lowering import WORDS
 from pulse.program.kernels.row_lowering import RowType
 
 KernelFunction = Callable[..., None]
@@ -22,7 +21,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
-SIGNATURE = types.void(WORDS, WORDS)
 
 
 class Kernel(CompiledFunction):
@@ -30,18 +28,10 @@ class Kernel(CompiledFunction):
     ``void(int64* row, int64* bases)``.
     """
 
-    def __init__(
-        self,
-        name: str,
-        function: KernelFunction,
-        number: int,
-        instruction: type[Instruction] | None = None,
-        form: Form = "f32",
-    ) -> None:
-        signature = SIGNATURE if instruction is None else types.void(RowType(instruction, form))
-        super().__init__(name, function, signature, OPTIONS)
+    def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
+        self.instruction = _instruction_of(function)
+        super().__init__(name, function, types.void(RowType(self.instruction, form)), OPTIONS)
         self.number = number
-        self.instruction = instruction
         self.form: Form = form
         """Of the weights that it takes."""
         self.forms: dict[Form, Kernel] = {form: self}
@@ -55,10 +45,7 @@ class Kernel(CompiledFunction):
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
         with np.errstate(all="ignore"):
-            if self.instruction is None:
-                self.function(row, regions)
-            else:
-                self.function(self.instruction.seen(row, 0, regions, self.form))
+            self.function(self.instruction.seen(row, 0, regions, self.form))
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -82,12 +69,10 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
 
     def declare(function: KernelFunction) -> Kernel:
         instruction = _instruction_of(function)
-        if instruction is None:
-            return _declared(name, function)
         if not instruction.__dict__.get("kernel"):
             instruction.kernel = name
         made: dict[Form, Kernel] = {
-            form: _declared(in_form(name, form), function, instruction, form) for form in instruction.forms()
+            form: _declared(in_form(name, form), function, form) for form in instruction.forms()
         }
         for one in made.values():
             one.forms = made
@@ -96,19 +81,19 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
     return declare
 
 
-def _instruction_of(function: KernelFunction) -> type[Instruction] | None:
-    kinds = [kind for name, kind in get_type_hints(function).items() if name != "return"]
-    found = kinds[0] if len(kinds) == 1 else None
-    return found if isinstance(found, type) and issubclass(found, Instruction) else None
+def _instruction_of(function: KernelFunction) -> type[Instruction]:
+    """The type of its parameter. Raises TypeError: it is none."""
+    found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
+    if not (isinstance(found, type) and issubclass(found, Instruction)):
+        raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
+    return found
 
 
-def _declared(
-    name: str, function: KernelFunction, instruction: type[Instruction] | None = None, form: Form = "f32"
-) -> Kernel:
+def _declared(name: str, function: KernelFunction, form: Form) -> Kernel:
     taken = KERNELS.get(name)
     if taken and _place(taken.function) != _place(function):
         raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
-    KERNELS[name] = made = Kernel(name, function, len(_by_number), instruction, form)
+    KERNELS[name] = made = Kernel(name, function, len(_by_number), form)
     _by_number.append(made)
     return made
 
@@ -118,15 +103,10 @@ def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
 
     def declare(function: KernelFunction) -> Kernel:
         for form, one in single.forms.items():
-            one.lanes = _declared(f"{one.name}_lanes", function, _instruction_of(function), form)
+            one.lanes = _declared(f"{one.name}_lanes", function, form)
         return cast(Kernel, single.lanes)
 
     return declare
-
-
-def instruction_of(kernel: str) -> type[Instruction]:
-    """What a kernel runs."""
-    return cast(type[Instruction], KERNELS[kernel].instruction)
 
 
 def kernel_of(number: int) -> Kernel:
