@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pulse.program.kernels.instruction import OptionalOperand, Part, many, reads, writes
+from pulse.program.kernels.instruction import Operand, OptionalOperand, Part, many, reads, writes
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vselect, vstore_part
@@ -28,24 +28,29 @@ class Step(Part):
     rows: OptionalOperand = reads("i64")
 
 
-class Finish(Part):
-    """All steps, one after the other; or a gate: ``gated[gated_rows[m] + n] = left(v[n]) * right(v[n + N/2])``.
+class Gate(Part):
+    """``gated[rows[m] + n] = left(v[n]) * right(v[n + N/2])``; the functions are 0 (none), 1 (tanh) or 2 (sigmoid)."""
 
-    ``flat``: all rows lie one behind the other, in the operands too, so that they are one long row. The functions of a
-    gate are 0 (none), 1 (tanh) or 2 (sigmoid).
+    left: int
+    right: int
+    gated: Operand = writes("f32")
+    rows: Operand = reads("i64")
+
+
+class Finish(Part):
+    """All steps, one after the other, or one gate.
+
+    ``flat``: all rows lie one behind the other, in the operands too, so that they are one long row.
     """
 
     flat: bool
-    gates: bool
-    left: int
-    right: int
-    gated: OptionalOperand = writes("f32")
-    gated_rows: OptionalOperand = reads("i64")
-    count: int
-    steps: Sequence[Step] = many("count")
+    gate_count: int
+    step_count: int
+    gates: Sequence[Gate] = many("gate_count")
+    steps: Sequence[Step] = many("step_count")
 
 
-NO_FINISH = Finish(flat=False, gates=False, left=0, right=0, gated=None, gated_rows=None, count=0, steps=())
+NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
@@ -64,12 +69,12 @@ def stepped(v: Lanes, step: Step, m: int, n: int, rest: int) -> Lanes:
         return vselect(vlt(v, 0.0), v * vload_part(step.operand, n, rest), v)
     if code == ADD:
         return v + vload_part(step.operand, step.rows[m] + n, rest)
-    squashed = vsigmoid(v if code == SIGMOID else v * p)
-    return squashed if code == SIGMOID else v * squashed
+    factor = vsigmoid(v if code == SIGMOID else v * p)
+    return factor if code == SIGMOID else v * factor
 
 
 @device
-def gate(v: Lanes, function: int) -> Lanes:
+def squashed(v: Lanes, function: int) -> Lanes:
     """A half of a gate."""
     if function == 1:
         return vtanh(v)
@@ -79,22 +84,22 @@ def gate(v: Lanes, function: int) -> Lanes:
 
 
 @device
-def gated(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def gated(gate: Gate, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """The two halves of each row to one of half the width."""
-    left, right, z, rows_z, half = row.left, row.right, row.gated, row.gated_rows, N // 2
+    left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):
         v, target = y + rows_y[m], z + rows_z[m]
         for n in range(0, half, LANES):
             low, high = vload_part(v, n, half - n), vload_part(v, half + n, half - n)
-            vstore_part(target, n, half - n, gate(low, left) * gate(high, right))
+            vstore_part(target, n, half - n, squashed(low, left) * squashed(high, right))
 
 
 @device
 def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """The steps or the gate on M rows of N columns."""
-    count, steps = row.count, row.steps
-    if row.gates:
-        gated(row, y, rows_y, M, N)
+    count, steps = row.step_count, row.steps
+    if row.gate_count > 0:
+        gated(row.gates[0], y, rows_y, M, N)
         return
     if count == 0:
         return

@@ -58,8 +58,8 @@ class Finishing:
         if self.gate is not None:
             assert self.gated is not None
             left, right = self.gate
-            tables = {"gated": self.gated, "gated_rows": cx.table(rows(self.gated))}
-            return replace(finish.NO_FINISH, gates=True, left=left, right=right, **tables)
+            gate = finish.Gate(left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated)))
+            return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
         flat = _one_behind_the_other(rows(y), last - first)
         steps: list[finish.Step] = []
@@ -74,7 +74,7 @@ class Finishing:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
             code = finish.STEPS.index(step.kind)
             steps.append(finish.Step(code=code, parameter=step.parameter, operand=operand, rows=offsets))
-        return replace(finish.NO_FINISH, flat=flat, count=len(steps), steps=steps)
+        return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
     def settle(self, cx: Lowering, y: Value) -> None:
         """Tell where the wire is."""

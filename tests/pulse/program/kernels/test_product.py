@@ -55,7 +55,7 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         N,
         accumulate,
         At(2) if scales is None else At(7),
-        *(0, 0, 0, 0, At(0), At(4), activation),
+        *(0, 0, activation),
         *[STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation,
     ]
     if scales is not None:
