@@ -285,11 +285,11 @@ class Fourier(Instruction):
         return self.M * self.P * (first + 4 * self.N2 + second)
 
 
-@kernel
-def fourier(row: Fourier) -> None:
-    """Row by row."""
+@device
+def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
+    """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
-    R, N1, N2, P, K, w1, turns, w2 = row.R, row.N1, row.N2, row.P, row.K, row.w1, row.turns, row.w2
+    R, K, w1, turns, w2 = row.R, row.K, row.w1, row.turns, row.w2
     from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
     factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
     N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
@@ -313,4 +313,14 @@ def fourier(row: Fourier) -> None:
         else:
             second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
         scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
-    finish(row.finish, y, rows_y, M, row.columns)
+
+
+@kernel
+def fourier(row: Fourier) -> None:
+    """Row by row."""
+    N1, N2, P = row.N1, row.N2, row.P
+    if N1 == LANES:
+        transform_rows(row, LANES, N2, LANES)
+    else:
+        transform_rows(row, N1, N2, P)
+    finish(row.finish, row.y, row.rows_y, row.M, row.columns)
