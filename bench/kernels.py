@@ -35,12 +35,11 @@ def main() -> None:
         state = program.spawn()
         assert isinstance(state, NativeState)
         for row in state.profile().rows:
-            if row.cost is not None:
-                least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
-                sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
-                sums[0] += row.instructions
-                sums[1] += row.seconds_per_step
-                sums[2] += least
+            least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
+            sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
+            sums[0] += row.instructions
+            sums[1] += row.seconds_per_step
+            sums[2] += least
     print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
     for kernel, (count, seconds, least) in sorted(found.items(), key=lambda item: -item[1][1]):
         print(

@@ -12,6 +12,8 @@ def test_the_document_is_up_to_date(name: str) -> None:
     if name == "models":
         shared("models")
     written = (FOLDER / f"{name}.md").read_text()
-    if name != "models" and f"onnx {onnx.__version__}" not in written.replace("\n", " "):
+    if name not in ("models", "instructions") and f"onnx {onnx.__version__}" not in written.replace(
+        "\n", " "
+    ):
         pytest.skip(f"docs/{name}.md tells of another onnx than the installed {onnx.__version__}")
     assert written == DOCUMENTS[name](), f"run: python -m tests.tables {name}"

@@ -16,9 +16,16 @@ from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.kernels import families as families
+from pulse.program.kernels.instruction import Tensor
 from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import KERNELS, compile_kernels, modules_of, require_kernels
-from pulse.program.lowering import Instruction, Lowering
+from pulse.program.kernels.registry import (
+    KERNELS,
+    compile_kernels,
+    modules_of,
+    require_kernels,
+)
+from pulse.program.kernels.time import Tick
+from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
@@ -32,6 +39,8 @@ if TYPE_CHECKING:
     from pulse.program.lanes import Lanes
 
 _MODULES = "kernels"
+SHOWN = 12
+"""Fields of an instruction in a listing."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ class NativeProgram(Program):
         self.instructions = (
             *lowering.instructions,
             *lowering.endings,
-            Instruction("tick", (lowering.clock,), "", "clock"),
+            Emitted(Tick(clock=lowering.clock), "", "clock"),
         )
         self.ends: tuple[tuple[TDim, int], ...] = tuple(
             (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
@@ -127,7 +136,8 @@ class NativeProgram(Program):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         del state["unlinked"], state["table"]
-        return {**state, _MODULES: modules_of(self._kernels())}
+        rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
+        return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = dict(state)
@@ -137,6 +147,10 @@ class NativeProgram(Program):
         self.weights[:] = parts["weights"]
         self.weights.flags.writeable = False
         require_kernels(modules)
+        self.instructions = tuple(
+            Emitted(KERNELS[kernel].instruction(**fields), node, op)
+            for kernel, fields, node, op in parts["instructions"]
+        )
         self._link()
 
     @property
@@ -159,21 +173,21 @@ class NativeProgram(Program):
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()
         for row in self.instructions:
-            arguments = [_argument(argument) for argument in row.arguments]
-            builder.add(KERNELS[row.kernel], *arguments)
+            words = [_word_of(argument) for argument in row.instruction.arguments()]
+            builder.add(KERNELS[row.kernel], *words)
         return builder.finish()
 
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, arguments; in front of them the copies and their reasons."""
+        """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena",
             *map(str, copies(self.instructions)),
         ]
         for number, row in enumerate(self.instructions):
-            arguments = " ".join(_text(argument) for argument in row.arguments[:12])
-            more = " …" if len(row.arguments) > 12 else ""
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {arguments}{more}")
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
+            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
         return lines
 
 
@@ -182,18 +196,19 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
     return memory[offset : offset + 8].data.cast("B").cast("q")
 
 
-def _argument(argument: Value | int) -> int:
+def _word_of(argument: Tensor | int) -> int:
     if isinstance(argument, Value):
         place = Place.of(argument)
         return operand(place.region, place.offset)
+    assert isinstance(argument, int)
     return argument
 
 
-def _text(argument: Value | int) -> str:
-    if isinstance(argument, Value):
-        place = Place.of(argument)
+def _text(value: object) -> str:
+    if isinstance(value, Value):
+        place = Place.of(value)
         return f"{place.region.name.lower()[0]}{place.offset}[{'x'.join(map(str, place.shape))}]"
-    return str(argument)
+    return str(value)
 
 
 class NativeState(State):

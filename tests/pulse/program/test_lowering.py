@@ -134,9 +134,9 @@ def test_arena_buffers_that_live_at_once_never_overlap_in_programs() -> None:
                     pairs += 1
                     assert one.offset + one.size <= other.offset or other.offset + other.size <= one.offset
         for position, row in enumerate(lowering.instructions):
-            for argument in row.arguments:
-                if isinstance(argument, Value) and argument.buffer.region is Region.ARENA:
-                    assert argument.buffer.first <= position <= argument.buffer.last
+            for value in row.operands:
+                if value.buffer.region is Region.ARENA:
+                    assert value.buffer.first <= position <= value.buffer.last
     assert pairs > 200
 
 
@@ -150,8 +150,8 @@ def test_operands_stay_inside_of_their_region() -> None:
             Region.ARENA: program.arena_bytes,
         }
         for row in program.instructions:
-            for value in row.arguments:
-                if not isinstance(value, Value) or value.size == 0:
+            for value in row.operands:
+                if value.size == 0:
                     continue
                 reach = value.offsets(range(len(value.shape)))
                 first = (value.offset + int(reach.min())) * value.dtype.itemsize
