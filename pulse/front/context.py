@@ -7,7 +7,7 @@ from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, no_pads
-from pulse.ops.relation import PadMode
+from pulse.ops.op import PadMode
 from pulse.typed import TypedModel
 
 ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}

@@ -13,9 +13,8 @@ from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op, require_at_least
+from pulse.ops.op import Op, PadMode, require_at_least
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source

@@ -10,8 +10,7 @@ from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
 from pulse.ops.folding import turn_counter
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation, Whole
+from pulse.ops.op import Env, Op, Relation, Whole
 from pulse.typed import TypedModel
 
 MOST_TURNS = 1 << 20

@@ -10,8 +10,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Relation, Whole
+from pulse.ops.op import Env, Op, Relation, Whole, unify
 
 
 @dataclass(frozen=True)

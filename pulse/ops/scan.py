@@ -9,8 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Cumulative, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import Carried, Clock, frames_at
 from pulse.typed import TypedModel
 

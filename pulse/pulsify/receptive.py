@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.graph import OutletId
-from pulse.ops.relation import Banded, Cumulative, Ends, Relation, Window
+from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
 from pulse.pulsify.relate import Related
 from pulse.typed import TypedModel
 

@@ -9,12 +9,12 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
-from pulse.ops.op import Op
-from pulse.ops.relation import (
+from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
     Final,
+    Op,
     Pointwise,
     Positional,
     Relation,

@@ -10,10 +10,9 @@ from pulse.graph import Graph, OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.op import Op
+from pulse.ops.op import Op, PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool, PoolKind
-from pulse.ops.relation import PadMode
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedModel, constant, wire

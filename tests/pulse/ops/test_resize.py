@@ -12,7 +12,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import TypedFact
 from pulse.graph import Graph
-from pulse.ops.relation import Window
+from pulse.ops.op import Window
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source

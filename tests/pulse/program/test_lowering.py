@@ -7,8 +7,7 @@ import pytest
 
 from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Pointwise, Relation
+from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.compiler import compile_model
 from pulse.program.lowering import LOWER, Lowering, collapsed

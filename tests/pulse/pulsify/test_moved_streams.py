@@ -12,8 +12,7 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation, Window
+from pulse.ops.op import Env, Op, Relation, Window
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify

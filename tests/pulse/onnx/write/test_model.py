@@ -22,9 +22,8 @@ from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.dft import Dft
 from pulse.ops.elementwise import ELEMENTWISE, Elementwise
 from pulse.ops.norm import LayerNorm
-from pulse.ops.op import Env, Op
+from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
-from pulse.ops.relation import Pointwise, Relation
 from pulse.ops.source import Source
 from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedGraph, TypedModel, constant, wire
