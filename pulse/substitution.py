@@ -11,7 +11,8 @@ from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.op import Op, settled
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wiring import wire
 
 
 class Terms:

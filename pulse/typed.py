@@ -2,20 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
 from pulse.budget import Spending, counting, spending
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.errors import DimError, FactError, FaultError, InputError, PulseError
+from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import checked, tally_in_use
-from pulse.ops.folding import folded
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
@@ -25,40 +24,6 @@ if TYPE_CHECKING:
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
-
-MOST_AXES = 64
-"""Tensors of more axes than this are beyond numpy."""
-
-
-def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-    """Add a node whose facts the op derives; a constant where all that it reads is known.
-
-    Raises FactError, naming the node and its inputs.
-    """
-    facts = [graph.fact(outlet) for outlet in inputs]
-    try:
-        outputs = op.facts(facts)
-        _require_possible(outputs)
-        values = folded(name, op, facts, outputs)
-    except DimError:
-        outputs, values = op.facts(facts), None
-    except FactError as error:
-        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
-        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
-    if values is None:
-        return graph.add(name, op, inputs, outputs)
-    return [
-        graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
-        for slot, value in enumerate(values)
-    ]
-
-
-def _require_possible(facts: Sequence[TypedFact]) -> None:
-    for fact in facts:
-        if fact.rank > MOST_AXES:
-            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
-        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
-            raise FactError(f"its output would be {fact}: its inputs are too short")
 
 
 @dataclass
@@ -74,15 +39,11 @@ class TypedModel:
     spending: Spending = field(default_factory=spending, repr=False)
     """What the analysis has taken of the file's budget."""
 
-    def copy(self) -> "TypedModel":
+    def copy(self) -> Self:
         """The same model in a graph of its own, holding only what the outputs need."""
-        from pulse.patch import rebuilt
+        return replace(self, graph=self.graph.rebuilt(), metadata=dict(self.metadata))
 
-        return TypedModel(
-            rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins, self.spending
-        )
-
-    def with_outputs(self, names: Sequence[str]) -> "TypedModel":
+    def with_outputs(self, names: Sequence[str]) -> Self:
         """The same model with only these outputs, which may be any wires. Raises PulseError."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)

@@ -10,7 +10,7 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import planned
 from pulse.chunks.timing import Timing
-from pulse.dim import TDim
+from pulse.dim import TDim, scope_of
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
@@ -23,7 +23,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.pulsify.model import PulsedModel
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""
@@ -73,7 +74,7 @@ class _Scanning:
 
     def __init__(self, typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing) -> None:
         self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
-        self._scope = timing.symbol.scope
+        self._scope = scope_of(timing.symbol)
         self._graph = TypedGraph()
         self._calls = timing.calls(chunks)
         self._ends: dict[str, str] = {}

@@ -14,7 +14,7 @@ from pulse.dim.canonical import (
     substitute,
 )
 from pulse.dim.proof import bounds, prove
-from pulse.dim.scope import SymbolScope, remembered
+from pulse.dim.scope import SymbolScope, remembered, scope_of
 from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
 
@@ -31,6 +31,7 @@ __all__ = [
     "ge",
     "gt",
     "remembered",
+    "scope_of",
 ]
 
 Arithmetic.algebra = Algebra(combine, multiply, floor_div, substitute, slope, bounds, prove)

@@ -118,6 +118,12 @@ class SymbolScope(Scope):
         return self
 
 
+def scope_of(symbol: Symbol) -> SymbolScope:
+    """The scope that made a symbol."""
+    assert isinstance(symbol.scope, SymbolScope)
+    return symbol.scope
+
+
 def _restore(
     names: tuple[str, ...], assumptions: tuple[str, ...], others: tuple[Symbol, ...] = ()
 ) -> SymbolScope:

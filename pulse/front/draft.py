@@ -18,7 +18,8 @@ from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 
 ONE = TDim.of(1)
 

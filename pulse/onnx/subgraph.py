@@ -11,7 +11,8 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.model import InferenceFact, Model, ModelGraph
 from pulse.ops.source import Const, Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 
 
 @dataclass(frozen=True, eq=False)

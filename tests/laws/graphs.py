@@ -30,7 +30,8 @@ from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wiring import wire
 from tests.laws.builder import MOST_CHANNELS, ONE, ZERO, Builder
 from tests.laws.layers import attention, recurrent, recurrent_over_channels, running_sum
 

@@ -15,7 +15,8 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool, PoolKind
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 
 Pair = tuple[int, int]
 NONE: Pair = (0, 0)

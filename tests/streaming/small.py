@@ -12,7 +12,8 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.program.compiler import compile_model
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 
 BACKENDS = [
     "numpy",

@@ -10,7 +10,8 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wiring import wire
 
 
 @onnx_op("CumProd")

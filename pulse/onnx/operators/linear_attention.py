@@ -16,7 +16,8 @@ from pulse.ops.op import Op
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wiring import wire
 
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
 """Update rule -> the optional inputs that it needs."""

@@ -18,7 +18,8 @@ from pulse.onnx.subgraph import Subgraph, inlined
 from pulse.ops.concat import Concat
 from pulse.ops.loop import Loop
 from pulse.ops.shape import AddAxis
-from pulse.typed import TypedModel, known, wire
+from pulse.typed import TypedModel, known
+from pulse.wiring import wire
 
 MOST_TURNS = 1024
 MOST_NODES = 10_000

@@ -12,8 +12,9 @@ from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
 from pulse.typed import constant as add_constant
+from pulse.wiring import wire
 
 
 class Small:

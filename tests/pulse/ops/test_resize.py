@@ -16,7 +16,8 @@ from pulse.ops.op import Window
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedModel
+from pulse.wiring import wire
 
 STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 

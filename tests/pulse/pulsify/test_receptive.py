@@ -54,7 +54,8 @@ def test_a_convolution(before: int, after: int, ahead: int) -> None:
     from pulse.graph import Graph
     from pulse.ops.conv import Conv
     from pulse.ops.source import Source
-    from pulse.typed import TypedModel, constant, wire
+    from pulse.typed import TypedModel, constant
+    from pulse.wiring import wire
 
     scope = SymbolScope()
     fact = TypedFact.parse("1,1,T,f32", scope)

@@ -16,7 +16,8 @@ from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
 

@@ -26,7 +26,8 @@ from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
 from pulse.ops.source import Source
 from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
 
