@@ -110,7 +110,7 @@ def _streamed(model: PulsedModel) -> Streamed:
 
 
 def _compiled(program: Program) -> Compiled:
-    from pulse.program.native import NativeProgram
+    from pulse.program.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):
         raise InputError(f"the {program.backend} backend has no instructions to count; use numba")

@@ -35,7 +35,7 @@ def compile_model(
     if backend == "numpy":
         return ReferenceProgram(model, fetches or (), weights)
     if backend == "numba":
-        from pulse.program.native import NativeProgram
+        from pulse.program.native_program import NativeProgram
 
         return NativeProgram(model, fetches or (), weights, prepare)
     raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

@@ -30,7 +30,7 @@ from pulse.ops.stateful import Clock, OnPulses, Stateful
 from pulse.program.kernels.pointer import REGION_SHIFT
 from pulse.program.machine import run_python
 from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.program.table import link, row_starts
 from pulse.program.whole import streamed

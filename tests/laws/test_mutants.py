@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pulse.oracle import oracle_of
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.proof import compare
 from pulse.proof.signals import feeds_of

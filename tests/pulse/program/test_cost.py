@@ -8,7 +8,7 @@ from pulse.program.kernels import families as families
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import Instruction
 from pulse.program.memory import Buffer, Region, Value
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.profile import Profile, ProfileRow
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch

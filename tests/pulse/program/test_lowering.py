@@ -12,7 +12,7 @@ from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.compiler import compile_model
 from pulse.program.lowering import LOWER, Lowering, collapsed
 from pulse.program.memory import Region, Value
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from pulse.typed import TypedModel
 from tests.laws.graphs import random_model
