@@ -23,8 +23,7 @@ def programs(folder: Path) -> list[NativeProgram]:
     made = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
     for name in PUBLISHED_STREAMS:
         if (folder / name).is_file():
-            inputs = {"feat": "1,time,80"} if name.startswith("firered") else None
-            made.append(pulse.stream(folder / name, inputs=inputs))
+            made.append(pulse.stream(folder / name))
     return [program for program in made if isinstance(program, NativeProgram)]
 
 

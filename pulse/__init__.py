@@ -1,6 +1,6 @@
 """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-model   = pulse.load("denoise.onnx")            # Model         facts may be partial
+model   = pulse.load("denoise.onnx")            # Loaded        from a file, a recipe …
 typed   = model.analyse()                       # TypedModel    every dtype and shape known
 lean    = typed.declutter()                     # TypedModel    same meaning, less of it
 pulsed  = lean.pulsify(symbol="T", pulse=160)   # PulsedModel   fixed-size pulses
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pulse.api import load, stream, verify
 from pulse.chain import Stage, chain
+from pulse.chunks.chunking import Chunking
 from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pulse import front
 
 __all__ = [
+    "Chunking",
     "CompileError",
     "CopyError",
     "DimError",

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pulse.budget import Budget, Spending, counting, spending
-from pulse.dim import SymbolScope
+from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
@@ -16,6 +16,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
 from pulse.printable import printable
+from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedModel, constant
 from pulse.wording import spelled
 
@@ -90,6 +91,22 @@ class Model:
     def inputs(self) -> dict[str, InferenceFact]:
         """Name of each input, and what is known of it."""
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
+
+    def with_sizes(self, sizes: Mapping[Symbol, int]) -> "Model":
+        """The same model with numbers for some symbols of its inputs, in a scope of its own."""
+        terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
+        graph = ModelGraph()
+        for node in self.graph.nodes:
+            op, facts = node.op, [outlet.fact for outlet in node.outputs]
+            if isinstance(op, Input):
+                dims = [None if dim is None else terms.dim(dim) for dim in op.fact.dims]
+                op = Input(replace(op.fact, shape=None if op.fact.shape is None else tuple(dims)))
+                facts = [op.fact]
+            graph.add(node.name, op, node.inputs, facts)
+        graph.inputs = list(self.graph.inputs)
+        graph.set_outputs(self.graph.outputs, self.graph.output_names)
+        terms.assume(self.scope)
+        return replace(self, graph=graph, scope=terms.scope)
 
     def analyse(self) -> TypedModel:
         """Derive every type and shape; what the file does not say of the inputs is inferred first.
@@ -215,17 +232,9 @@ def load(
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
 ) -> Model:
-    """Read an ONNX model from a path, its bytes or a ModelProto.
+    """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
 
-    inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
-             A name stands for any length; a name that the file uses may be fixed to a number.
-    constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
-             inputs of the model no more
-    ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
-             only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
-    budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
-             loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
-             ``seconds`` that this takes, all of them counted for the whole file
+    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import read

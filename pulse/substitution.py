@@ -55,9 +55,9 @@ class Terms:
         """An operation; the same object where it has no dims."""
         return cast("Op", self._anything(op))
 
-    def assume(self, model: TypedModel) -> None:
-        """Rely on what the model assumes of its symbols. Raises DimError: it can never hold."""
-        for assumption in model.scope.assumptions:
+    def assume(self, scope: SymbolScope) -> None:
+        """Rely on what another scope assumes of its symbols. Raises DimError: it can never hold."""
+        for assumption in scope.assumptions:
             test = self.dim(assumption)
             if not (test.is_const and int(test) == 1):
                 self.scope.assume(test)

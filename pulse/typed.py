@@ -20,6 +20,7 @@ from pulse.ops.source import Const, Source
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
+    from pulse.chunks.chunking import Chunking
     from pulse.pulsify.model import PulsedModel
 
 TypedGraph = Graph[TypedFact, Op]
@@ -49,6 +50,16 @@ class TypedModel:
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
         return result.copy()
 
+    def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
+        """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
+        from pulse.substitution import Terms
+
+        terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
+        terms.assume(self.scope)
+        result = terms.model(self)
+        result.spending = self.spending
+        return result
+
     def declutter(self) -> "TypedModel":
         """The same meaning with less of everything; see ``pulse.declutter``."""
         from pulse.declutter import declutter
@@ -77,25 +88,20 @@ class TypedModel:
 
     def chunked(
         self,
+        chunking: "Chunking | None" = None,
         pulse: int | None = None,
         symbol: str | None = None,
-        states: Mapping[str, str] | None = None,
-        context: Mapping[str, int] | None = None,
-        axes: Mapping[str, int] | None = None,
-        delay: Mapping[str, int] | None = None,
-        initial: Mapping[str, Array] | None = None,
         outputs: Sequence[str] | None = None,
     ) -> "PulsedModel":
         """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
 
-        The shapes are those of one call; the arguments are those of ``pulse.chunks.chunking.Chunking``.
+        The shapes are those of one call.
         """
-        from pulse.chunks.chunking import Chunking
+        from pulse.chunks.chunking import NOTHING
         from pulse.chunks.scanned import in_chunks, scanned
 
-        given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
         with counting(self.spending):
-            model, chunks = scanned(self, given, symbol)
+            model, chunks = scanned(self, chunking or NOTHING, symbol, outputs)
             return in_chunks(model.declutter(), chunks, pulse)
 
     @property

@@ -31,6 +31,9 @@ class Delivery:
         self._layouts = [_Layout.of(port) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
+        late = [-(-port.delay // port.frames) for port in self._streaming]
+        self._plain_from = None if self._unsure or self._final else max(late, default=0)
+        """From which pulse on the results are what is delivered."""
         self.reset()
 
     def reset(self) -> None:
@@ -68,6 +71,19 @@ class Delivery:
             for port in self._streaming
         }
         return ready
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the results of the next pulse are what is delivered: all are valid, and no frame is held back."""
+        return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
+
+    def count_pulse(self) -> None:
+        """A pulse whose results were delivered as they are."""
+        sent = self.sent.copy()
+        for name, _, frames, *_ in self._layouts:
+            sent[name] += frames
+        self.sent = sent
+        self.pulses += 1
 
     def check_end(self, frames: int) -> None:
         """Raise InputError where a stream of so many frames leaves an output unknown."""

@@ -39,6 +39,11 @@ class Reblocker:
         """Frames that wait."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
 
+    @property
+    def empty(self) -> bool:
+        """Whether no frame waits. The block must be kept."""
+        return self._stop == self._start
+
     def mark(self) -> None:
         """Remember what waits, for ``undo``. The block must be kept."""
         self._mark = self._buffer, self._start, self._stop

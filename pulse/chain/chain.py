@@ -66,7 +66,7 @@ class _Chain:
         terms = Terms(self.scope, self._lengths(model, reads, where))
         given = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
-            terms.assume(model)
+            terms.assume(model.scope)
             self._require_equal(model, reads, terms)
             places = terms.grafted(model, self.graph, given)
         except (FactError, DimError) as error:

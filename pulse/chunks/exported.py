@@ -72,7 +72,6 @@ def scanned_again(typed: TypedModel) -> TypedModel:
         (*(_axis(typed.inputs, note) for note in notes.inputs), *once),
         tuple(_axis(typed.outputs, note) for note in notes.outputs),
         {},
-        {},
     )
     initial = {state.input: state.value() for state in notes.states}
     result = scanned_calls(typed, chunks, initial, timing)

@@ -1,7 +1,7 @@
 """What each input and output of a chunk model is: a stream, a state, or neither."""
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -25,9 +25,17 @@ def candidates(typed: TypedModel) -> Candidates:
     )
 
 
-def planned(typed: TypedModel, given: Chunking) -> Chunks:
+def planned(
+    typed: TypedModel,
+    given: Chunking,
+    outputs: Sequence[str] | None = None,
+    told: Mapping[str, int] | None = None,
+) -> Chunks:
     """How a model of constant shapes is called.
 
+    given    what the user says of it
+    outputs  those to keep; all but the states' next values by default
+    told     input -> its axis of frames, where a symbol of the file had it
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
@@ -35,7 +43,7 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
     pairs = candidates(typed).pairs() if given.states is None else candidates(typed).given(given.states)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [_input_axis(typed, name, given) for name in typed.inputs if name not in states]
+    inputs = [_input_axis(typed, name, given, told or {}) for name in typed.inputs if name not in states]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
@@ -43,22 +51,22 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
             f"as in {spelled('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
-    kept = [name for name in typed.outputs if name not in nexts] if given.outputs is None else given.outputs
+    kept = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
     if not kept:
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spelled('outputs')}"
         )
-    outputs = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
+    made = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
     streaming = [port.name for port in inputs if port.axis is not None]
-    _require(given.axes, [port.name for port in (*inputs, *outputs)], "an axis", "input or output")
+    _require(given.axes, [port.name for port in (*inputs, *made)], "an axis", "input or output")
     _require(given.context, streaming, "a context", "streaming input")
     _require(given.initial, states, "an initial value", "state")
     _require(
-        given.delay, [port.name for port in outputs if port.axis is not None], "a delay", "streaming output"
+        given.delay, [port.name for port in made if port.axis is not None], "a delay", "streaming output"
     )
     if main.name not in given.context:
-        _warn_of_context(typed, main, outputs)
-    return Chunks(pairs, tuple(inputs), tuple(outputs), dict(given.context), dict(given.sizes))
+        _warn_of_context(typed, main, made)
+    return Chunks(pairs, tuple(inputs), tuple(made), dict(given.context))
 
 
 def _warn_of_context(typed: TypedModel, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
@@ -101,13 +109,13 @@ def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
             )
 
 
-def _input_axis(typed: TypedModel, name: str, given: Chunking) -> PortAxis:
+def _input_axis(typed: TypedModel, name: str, given: Chunking, told: Mapping[str, int]) -> PortAxis:
     fact, context = typed.inputs[name], given.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in given.axes:
         axis, how = _given_axis(name, given.axes[name], sizes), "as given"
-    elif name in given.told:
-        axis, how = given.told[name], "of any length in the file"
+    elif name in told:
+        axis, how = told[name], "of any length in the file"
     else:
         found = time_axis(sizes, fact.dtype)
         if found is None:

@@ -1,6 +1,6 @@
 """A model of chunks as an ordinary typed model: a scan that runs it once for each chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,13 @@ SYMBOL = "T"
 ZERO = TDim.of(0)
 
 
-def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tuple[TypedModel, Chunks]:
+def scanned(
+    typed: TypedModel,
+    given: Chunking,
+    symbol: str | None = None,
+    outputs: Sequence[str] | None = None,
+    told: Mapping[str, int] | None = None,
+) -> tuple[TypedModel, Chunks]:
     """What a chunk model means of a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, behind its frames of the past and
@@ -41,9 +47,10 @@ def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tu
     typed   the model of one call, of constant shapes
     given   how it is called
     symbol  the name of the stream's length
+    outputs, told  as of ``planned``
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = planned(typed, given)
+    chunks = planned(typed, given, outputs, told)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
     return scanned_calls(typed, chunks, given.initial, timing), chunks
 

@@ -8,7 +8,7 @@ from pulse.costs.account import Account, Compiled, Row, Streamed
 from pulse.costs.work import WORK, Work, graph_work, op_work
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
-from pulse.model import Model, load
+from pulse.loading.load import load
 from pulse.ops.bodies import bodies
 from pulse.ops.delay import Delay
 from pulse.ops.source import Const, Source
@@ -17,14 +17,13 @@ from pulse.pulsify.model import PulsedModel
 from pulse.typed import TypedGraph, TypedModel
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.loading.load import Loadable
 
 
-def account(
-    model: "Program | PulsedModel | TypedModel | Model | ModelSource", rate_hz: float | None = None
-) -> Account:
-    """What a model costs: the decluttered model of a file; of a pulsed model also its pulses, of a program its memory.
+def account(model: "Loadable", rate_hz: float | None = None) -> Account:
+    """What a model costs: decluttered, where it is loaded; of a pulsed model also its pulses, of a program its memory.
 
+    model    whatever ``pulse.load`` takes or gives
     rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata where none is given
     Raises   PulseError: the model cannot be read
     """
@@ -34,7 +33,7 @@ def account(
         return replace(account(model.typed, rate_hz), symbol=model.symbol, streamed=_streamed(model))
     if isinstance(model, TypedModel):
         return _account(model, rate_hz)
-    return _account((model if isinstance(model, Model) else load(model)).analyse().declutter(), rate_hz)
+    return _account(load(model).typed, rate_hz)
 
 
 def _account(model: TypedModel, rate_hz: float | None) -> Account:

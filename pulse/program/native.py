@@ -208,6 +208,8 @@ class NativeState(State):
             (name, place.view(regions[place.region])) for name, place in zip(graph.output_names, program.sent)
         ]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
+        self._alone = self._only_pair()
+        """Input and output, their names in front, where there are no others and nothing is fetched."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
@@ -225,7 +227,18 @@ class NativeState(State):
     def _clear(self) -> None:
         self._memory[:] = self._program.initial
 
+    def _only_pair(self) -> tuple[str, Array, str, Array] | None:
+        if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
+            return None
+        return (*self._inputs[0], *self._outputs[0])
+
     def _run(self, feed: Feed) -> dict[str, Array]:
+        if self._alone is not None:
+            name, place, to, result = self._alone
+            place[...] = feed[name]
+            self.changing = True
+            self._run_machine(*self._call)
+            return {to: result.copy()}
         for name, place in self._inputs:
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
@@ -233,7 +246,22 @@ class NativeState(State):
         self._run_machine(*self._call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
-        return {name: place.copy() for name, place in self._outputs}
+        results: dict[str, Array] = {}
+        for name, place in self._outputs:
+            results[name] = place.copy()
+        return results
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        for name, place in self._inputs:
+            array = feed.get(name)
+            place[...] = self.constants[name] if array is None else array
+        self.changing = True
+        self._run_machine(*self._call)
+        if self._fetched:
+            self.fetched = [place.copy() for place in self._fetched]
+        for name, place in self._outputs:
+            outputs[name][...] = place
+        return outputs
 
     def _ended(self) -> None:
         for length, register in self._ends:

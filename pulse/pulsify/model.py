@@ -1,5 +1,6 @@
 """PulsedModel: every wire of constant shape, memory in the open, time in every fact."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,7 @@ class PulsedModel:
     registers  tensors that one pulse leaves for the next, beside what stateful ops remember
     awaited    what outputs wait for, beside what ops of the graph say
     chunks     how a chunk model is called; None where the model was pulsified
+    sizes      symbols of the file that are no lengths of the stream -> what they were made: ``{"batch": 1}``
     checks     the counters of faults (``CountFaults``); a file read back has none
     """
 
@@ -125,6 +127,7 @@ class PulsedModel:
     registers: tuple[Register, ...] = ()
     awaited: tuple[Awaited, ...] = ()
     chunks: "Chunks | None" = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     checks: tuple[OutletId, ...] = ()
 
     def __post_init__(self) -> None:

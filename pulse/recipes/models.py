@@ -1,14 +1,17 @@
 """The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from pulse.chain import Stage
+from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.loading.load import load
 from pulse.recipes.recipe import RecipeStage
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
 from pulse.typed import TypedModel
@@ -26,7 +29,7 @@ OPTIONS: Mapping[str, object] = {
     "initial": _ARRAYS,
     "outputs": Sequence[str],
 }
-"""What ``pulse.stream`` takes, with types."""
+"""What ``pulse.load`` and ``pulse.Chunking`` take, as TOML has it."""
 EXAMPLES = {
     "inputs": '{ feat = "1,80,T" }',
     "constants": "{ sr = 16000 }",
@@ -83,7 +86,7 @@ def _is_array(value: Value) -> bool:
 def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``
+    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
     Raises   PulseError
     """
     options = dict(stage.options)
@@ -91,7 +94,8 @@ def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> Typed
     for key in ("constants", "initial"):
         if key in options:
             options[key] = {name: _value(each, folder) for name, each in options[key].items()}
-    return Stage(path, **options, **limits).opened()
+    said = {each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
+    return Stage(load(path, chunking=Chunking(**said), **options, **limits)).opened()
 
 
 def _value(value: Any, folder: Path) -> Any:

@@ -2,15 +2,14 @@
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pulse.chunks.opening import Opened, counts_streams, open_model
 from pulse.errors import LoadError, PulseError, PulsifyError
 from pulse.facts import shape_text
-from pulse.model import load
+from pulse.loading.load import load
+from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.guessing import guessed, is_sound
 from pulse.recipes.rates import KEY, growth
@@ -44,7 +43,7 @@ def proposed(model: Path, folder: Path) -> Proposal:
 def _proposed(model: Path, folder: Path) -> Proposal:
     notes: list[str] = []
     opened, options = _opened(model, notes)
-    whole = opened.original
+    whole = opened.analyse()
     streams = {name: fact for name, fact in whole.inputs.items() if growth(fact)}
     for name, fact in whole.inputs.items():
         if name not in streams:
@@ -86,43 +85,29 @@ def _proposed(model: Path, folder: Path) -> Proposal:
     return Proposal(text, tuple(notes))
 
 
-def _opened(path: Path, notes: list[str]) -> tuple[Opened, dict[str, Any]]:
+def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
     """The model, and what its stage has to say of it."""
+    loaded = load(path)
     options: dict[str, Any] = {}
     try:
-        opened = open_model(path)
+        loaded.analyse()
     except PulsifyError as error:
         options["pulse"] = 1
+        loaded = loaded.at(1)
         try:
-            opened = open_model(path, pulse=1)
+            loaded.analyse()
         except PulseError:
             raise LoadError(
                 f"{error}; its author knows: write its recipe by hand, see docs/recipes.md"
             ) from error
         notes.append("it takes chunks of any length; pulse = 1 gives it a frame in each")
-    if is_exported(opened.original.metadata):
+    else:
+        notes += [f"{name} counts streams, here {size}" for name, size in loaded.sizes.items()]
+    if is_exported(loaded.metadata):
         raise LoadError(
             f"{path}: was written in pulses, so it needs no recipe; give the model that it was made of"
         )
-    if opened.chunks is None:
-        shapes = _of_one_stream(path)
-        if shapes:
-            options["inputs"] = shapes
-            opened = open_model(path, shapes)
-    return opened, options
-
-
-def _of_one_stream(path: Path) -> Mapping[str, str]:
-    """The shapes of inputs whose symbols count streams, for one stream."""
-    model = load(path)
-    ones = dict.fromkeys(counts_streams(model), 1)
-    return {
-        name: ",".join(str(dim.subs(ones)) for dim in fact.shape if dim is not None)
-        for name, fact in model.inputs.items()
-        if fact.shape is not None
-        and None not in fact.shape
-        and any(dim.symbols & ones.keys() for dim in fact.shape if dim is not None)
-    }
+    return loaded, options
 
 
 def _path(model: Path, folder: Path) -> str:

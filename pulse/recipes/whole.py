@@ -36,7 +36,7 @@ _opening: ContextVar[_Opening | None] = ContextVar("opening", default=None)
 def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The whole model of a recipe, offline.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``, for each of its models
+    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
     with _reading(path):

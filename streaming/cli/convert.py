@@ -83,6 +83,7 @@ def convert(
             "outputs": [port.as_dict() for port in pulsed.outputs],
             "delays": delays,
             "chunks": None if pulsed.chunks is None else pulsed.chunks.as_dict(),
+            "sizes": dict(pulsed.sizes),
             "buffers": [
                 {"name": name, "op": op.name, "detail": op.detail(), "bytes": count}
                 for name, op, count in buffers
@@ -99,7 +100,7 @@ def convert(
         ("model", opened.title),
         ("rate", opened.rate_text()),
         ("pulse", opened.pulse_text(pulsed.pulse)),
-        *opened.chunk_pairs(pulsed),
+        *opened.model.told(),
     ]
     pairs += [
         (f"delay of {port.name}", opened.delay_text(port, pulsed.pulse))

@@ -29,6 +29,7 @@ def run_report(
         "pulse_frames": program.pulse,
         "pulse_ms": opened.milliseconds(program.pulse),
         "chunks": None if program.model.chunks is None else program.model.chunks.as_dict(),
+        "sizes": dict(program.model.sizes),
         "delays": [opened.delay(port, program.pulse) for port in ports if port.streams],
         "frames": result.frames,
         "streams": result.streams,
@@ -81,7 +82,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
-    pairs += opened.chunk_pairs(program.model)
+    pairs += opened.model.told()
     for delay in report["delays"]:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"

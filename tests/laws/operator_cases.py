@@ -72,7 +72,7 @@ def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
     specs, length = with_symbol(candidates, rng)
     scalars = {key: dtype_name(array.dtype) for key, array in feeds.items() if not array.ndim}
     try:
-        typed = pulse.load(proto, inputs={**specs, **scalars}).analyse()
+        typed = pulse.load(proto, inputs={**specs, **scalars}).model.analyse()
     except (LoadError, FactError):
         return "not loaded"
     try:

@@ -59,7 +59,7 @@ def test_check_bench_and_dump(tmp_path, make):
     for stage in ("typed", "decluttered", "pulsed", "program", "account"):
         assert path.stem in pulse("dump", path, "--stage", stage).stdout or stage == "program"
     assert "digraph" in pulse("dump", path, "--stage", "typed", "--dot").stdout
-    assert "it looks like a recipe" in refused("dump", path, "--stage", "load")
+    assert "has no nodes of a file" in refused("dump", path, "--stage", "load")
 
 
 @MAKES

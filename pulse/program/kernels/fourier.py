@@ -240,20 +240,11 @@ def scattered(
         first, row = first + N1, row + P
 
 
-@kernel
-def fourier(row: Row, bases: Bases) -> None:
-    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; inputs and outputs anywhere, each with a factor.
-
-    Arguments: x, y, scratch (f32, 2*N + 4*N2*P), M, rows_x, rows_y (tables of M offsets), R (points that are not
-    zero), N1, N2, P (N1 rounded up to 16), w1 (f32 [N1, 2, P]), turns (f32 [N2, 2, P]), w2 (f32 [N2, N2, 2]),
-    from_re, from_im (tables of R offsets), factors of both (f32 [2, R]), K (bins), to_re, to_im (tables of K offsets),
-    factors of both (f32 [2, K]), whether there are imaginary parts of the input, of the output (0, 1); for the real
-    and the imaginary parts of the input the point from which on they are neighbours, those before being zeros (-1:
-    none); for those of the output whether they are neighbours (0, 1); columns of y, and the steps of ``finish``.
-    """
+@device
+def transform_rows(row: Row, bases: Bases, N1: int, N2: int, P: int) -> None:
+    """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
     x, y, scratch = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
     M, rows_x, rows_y, R = number(row, 3), i64(row, bases, 4), i64(row, bases, 5), number(row, 6)
-    N1, N2, P = number(row, 7), number(row, 8), number(row, 9)
     w1, turns, w2 = f32(row, bases, 10), f32(row, bases, 11), f32(row, bases, 12)
     from_re, from_im, scales = i64(row, bases, 13), i64(row, bases, 14), f32(row, bases, 15)
     K, to_re, to_im, factors = number(row, 16), i64(row, bases, 17), i64(row, bases, 18), f32(row, bases, 19)
@@ -279,4 +270,22 @@ def fourier(row: Row, bases: Bases) -> None:
         else:
             second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
         scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, number(row, 24))
-    finish(row, bases, 27, y, rows_y, M, number(row, 26))
+
+
+@kernel
+def fourier(row: Row, bases: Bases) -> None:
+    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; inputs and outputs anywhere, each with a factor.
+
+    Arguments: x, y, scratch (f32, 2*N + 4*N2*P), M, rows_x, rows_y (tables of M offsets), R (points that are not
+    zero), N1, N2, P (N1 rounded up to 16), w1 (f32 [N1, 2, P]), turns (f32 [N2, 2, P]), w2 (f32 [N2, N2, 2]),
+    from_re, from_im (tables of R offsets), factors of both (f32 [2, R]), K (bins), to_re, to_im (tables of K offsets),
+    factors of both (f32 [2, K]), whether there are imaginary parts of the input, of the output (0, 1); for the real
+    and the imaginary parts of the input the point from which on they are neighbours, those before being zeros (-1:
+    none); for those of the output whether they are neighbours (0, 1); columns of y, and the steps of ``finish``.
+    """
+    N1, N2, P = number(row, 7), number(row, 8), number(row, 9)
+    if N1 == LANES:
+        transform_rows(row, bases, LANES, N2, LANES)
+    else:
+        transform_rows(row, bases, N1, N2, P)
+    finish(row, bases, 27, f32(row, bases, 1), i64(row, bases, 5), number(row, 3), number(row, 26))

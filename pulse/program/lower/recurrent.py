@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import Array, dtype_name
+from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.cells import GATES, Activation
 from pulse.ops.cumsum import CumSum, CumSumStream
@@ -167,7 +167,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     """Sums that begin anew with every pulse."""
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
-    sums = cx.temporary(sizes, np.dtype(np.int64))
+    sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
     return _lower_sums(cx, node, op, sums, always(cx))
 
 
@@ -175,9 +175,14 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
 def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
     """Sums that are remembered."""
     (first,) = op.begin()
-    wide = first.astype(np.float64 if np.issubdtype(op.dtype, np.floating) else np.int64)
+    wide = first.astype(_sum_dtype(op.dtype))
     sums = cx.remembered(wide, range(wide.ndim))
     return _lower_sums(cx, node, op.op, sums, Times(cx.clock, cx.end(op.length), op.offset, False))
+
+
+def _sum_dtype(dtype: DType) -> DType:
+    """In which sums are kept."""
+    return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:

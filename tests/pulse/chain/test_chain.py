@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.chain import Stage, chain
+from pulse import Chunking, Stage, chain
 from pulse.program.whole import streamed
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
@@ -82,13 +82,13 @@ def test_models_of_chunks_prove_equal_in_chains() -> None:
     """In front, behind, two of them of other sizes, in pulses of several chunks."""
     proved(chain(flat(), models.cached()), 8, 16)
     proved(chain(models.cached(8), models.cached(12)), 24)
-    halved = Stage(models.halved(), context={"x": 4})
+    halved = pulse.load(models.halved(), chunking=Chunking(context={"x": 4}))
     proved(chain(models.cached(8), halved), 8, 16)
 
 
 def test_a_delay_of_a_model_of_chunks() -> None:
     """Leading frames that its author drops; more calls make those that come late."""
-    late = Stage(models.cached(8), delay={"y": 3})
+    late = pulse.load(models.cached(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
     x = noise(1, 11)
     made = loop(
@@ -184,7 +184,7 @@ def test_the_given_models_stay_as_they_are() -> None:
             r"which outputs of the stage before it \(y: 1,1,T-2,f32\) does it read as a: 1,T,f32; b: .*reads=",
         ),
         (
-            lambda: chain(conv(3), Stage(conv(3), inputs={"x": "1,1,2*S"})),
+            lambda: chain(conv(3), pulse.load(conv(3), {"x": "1,1,2*S"})),
             "no S makes them equal",
         ),
     ],

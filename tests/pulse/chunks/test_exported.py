@@ -85,7 +85,7 @@ def test_the_way_in_steps(tmp_path: Path) -> None:
 def test_it_says_itself_how_it_is_called(tmp_path: Path) -> None:
     late_layer().save(tmp_path / "out.onnx")
     with pytest.raises(PulsifyError, match="was written in pulses, so its file says"):
-        pulse.stream(tmp_path / "out.onnx", states={"h": "h.next"})
+        pulse.stream(pulse.load(tmp_path / "out.onnx", chunking=pulse.Chunking({"h": "h.next"})))
 
 
 def test_written_again_it_is_the_same_stream() -> None:

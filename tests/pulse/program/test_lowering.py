@@ -7,6 +7,8 @@ import pytest
 
 from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.ops.cumsum import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.compiler import compile_model
@@ -172,3 +174,15 @@ def test_loops_are_merged_where_every_operand_allows_it(
 ) -> None:
     """Axes of size one vanish."""
     assert collapsed(shape, strides, range(len(shape))) == (sizes, *columns)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
+def test_the_total_of_sums_that_do_not_stream(dtype: str) -> None:
+    """In the type of its sums, which is that of the kernel."""
+    s = Sketch(x=f"1,T,5,{dtype}")
+    sums = s.add("sums", CumSum(2), s["x"])
+    model = s.model(sums, OutletId(sums.node, 1))
+    x = np.arange(30).reshape(1, 6, 5).astype(model.inputs["x"].dtype)
+    made = compile_model(pulsify(model, pulse=2)).spawn().step(x[:, :2])
+    for name, wanted in model.run(x).items():
+        assert np.array_equal(made[name], wanted[:, :2])

@@ -27,7 +27,7 @@ def chunk_model() -> PulsedModel:
     """A filter in chunks of 8, written and read again, its state in the open."""
     import pulse
 
-    chunked = pulse.load(models.cached()).analyse().chunked()
+    chunked = pulse.load(models.cached()).pulsed()
     return pulse.load(chunked.to_onnx()).analyse().pulsify()
 
 

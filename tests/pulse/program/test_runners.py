@@ -27,7 +27,7 @@ def test_three_runners_agree(family: str) -> None:
     """f32 and the integer and bool operations around it; other types are refused by name."""
     reached: Counter[str] = Counter()
     for name, proto, feeds in cases(family):
-        typed = pulse.load(proto, inputs=fixed(feeds)).analyse()
+        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
         with np.errstate(all="ignore"):
             wanted = typed.run(feeds)
         try:

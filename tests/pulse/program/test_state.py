@@ -116,6 +116,43 @@ def test_outputs_belong_to_the_caller(program: Program) -> None:
     assert reference["total"].max() < 99
 
 
+def test_a_step_into_given_arrays(program: Program) -> None:
+    """The same numbers, in arrays of any memory order; one array where there is one output, over the input even."""
+    state, other = program.spawn(), program.spawn()
+    outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
+    for seed in range(5):
+        state.step_into(noise(4, seed), outputs)
+        wanted = other.step({"x": noise(4, seed)})
+        assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
+    s = Sketch(x="1,2,T")
+    single = compile_model(pulsify(s.model(s.each("neg", s["x"])), pulse=4), program.backend).spawn()
+    x = noise(4)
+    single.step_into({"x": x}, x)
+    assert np.array_equal(x, -noise(4))
+
+
+def test_arrays_that_outputs_do_not_fit(program: Program) -> None:
+    """Nothing has run then."""
+    state = program.spawn()
+    right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
+    locked = np.zeros_like(right["total"])
+    locked.flags.writeable = False
+    before = state.snapshot()
+    for wrong, message in (
+        (right["total"], "give an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32"),
+        ({"total": right["total"]}, "give an array for each output"),
+        (right | {"low": right["total"]}, "expected an array for the output low: 1,2,2,f32, got 1,2,4,f32"),
+        (right | {"low": right["low"].astype(np.float64)}, "expected an array for the output low"),
+        (right | {"low": [1.0]}, "expected an array for the output low"),
+        (right | {"total": locked}, "the array for the output total cannot be written"),
+    ):
+        with pytest.raises(InputError, match=message):
+            state.step_into(noise(4), wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="no pulse for input x"):
+        state.step_into({}, right)
+    assert state.snapshot() == before
+
+
 def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:
     """Even where nothing is computed."""
     s = Sketch(x="1,2,T")

@@ -4,25 +4,31 @@ from typing import cast
 
 import numpy as np
 
-from pulse.dim import TDim
-from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.conv import attribute_pads, spatial_list
-from pulse.onnx.registry import onnx_op
-from pulse.ops.deform import DeformConv
-from pulse.ops.determinant import Det
-from pulse.ops.matmul import MatMul
-from pulse.ops.pad import Pad
-from pulse.ops.roi import RoiAlign
-from pulse.ops.sample import GridSample, SampleMode
-from pulse.ops.scatter import ScatterND
-from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose, volume
+from pulse.extend import (
+    AddAxis,
+    Expand,
+    MatMul,
+    NodeContext,
+    OutletId,
+    Pad,
+    Reshape,
+    ScatterND,
+    TDim,
+    Transpose,
+    operator,
+    volume,
+)
+from pulse_images.attributes import spatial, spatial_pads
+from pulse_images.deform import DeformConv
+from pulse_images.determinant import Det
+from pulse_images.grid import GridSample, SampleMode
+from pulse_images.regions import RoiAlign
 
 MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic", "nearest": "nearest"}
 BORDERS = ("zeros", "border", "reflection")
 
 
-@onnx_op("GridSample")
+@operator("GridSample")
 def grid_sample(node: NodeContext) -> OutletId:
     """An image at the points of a grid."""
     mode, border = node.text("mode", "linear"), node.text("padding_mode", "zeros")
@@ -32,7 +38,7 @@ def grid_sample(node: NodeContext) -> OutletId:
     return node.wire(op, [node.input(0), node.input(1)])
 
 
-@onnx_op("AffineGrid")
+@operator("AffineGrid")
 def affine_grid(node: NodeContext) -> OutletId:
     """The points of an image of a given size, moved by a matrix for each batch."""
     sizes = node.integers(1, "size")[2:]
@@ -49,7 +55,7 @@ def affine_grid(node: NodeContext) -> OutletId:
     return node.wire(Reshape((theta.shape[0], *map(TDim.of, sizes), TDim.of(rank))), [moved])
 
 
-@onnx_op("MaxUnpool")
+@operator("MaxUnpool")
 def max_unpool(node: NodeContext) -> OutletId:
     """Values written to the places that a pool found, zeros elsewhere."""
     x = node.fact(0)
@@ -58,9 +64,9 @@ def max_unpool(node: NodeContext) -> OutletId:
         (size - 1) * stride + kernel - before - after
         for size, kernel, stride, (before, after) in zip(
             x.shape[2:],
-            spatial_list(node, "kernel_shape", rank, 1),
-            spatial_list(node, "strides", rank, 1),
-            attribute_pads(node, rank),
+            spatial(node, "kernel_shape", rank),
+            spatial(node, "strides", rank),
+            spatial_pads(node, rank),
         )
     )
     inner = (*x.shape[:2], *own)
@@ -77,7 +83,7 @@ def max_unpool(node: NodeContext) -> OutletId:
     return node.wire(Pad(tuple((TDim.of(0), goal - size) for goal, size in zip(outer, inner))), [y])
 
 
-@onnx_op("RoiAlign")
+@operator("RoiAlign")
 def roi_align(node: NodeContext) -> OutletId:
     """Regions brought to one size; since opset 16 pixels lie half a pixel inside by default."""
     kind = node.text("mode", "avg")
@@ -97,16 +103,16 @@ def roi_align(node: NodeContext) -> OutletId:
     return node.wire(op, [node.input(0), node.input(1), node.input(2)])
 
 
-@onnx_op("DeformConv")
+@operator("DeformConv")
 def deform_conv(node: NodeContext) -> OutletId:
     """A convolution with an offset for each tap."""
     if node.fact(0).rank != 4:
         raise node.error(f"{node.fact(0)} must have two spatial axes")
-    (top, bottom), (left, right) = attribute_pads(node, 2)
+    (top, bottom), (left, right) = spatial_pads(node, 2)
     op = DeformConv(
-        cast("tuple[int, int]", spatial_list(node, "strides", 2, 1)),
-        cast("tuple[int, int]", spatial_list(node, "dilations", 2, 1)),
-        ((int(top), int(bottom)), (int(left), int(right))),
+        cast("tuple[int, int]", spatial(node, "strides", 2)),
+        cast("tuple[int, int]", spatial(node, "dilations", 2)),
+        ((top, bottom), (left, right)),
         node.integer("group", 1),
         node.integer("offset_group", 1),
     )
@@ -117,7 +123,7 @@ def deform_conv(node: NodeContext) -> OutletId:
     return node.wire(op, [*inputs, node.input(4)] if node.has(4) else inputs)
 
 
-@onnx_op("Det")
+@operator("Det")
 def det(node: NodeContext) -> OutletId:
     """The determinant of each matrix."""
     return node.wire(Det(), [node.input(0)])

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
-from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.extend import Array, Env, FactError, Op, Pointwise, Relation, TypedFact, Whole, unify
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Det(Op):
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
         (x,) = inputs
-        return [np.asarray(np.linalg.det(x.astype(matrix_type(x)))).astype(x.dtype)]
+        return [np.asarray(np.linalg.det(x.astype(np.float64))).astype(x.dtype)]
 
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         axis = axes[0]

@@ -6,11 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from pulse.dim import TDim
-from pulse.errors import FactError
-from pulse.facts import Array, DType, TypedFact
-from pulse.ops.check import Check
-from pulse.ops.op import Env, Op, Relation, Whole, unify
+from pulse.extend import Array, Check, DType, Env, FactError, Op, Relation, TDim, TypedFact, Whole, unify
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pulse.dim import TDim
-from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Relation, Whole
-from pulse.ops.sample import bilinear
+from pulse.extend import Array, Env, FactError, Op, Relation, TDim, TypedFact, Whole
+from pulse_images.grid import bilinear
 
 
 @dataclass(frozen=True)

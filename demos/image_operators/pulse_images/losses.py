@@ -4,27 +4,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.dim import TDim
-from pulse.facts import Array
-from pulse.graph import OutletId
-from pulse.onnx.context import NodeContext
-from pulse.onnx.registry import onnx_op
-from pulse.ops.elementwise import Elementwise
-from pulse.ops.norm import Softmax
-from pulse.ops.reduce import Reduce
-from pulse.ops.shape import AddAxis, Reshape
-from pulse.ops.within import Within
+from pulse.extend import (
+    AddAxis,
+    Array,
+    Elementwise,
+    NodeContext,
+    OutletId,
+    Reduce,
+    Reshape,
+    Softmax,
+    TDim,
+    Within,
+    operator,
+)
 
 REDUCTIONS = ("none", "sum", "mean")
 
 
-@onnx_op("NegativeLogLikelihoodLoss")
+@operator("NegativeLogLikelihoodLoss")
 def negative_log_likelihood_loss(node: NodeContext) -> OutletId:
     """Minus the score of the right class, weighed by class; all of them, their sum or their mean."""
     return node.finished(_loss(node, node.input(0)))
 
 
-@onnx_op("SoftmaxCrossEntropyLoss")
+@operator("SoftmaxCrossEntropyLoss")
 def softmax_cross_entropy_loss(node: NodeContext) -> list[OutletId]:
     """The loss of the logarithm of the softmax over classes, and that logarithm."""
     names = [*node.outputs, ""][:2]

@@ -7,9 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from pulse.errors import FactError
-from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
+from pulse.extend import Array, Env, FactError, Op, Pointwise, Relation, TypedFact, Whole, unify
 
 SampleMode: TypeAlias = Literal["nearest", "linear", "cubic"]
 Border: TypeAlias = Literal["zeros", "border", "reflection"]
