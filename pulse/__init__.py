@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from pulse.api import load, stream, verify
-from pulse.chain import Stage, chain
+from pulse.chain.stage import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.costs.counting import account
 from pulse.errors import (
@@ -32,9 +32,10 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
+from pulse.loading.chaining import chain
+from pulse.models import TypedModel
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
-from pulse.typed import TypedModel
 from pulse.version import __version__
 
 if TYPE_CHECKING:

@@ -1,14 +1,14 @@
-"""TypedModel: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
+"""TypedNetwork: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
-from pulse.budget import Spending, counting, spending
+from pulse.budget import Spending, spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
@@ -19,17 +19,13 @@ from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
 
-if TYPE_CHECKING:
-    from pulse.chunks.chunking import Chunking
-    from pulse.pulsify.model import PulsedModel
-
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
 @dataclass
-class TypedModel:
-    """A model that runs offline: a graph of typed ops over one scope of symbols."""
+class TypedNetwork:
+    """What runs offline: a graph of typed ops over one scope of symbols."""
 
     graph: TypedGraph
     scope: SymbolScope
@@ -49,60 +45,6 @@ class TypedModel:
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
         return result.copy()
-
-    def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
-        """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
-        from pulse.substitution import Terms
-
-        terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
-        terms.assume(self.scope)
-        result = terms.model(self)
-        result.spending = self.spending
-        return result
-
-    def declutter(self) -> "TypedModel":
-        """The same meaning with less of everything; see ``pulse.declutter``."""
-        from pulse.declutter import declutter
-
-        return declutter(self)
-
-    def pulsify(
-        self,
-        symbol: str | Symbol | None = None,
-        pulse: int | None = None,
-        align: bool = False,
-        max_context: int | None = None,
-    ) -> "PulsedModel":
-        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
-
-        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
-        """
-        from pulse.chunks.exported import reopened
-        from pulse.onnx.metadata import is_exported
-        from pulse.pulsify.driver import pulsify
-
-        with counting(self.spending):
-            if is_exported(self.metadata):
-                return reopened(self, pulse, symbol)
-            return pulsify(self, symbol, pulse, align, max_context)
-
-    def chunked(
-        self,
-        chunking: "Chunking | None" = None,
-        pulse: int | None = None,
-        symbol: str | None = None,
-        outputs: Sequence[str] | None = None,
-    ) -> "PulsedModel":
-        """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
-
-        The shapes are those of one call.
-        """
-        from pulse.chunks.chunking import NOTHING
-        from pulse.chunks.scanned import in_chunks, scanned
-
-        with counting(self.spending):
-            model, chunks = scanned(self, chunking or NOTHING, symbol, outputs)
-            return in_chunks(model.declutter(), chunks, pulse)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:

@@ -11,7 +11,7 @@ from pulse.facts import Array, DType
 from pulse.ops.stateful import FAR, frames_at, most_frames
 from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 

@@ -1,9 +1,8 @@
 """Models joined end to end, as one typed model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from pulse.chain.joining import require_form, solved
 from pulse.chain.stage import Stage
@@ -11,35 +10,32 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.op import unify
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph
 from pulse.wording import spelled
 
-if TYPE_CHECKING:
-    from pulse.chain.stage import StageSource
 
-
-def chain(
-    *stages: "Stage | StageSource", outputs: Sequence[str] | None = None, title: str | None = None
+def chained(
+    stages: Sequence[Stage],
+    opened: Callable[[Stage, Sequence[TypedFact]], TypedModel],
+    outputs: Sequence[str] | None = None,
+    title: str | None = None,
 ) -> TypedModel:
-    """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
+    """Models joined: each reads what the one before it gives, or the wires that its ``Stage`` names.
 
-    The result is a typed model like any other: its symbols are those of its inputs, and what the lengths of the later
-    models are follows from them. Any part may be offline, written in pulses, or a model that takes chunks.
-
-    stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
-    outputs  the outputs to keep, by their names in the chain; those of the last stage by default
-    title    of the model; the titles of its parts by default
+    opened   gives the typed model of a stage, of the facts of the wires that it reads
+    outputs, title  as of ``pulse.chain``
     Raises   PulseError, naming both sides of what does not fit
     """
-    parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
-    if not parts:
+    if not stages:
         raise FactError("a chain needs a model at least")
-    joined = _Chain()
-    for number, part in enumerate(parts):
-        joined.add(part, f"stage {number + 1}")
-    return joined.model(outputs, title)
+    result = _Chain()
+    for number, stage in enumerate(stages):
+        place = f"stage {number + 1}"
+        result.add(stage, opened(stage, result.facts(stage, place)), place)
+    return result.model(outputs, title)
 
 
 @dataclass
@@ -58,9 +54,8 @@ class _Chain:
     origins: dict[str, str] = field(default_factory=dict[str, str])
     metadata: dict[str, str] = field(default_factory=dict[str, str])
 
-    def add(self, stage: Stage, place: str) -> None:
+    def add(self, stage: Stage, model: TypedModel, place: str) -> None:
         """Join one more model. Raises PulseError."""
-        model = stage.opened(self._facts(stage, place))
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
         terms = Terms(self.scope, self._lengths(model, reads, where))
@@ -89,7 +84,7 @@ class _Chain:
         called = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
 
-    def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
+    def facts(self, stage: Stage, where: str) -> list[TypedFact]:
         """Of the wires that a stage may read, as far as that can be told without its model."""
         if stage.reads is None:
             names = self.last.values()

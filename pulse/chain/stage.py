@@ -2,16 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
-from pulse.chunks.exported import scanned_again
 from pulse.facts import TypedFact
-from pulse.loading.load import is_module, load
-from pulse.onnx.metadata import is_exported
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 if TYPE_CHECKING:
-    from pulse.loading.load import Loadable
+    from pulse.loading.loaded import Loadable
 
     StageSource: TypeAlias = Loadable | Callable[[Sequence[TypedFact]], TypedModel]
 
@@ -31,15 +28,3 @@ class Stage:
     model: "StageSource"
     reads: Mapping[str, str] | Sequence[str] | None = None
     gives: Mapping[str, str] | Sequence[str] | None = None
-
-    def opened(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
-        """The typed model, a scan over its calls where it takes chunks.
-
-        facts   of the wires that it reads, for a function of them
-        Raises  PulseError
-        """
-        model = self.model
-        if callable(model) and not is_module(model):
-            return model(facts)
-        original = load(cast("Loadable", model)).analyse()
-        return scanned_again(original) if is_exported(original.metadata) else original

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import NOTHING, Chunking
 from pulse.errors import LoadError
-from pulse.model import Model, load
+from pulse.loading.loaded import Loaded
+from pulse.models import Model, TypedModel
 from pulse.onnx.read.likeness import RECIPE
-from pulse.typed import TypedModel
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 HEAD = 4096
 """Bytes by which formats are told apart."""
@@ -25,8 +25,9 @@ RECIPE_SUFFIX = ".toml"
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of reading a file; as of ``pulse.load``."""
+    """What is said of reading a file, as of ``pulse.load``; and ``load``, that itself, for models that a file names."""
 
+    load: Callable[..., Loaded]
     inputs: Mapping[str, str] | None = None
     constants: Mapping[str, Any] | None = None
     chunking: Chunking = NOTHING
@@ -102,12 +103,29 @@ def _read_recipe(content: Content, reading: Reading) -> TypedModel:
                 f"write {option} in the stage that it is for"
             )
     return recipe_model(
-        content.path, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}
+        content.path, reading.load, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}
     )
 
 
-def _read_onnx(content: Content, reading: Reading) -> Model:
-    return load(content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
+def read_onnx(
+    source: "ModelSource",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
+) -> Model:
+    """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
+
+    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    """
+    from pulse.onnx.read.reader import load
+
+    return Model.of(load(source, inputs, constants, ignore_value_info, budget))
+
+
+def _read_onnx(content: Content, said: Reading) -> Model:
+    return read_onnx(content.source, said.inputs, said.constants, said.ignore_value_info, said.budget)
 
 
 FORMATS: Sequence[Format] = (

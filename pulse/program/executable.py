@@ -11,7 +11,7 @@ from pulse.ops.source import Const
 from pulse.ops.stateful import Stateful
 from pulse.program.weights import checked_form
 from pulse.pulsify.limit import longest
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.version import __version__
 
 _WRITER = "pickled by"
@@ -23,7 +23,7 @@ class Executable(ABC):
     A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
     """
 
-    def __init__(self, model: PulsedModel, form: str = "f32") -> None:
+    def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
         self.model = model
         self.form = checked_form(form)
         """How weights are stored: ``f32``, ``bf16`` or ``int8``."""

@@ -12,7 +12,7 @@ from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
 from pulse.program.executable import Executable
 from pulse.program.state import Feed, State
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
 from pulse.plugins import load_plugins
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
 from pulse.wording import spelled
 

@@ -26,7 +26,7 @@ from pulse.program.profile import Profile, measured
 from pulse.program.state import Feed, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 _MODULES = "kernels"
 
@@ -65,7 +65,7 @@ class NativeExecutable(Executable):
 
     def __init__(
         self,
-        model: PulsedModel,
+        model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,

@@ -15,7 +15,7 @@ from pulse.ops.check import Site
 from pulse.ops.stateful import Clock, frames_at
 from pulse.program.ending import stream_end
 from pulse.program.executable import Executable
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
 
 _HEADER = struct.Struct("<8s16sqq")

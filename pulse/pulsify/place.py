@@ -40,14 +40,14 @@ from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
 @dataclass
 class Placer:
     """Carries each typed wire into the pulsed graph."""
 
-    model: TypedModel
+    model: TypedNetwork
     related: Related
     wiring: Wiring
     wires: dict[OutletId, Wire]

@@ -25,7 +25,7 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wording import spelled
 
 TypedNode = Node[TypedFact, Op]
@@ -107,7 +107,9 @@ class Related:
         raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
 
 
-def relate(model: TypedModel, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None) -> Related:
+def relate(
+    model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
+) -> Related:
     """Walk the graph in order. Raises PulsifyError with every node that cannot stream.
 
     refused  nodes by name that are known not to stream, and why; None where another node's refusal covers it

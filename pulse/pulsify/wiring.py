@@ -18,7 +18,7 @@ from pulse.ops.delay import Delay
 from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,19 @@
 """The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from pulse.chain import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.loading.load import load
+from pulse.loading.loaded import Loaded
+from pulse.models import TypedModel
 from pulse.recipes.recipe import RecipeStage
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
-from pulse.typed import TypedModel
 
 _ARRAYS = Mapping[str, float | bool | list | str]  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType]
 OPTIONS: Mapping[str, object] = {
@@ -43,6 +42,8 @@ EXAMPLES = {
     "outputs": '["y"]',
 }
 ARRAY_SUFFIX = ".npy"
+Load: TypeAlias = Callable[..., Loaded]
+"""What opens the models of a recipe: ``pulse.load``."""
 
 
 def checked(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
@@ -83,9 +84,10 @@ def _is_array(value: Value) -> bool:
         return False
 
 
-def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> TypedModel:
+def opened(stage: RecipeStage, folder: Path, load: Load, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
+    load     ``pulse.load``
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
     Raises   PulseError
     """
@@ -95,7 +97,7 @@ def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> Typed
         if key in options:
             options[key] = {name: _value(each, folder) for name, each in options[key].items()}
     said = {each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
-    return Stage(load(path, chunking=Chunking(**said), **options, **limits)).opened()
+    return load(path, chunking=Chunking(**said), **options, **limits).offline
 
 
 def _value(value: Any, folder: Path) -> Any:

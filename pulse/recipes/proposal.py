@@ -79,7 +79,7 @@ def _proposed(model: Path, folder: Path) -> Proposal:
     text = "\n".join([f"rate = {rate}", *(f"\n[[stage]]\n{stage}" for stage in stages), ""])
     notes += found.notes
     try:
-        joined(parsed(text, folder / "recipe.toml"))
+        joined(parsed(text, folder / "recipe.toml"), load)
     except PulseError as error:
         notes.append(f"it does not fit as it is: {error}")
     return Proposal(text, tuple(notes))

@@ -1,21 +1,23 @@
 """The whole model of a recipe: its stages, joined."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from pulse.chain import Stage, chain
+from pulse.chain.chain import chained
+from pulse.chain.stage import Stage
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
+from pulse.models import TypedModel
 from pulse.recipes import functions, models
+from pulse.recipes.models import Load
 from pulse.recipes.rates import KEY, Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.spelling import as_keys
-from pulse.typed import TypedModel
 from pulse.wording import current_spelling, speaking
 
 MOST_STAGES = 256
@@ -33,17 +35,18 @@ class _Opening:
 _opening: ContextVar[_Opening | None] = ContextVar("opening", default=None)
 
 
-def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedModel:
+def recipe_model(path: Path, load: Load, limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The whole model of a recipe, offline.
 
+    load     ``pulse.load``, for its models
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
     with _reading(path):
-        return joined(read_recipe(path), limits)
+        return joined(read_recipe(path), load, limits)
 
 
-def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
+def joined(recipe: Recipe, load: Load, limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The same of a recipe that was read. Raises LoadError."""
     with speaking(as_keys(current_spelling())):
         opening = _opening.get() or _Opening()
@@ -54,9 +57,9 @@ def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedMode
                 "to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
-        stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
+        stages = [_stage(recipe, stage, rates, load, limits or {}) for stage in recipe.stages]
         try:
-            model = chain(*stages, outputs=recipe.outputs, title=recipe.title)
+            model = chained(stages, _called, recipe.outputs, recipe.title)
         except PulseError as error:
             raise LoadError(f"{recipe.path}: {error}") from error
     model.metadata.pop(KEY, None)
@@ -79,7 +82,7 @@ def _reading(path: Path) -> Generator[None]:
         _opening.reset(token)
 
 
-def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
+def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, load: Load, limits: Mapping[str, Any]) -> Stage:
     """A stage of the chain, whose model is made when what it reads is known."""
     folder = recipe.path.parent
 
@@ -87,10 +90,14 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
         try:
             if stage.kind != "model":
                 return functions.called(stage, folder, rates, facts)
-            model = models.opened(stage, folder, limits)
+            model = models.opened(stage, folder, load, limits)
             rates.agree_model(model, facts, stage.place)
         except PulseError as error:
             raise LoadError(f"{stage.place}: {error}") from error
         return model
 
     return Stage(opened, stage.reads, stage.gives)
+
+
+def _called(stage: Stage, facts: Sequence[TypedFact]) -> TypedModel:
+    return cast("Callable[[Sequence[TypedFact]], TypedModel]", stage.model)(facts)

@@ -9,11 +9,12 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import FactError, PulseError
 from pulse.facts import TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch, bypassed, replaced
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph
 from pulse.wiring import wire
 
 RELU, NEG, ADD = Elementwise("relu"), Elementwise("neg"), Elementwise("add")

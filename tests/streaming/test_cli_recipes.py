@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from pulse.loading.load import load
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
@@ -32,7 +33,7 @@ def test_run(tmp_path, make):
     rate = () if make is spectral else ("--rate", "8000")
     found = report("run", path, "in.wav", "out.wav", *rate)
     got, rate_hz = soundfile.read("out.wav", dtype="float32")
-    (wanted,) = recipe_model(path).run(x).values()
+    (wanted,) = recipe_model(path, load).run(x).values()
     assert (rate_hz, found["model"]) == (8000, path.stem)
     assert found["rate_from"] == ("model" if make is spectral else "option")
     np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
@@ -72,7 +73,7 @@ def test_convert(tmp_path, make):
     rate = () if make is spectral else ("--rate", "8000")
     assert report("run", "one.onnx", "in.wav", "out.wav", *rate)["rate_hz"] == 8000
     got, _ = soundfile.read("out.wav", dtype="float32")
-    (wanted,) = recipe_model(path).run(x).values()
+    (wanted,) = recipe_model(path, load).run(x).values()
     np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
 
 

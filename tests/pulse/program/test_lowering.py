@@ -8,6 +8,7 @@ import pytest
 from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.cumsum import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
@@ -16,7 +17,6 @@ from pulse.program.lowering import LOWER, Lowering, collapsed
 from pulse.program.memory import Region, Value
 from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.laws.graphs import random_model
 from tests.pulse.models import Sketch
 

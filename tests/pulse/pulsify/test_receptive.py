@@ -52,9 +52,10 @@ def test_a_convolution(before: int, after: int, ahead: int) -> None:
     from pulse.dim import SymbolScope, TDim
     from pulse.facts import TypedFact
     from pulse.graph import Graph
+    from pulse.models import TypedModel
     from pulse.ops.conv import Conv
     from pulse.ops.source import Source
-    from pulse.typed import TypedModel, constant
+    from pulse.typed import constant
     from pulse.wiring import wire
 
     scope = SymbolScope()

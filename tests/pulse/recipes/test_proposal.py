@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import pulse
+from pulse.loading.load import load
 from pulse.recipes.proposal import Proposal, proposed
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
@@ -19,7 +20,7 @@ def proposal(folder: Path, read: list[int | str], made: list[int | str] | None =
     found = proposed(folder / "model.onnx", folder)
     path = written(folder, found.text)
     assert not [note for note in found.notes if "does not fit" in note]
-    assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
+    assert [fact.rank for fact in recipe_model(path, load).inputs.values()] == [2]
     return found
 
 
@@ -89,7 +90,7 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
     found = proposed(tmp_path / "chunks.onnx", tmp_path)
     assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
     x = noise(1, 4_000, seed=4)
-    assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
+    assert recipe_model(written(tmp_path, found.text), load).run(x)["y"].shape == (1, 23, 80)
 
 
 def test_refusals(tmp_path: Path) -> None:
