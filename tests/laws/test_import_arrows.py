@@ -41,15 +41,20 @@ def test_pulse_knows_no_time() -> None:
         assert found & TIME <= ALLOWED.get(name, set()), name
 
 
-def test_no_circle() -> None:
-    assert not circle(import_graph(modules()))
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    return import_graph(modules())
 
 
-def test_layers_import_what_is_below() -> None:
+def test_no_circle(graph: dict[str, set[str]]) -> None:
+    assert not circle(graph)
+
+
+def test_layers_import_what_is_below(graph: dict[str, set[str]]) -> None:
     order = list(LAYERS)
     wrong = [
         f"{name} ({layer_of(name)}) imports {other} ({layer_of(other)})"
-        for name, others in import_graph(modules()).items()
+        for name, others in graph.items()
         for other in sorted(others)
         if order.index(layer_of(other)) > order.index(layer_of(name))
     ]

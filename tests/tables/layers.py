@@ -1,9 +1,10 @@
 """The drawing of the layers in ARCHITECTURE.md."""
 
+from collections import Counter
 from collections.abc import Iterator
 from textwrap import wrap
 
-from tests.laws.imports import LAYERS, ROOT, import_graph, layer_of, modules
+from tests.laws.imports import LAYERS, ROOT, layer_of, modules
 
 DOCUMENT = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- layers: python -m tests.tables layers -->\n```\n", "```\n<!-- end of layers -->\n"
@@ -20,7 +21,7 @@ def drawn(text: str) -> str:
 
 def _lines() -> Iterator[str]:
     """Layer, what is in it, and the number of modules, the highest first; a rule between pulse, streaming and bench."""
-    sizes = {layer: sum(layer_of(name) == layer for name in import_graph(modules())) for layer in LAYERS}
+    sizes = Counter(layer_of(name) for name in modules())
     edge = f"├{'─' * 11}┼{'─' * (WIDTH + 2)}┼{'─' * 5}┤"
     yield f"┌{'─' * 11}┬{'─' * (WIDTH + 2)}┬{'─' * 5}┐"
     above = ""
