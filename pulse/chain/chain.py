@@ -12,6 +12,7 @@ from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.op import unify
+from pulse.ops.source import Source
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph
 from pulse.wording import spelled
@@ -22,16 +23,18 @@ def chained(
     opened: Callable[[Stage, Sequence[TypedFact]], TypedModel],
     outputs: Sequence[str] | None = None,
     title: str | None = None,
+    inputs: Mapping[str, str] | None = None,
 ) -> TypedModel:
     """Models joined: each reads what the one before it gives, or the wires that its ``Stage`` names.
 
     opened   gives the typed model of a stage, of the facts of the wires that it reads
-    outputs, title  as of ``pulse.chain``
+    outputs, title, inputs  as of ``pulse.chain``
     Raises   PulseError, naming both sides of what does not fit
     """
     if not stages:
         raise FactError("a chain needs a model at least")
     result = _Chain()
+    result.begin(inputs or {})
     for number, stage in enumerate(stages):
         place = f"stage {number + 1}"
         result.add(stage, opened(stage, result.facts(stage, place)), place)
@@ -44,20 +47,39 @@ class _Chain:
 
     wires  name -> wire, of the inputs and of every stage's outputs
     last   the outputs of the last stage: their own names -> names in the chain
+    unread the inputs that were declared and that no stage has read yet
     """
 
     graph: TypedGraph = field(default_factory=TypedGraph)
     scope: SymbolScope = field(default_factory=SymbolScope)
     wires: dict[str, OutletId] = field(default_factory=dict[str, OutletId])
     last: dict[str, str] = field(default_factory=dict[str, str])
+    unread: list[str] = field(default_factory=list[str])
     titles: list[str] = field(default_factory=list[str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+    def begin(self, inputs: Mapping[str, str]) -> None:
+        """Declare inputs, by name and shape. Raises FactError."""
+        for name, text in inputs.items():
+            try:
+                fact = TypedFact.parse(text, self.scope)
+                for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
+                    self.scope.assume(f"{symbol} >= 0")
+            except (FactError, DimError) as error:
+                raise FactError(
+                    f"input {name}: {text!r} is no shape; give dims, such as 1,T: {error}"
+                ) from error
+            (outlet,) = self.graph.add(name, Source(fact), (), [fact])
+            self.graph.inputs.append(self.wires.setdefault(name, outlet))
+        self.last = {name: name for name in inputs}
+        self.unread = list(inputs)
 
     def add(self, stage: Stage, model: TypedModel, place: str) -> None:
         """Join one more model. Raises PulseError."""
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
+        self.unread = [name for name in self.unread if name not in reads.values()]
         terms = Terms(self.scope, self._lengths(model, reads, where))
         given = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
@@ -80,6 +102,9 @@ class _Chain:
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
         """The joined model with these outputs. Raises FactError."""
         names = list(self.last.values()) if outputs is None else list(outputs)
+        for name in self.unread:
+            if name not in names:
+                raise FactError(f"input {name}: no stage reads it; leave it out, or name it where it is read")
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
         called = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
@@ -96,7 +121,7 @@ class _Chain:
         """Input -> wire of the chain, of the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
-            return self._usual(model, where) if self.titles else {}
+            return self._usual(model, where) if self.last else {}
         if isinstance(stage.reads, Mapping):
             reads = dict(stage.reads)
         else:

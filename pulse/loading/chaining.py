@@ -1,6 +1,6 @@
 """Models of any source joined end to end."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pulse.chain.chain import chained
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def chain(
-    *stages: "Stage | StageSource", outputs: Sequence[str] | None = None, title: str | None = None
+    *stages: "Stage | StageSource",
+    outputs: Sequence[str] | None = None,
+    title: str | None = None,
+    inputs: Mapping[str, str] | None = None,
 ) -> TypedModel:
     """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
 
@@ -25,10 +28,12 @@ def chain(
     stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
     title    of the model; the titles of its parts by default
+    inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
+             symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
     """
     parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
-    return chained(parts, _opened, outputs, title)
+    return chained(parts, _opened, outputs, title, inputs)
 
 
 def _opened(stage: Stage, facts: Sequence[TypedFact]) -> TypedModel:

@@ -15,7 +15,9 @@ from pulse.recipes.values import Value, fits, quoted, require_known, take
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
 LONGEST_TITLE = 100
-KEYS = ("title", "rate", "outputs", "stage")
+KEYS = ("title", "rate", "inputs", "outputs", "stage")
+SOUND = "1,T"
+"""The shape of an input that is named without one."""
 WIRING = ("from", "as")
 _NAMES = Sequence[str] | Mapping[str, str] | str
 
@@ -49,6 +51,7 @@ def parsed(text: str, path: Path) -> Recipe:
     if rate is not None and rate < 1:
         raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
     outputs = take(table, "outputs", Sequence[str], where, '["sound"]')
+    inputs = _inputs(table, where)
     given = table.get("stage")
     if not isinstance(given, list) or not given:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
@@ -56,7 +59,20 @@ def parsed(text: str, path: Path) -> Recipe:
         _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", given), start=1)
     ]
     _require_order(stages, where)
-    return Recipe(path, title, rate, stages, outputs)
+    return Recipe(path, title, rate, stages, outputs, inputs)
+
+
+def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
+    """The inputs that are declared, with their shapes."""
+    given: Sequence[str] | Mapping[str, str] = (
+        take(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
+    )
+    if isinstance(given, Mapping):
+        return given
+    for name in given:
+        if given.count(name) > 1:
+            raise LoadError(f"{where}: inputs: {name} is there twice; give each input a name of its own")
+    return dict.fromkeys(given, SOUND)
 
 
 def _contents(path: Path) -> str:

@@ -1,7 +1,7 @@
 """What a recipe says, as it was written; every key known, every value of its type."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ class Recipe:
     title    of the model that it makes
     rate_hz  samples a second of its sound; None where it does not say so
     outputs  the outputs to keep; None: those of the last stage
+    inputs   name -> shape of the inputs that stages read by name
     """
 
     path: Path
@@ -54,3 +55,4 @@ class Recipe:
     rate_hz: int | None
     stages: Sequence[RecipeStage]
     outputs: Sequence[str] | None
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])

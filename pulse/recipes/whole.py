@@ -59,7 +59,7 @@ def joined(recipe: Recipe, load: Load, limits: Mapping[str, Any] | None = None) 
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, load, limits or {}) for stage in recipe.stages]
         try:
-            model = chained(stages, _called, recipe.outputs, recipe.title)
+            model = chained(stages, _called, recipe.outputs, recipe.title, recipe.inputs)
         except PulseError as error:
             raise LoadError(f"{recipe.path}: {error}") from error
     model.metadata.pop(KEY, None)

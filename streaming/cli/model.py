@@ -10,6 +10,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
+from pulse.facts import TypedFact
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel, TypedModel
@@ -185,17 +186,19 @@ def _stated(model: Loaded, given: int | None) -> int | None:
 
 
 def hears_sound(model: Loaded) -> bool:
-    """Whether the model has one input, f32, of one value for each frame of the symbol; states do not count."""
+    """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.ready:
-        ports = model.pulsed().inputs
-        return len(ports) == 1 and ports[0].is_sound
+        ports = [port for port in model.pulsed().inputs if port.streams]
+        return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol
-    facts = list(typed.inputs.values())
-    if len(facts) != 1 or facts[0].dtype != np.float32:
-        return False
     stream = TDim.of(typed.find_symbol(symbol))
-    dims = list(facts[0].shape)
-    if dims.count(stream) != 1:
+    facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
+    return bool(facts) and all(_is_sound(fact, stream) for fact in facts)
+
+
+def _is_sound(fact: TypedFact, stream: TDim) -> bool:
+    dims = list(fact.shape)
+    if fact.dtype != np.float32 or dims.count(stream) != 1:
         return False
     dims.remove(stream)
     return all(dim == 1 for dim in dims)

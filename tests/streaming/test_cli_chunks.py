@@ -96,7 +96,7 @@ def test_a_fixed_input_that_is_missing():
         models.node("Identity", "louder", "cache_out"),
     ]
     path = saved("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
-    assert "does not stream with --constant gain=VALUE" in refused("run", path, "in.wav", "y.wav")
+    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refused("run", path, "in.wav", "y.wav")
 
 
 def test_chunks_of_a_wrong_size():

@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse import Chunking, Stage, chain
+from pulse import Chunking, Stage, chain, front
 from pulse.program.whole import streamed
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
@@ -155,6 +155,27 @@ def test_the_given_models_stay_as_they_are() -> None:
     assert joined.graph.output_names == ["y.2"]
     proved(joined, 2)
     np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
+
+
+def test_declared_inputs() -> None:
+    """Of one symbol, so of one length; read by name, in any order, also by several parts."""
+    model = chain(
+        Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),
+        Stage(front.frames(8, 4), reads=["mic"], gives=["near"]),
+        Stage(
+            models.build([node("Sub", "a b", "y")], {"a": [1, "S", 8], "b": [1, "S", 8]}, {"y": [1, "S", 8]}),
+            reads=["near", "echo"],
+        ),
+        inputs={"mic": "1,T", "far": "1,T"},
+    )
+    assert list(model.inputs) == ["mic", "far"]
+    mic, far = models.noise(1, 40, seed=1), models.noise(1, 40, seed=2)
+    frames = front.frames(8, 4)
+    (near,), (echo,) = (frames.run(sound).values() for sound in (mic, far))
+    np.testing.assert_array_equal(model.run({"mic": mic, "far": far})["y"], near - echo)
+    proved(model, 8)
+    with pytest.raises(pulse.PulseError, match="input far: no stage reads it"):
+        chain(Stage(front.frames(8, 4), reads=["mic"]), inputs={"mic": "1,T", "far": "1,T"})
 
 
 @pytest.mark.parametrize(
