@@ -1,6 +1,7 @@
 """Model, TypedModel, PulsedModel: each step of a model's way as a method that gives the next one. They only delegate.
 
-What they hold is a network, which is data: a graph, its symbols, its names. The steps are functions of networks.
+What they hold is a network, which is data: a graph, its symbols, its names. The steps are functions of networks, which
+are imported when they are taken, so that ``import pulse`` is quick.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,6 @@ from pulse.budget import counting
 from pulse.chunks.chunking import NOTHING, Chunking
 from pulse.chunks.exported import in_pulses
 from pulse.chunks.scanned import in_chunks, scanned
-from pulse.declutter import declutter
 from pulse.dim import Symbol
 from pulse.infer.network import FileNetwork
 from pulse.program.compiler import Prepare, compile_model
@@ -74,6 +74,8 @@ class TypedModel(TypedNetwork):
 
     def declutter(self) -> "TypedModel":
         """The same meaning with less of everything; see ``pulse.declutter``."""
+        from pulse.declutter import declutter
+
         return declutter(self)
 
     def pulsify(
@@ -100,6 +102,8 @@ class TypedModel(TypedNetwork):
 
         The shapes are those of one call.
         """
+        from pulse.declutter import declutter
+
         with counting(self.spending):
             model, chunks = scanned(self, chunking or NOTHING, symbol, outputs)
             return PulsedModel.of(in_chunks(declutter(model), chunks, pulse))

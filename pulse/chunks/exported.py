@@ -18,7 +18,6 @@ from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.pulsify.constant import transferred
-from pulse.pulsify.driver import pulsify
 from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.pulsify.registers import Awaited, Register
 from pulse.pulsify.wiring import Wiring
@@ -33,6 +32,8 @@ def in_pulses(
     max_context: int | None = None,
 ) -> PulsedNetwork:
     """The model in pulses of constant size; what was written in pulses comes back as the stream that it was."""
+    from pulse.pulsify.driver import pulsify
+
     with counting(typed.spending):
         if is_exported(typed.metadata):
             return reopened(typed, pulse, symbol)

@@ -22,7 +22,6 @@ from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.pulsify.driver import pulsify
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, constant
@@ -75,6 +74,8 @@ def in_chunks(
             f"pulse {pulse}: one call of the model takes {frames} new frames{past}; use a multiple of that, or give "
             "another context or other sizes of the inputs"
         )
+    from pulse.pulsify.driver import pulsify
+
     with counting(typed.spending):
         return replace(pulsify(typed, None, pulse or frames, align), chunks=chunks)
 

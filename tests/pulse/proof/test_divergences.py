@@ -156,7 +156,7 @@ def test_a_wrong_length_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         (port,) = model.outputs
         return replace(model, outputs=(replace(port, length=port.length - 1),))
 
-    monkeypatch.setattr("pulse.chunks.exported.pulsify", longer)
+    monkeypatch.setattr("pulse.pulsify.driver.pulsify", longer)
     with pytest.raises(DivergenceError, match=r"it is \[1, 2, 8\] float32, offline \[1, 2, 9\] float32"):
         verify(small(), 4, lengths=[9], backend="numpy").require()
 
