@@ -1,4 +1,4 @@
-"""Model: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
+"""FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
