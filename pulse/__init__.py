@@ -13,8 +13,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pulse import formats as formats  # registers them
 from pulse.api import load, stream, verify
-from pulse.chain.stage import Stage
+from pulse.chain import Stage, chain
 from pulse.chunks.chunking import Chunking
 from pulse.costs.counting import account
 from pulse.errors import (
@@ -32,7 +33,6 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
-from pulse.loading.chaining import chain
 from pulse.models import TypedModel
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch

@@ -10,7 +10,7 @@ from pulse.program.program import Program
 from pulse.proof import Report
 
 if TYPE_CHECKING:
-    from pulse.loading.loaded import Loadable
+    from pulse.loading.load import Loadable
 
 __all__ = ["load", "stream", "verify"]
 

@@ -1,8 +1,9 @@
 """Models joined end to end, as one typed model."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from pulse.chain.joining import require_form, solved
 from pulse.chain.stage import Stage
@@ -17,28 +18,36 @@ from pulse.substitution import Terms
 from pulse.typed import TypedGraph
 from pulse.wording import spelled
 
+if TYPE_CHECKING:
+    from pulse.chain.stage import StageSource
 
-def chained(
-    stages: Sequence[Stage],
-    opened: Callable[[Stage, Sequence[TypedFact]], TypedModel],
+
+def chain(
+    *stages: "Stage | StageSource",
     outputs: Sequence[str] | None = None,
     title: str | None = None,
     inputs: Mapping[str, str] | None = None,
 ) -> TypedModel:
-    """Models joined: each reads what the one before it gives, or the wires that its ``Stage`` names.
+    """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
 
-    opened   gives the typed model of a stage, of the facts of the wires that it reads
-    outputs, title, inputs  as of ``pulse.chain``
+    The result is a typed model like any other: its symbols are those of its inputs, and what the lengths of the later
+    models are follows from them. Any part may be offline, written in pulses, or a model that takes chunks.
+
+    stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
+    outputs  the outputs to keep, by their names in the chain; those of the last stage by default
+    title    of the model; the titles of its parts by default
+    inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
+             symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
     """
-    if not stages:
+    parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
+    if not parts:
         raise FactError("a chain needs a model at least")
-    result = _Chain()
-    result.begin(inputs or {})
-    for number, stage in enumerate(stages):
-        place = f"stage {number + 1}"
-        result.add(stage, opened(stage, result.facts(stage, place)), place)
-    return result.model(outputs, title)
+    joined = _Chain()
+    joined.begin(inputs or {})
+    for number, part in enumerate(parts):
+        joined.add(part, f"stage {number + 1}")
+    return joined.model(outputs, title)
 
 
 @dataclass
@@ -75,8 +84,9 @@ class _Chain:
         self.last = {name: name for name in inputs}
         self.unread = list(inputs)
 
-    def add(self, stage: Stage, model: TypedModel, place: str) -> None:
+    def add(self, stage: Stage, place: str) -> None:
         """Join one more model. Raises PulseError."""
+        model = stage.opened(self._facts(stage, place))
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
         self.unread = [name for name in self.unread if name not in reads.values()]
@@ -109,7 +119,7 @@ class _Chain:
         called = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
 
-    def facts(self, stage: Stage, where: str) -> list[TypedFact]:
+    def _facts(self, stage: Stage, where: str) -> list[TypedFact]:
         """Of the wires that a stage may read, as far as that can be told without its model."""
         if stage.reads is None:
             names = self.last.values()

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+from pulse.chunks.exported import scanned_again
 from pulse.facts import TypedFact
+from pulse.loading.load import is_module, load
 from pulse.models import TypedModel
+from pulse.onnx.metadata import is_exported
 
 if TYPE_CHECKING:
-    from pulse.loading.loaded import Loadable
+    from pulse.loading.load import Loadable
 
     StageSource: TypeAlias = Loadable | Callable[[Sequence[TypedFact]], TypedModel]
 
@@ -28,3 +31,15 @@ class Stage:
     model: "StageSource"
     reads: Mapping[str, str] | Sequence[str] | None = None
     gives: Mapping[str, str] | Sequence[str] | None = None
+
+    def opened(self, facts: Sequence[TypedFact] = ()) -> TypedModel:
+        """The typed model, a scan over its calls where it takes chunks.
+
+        facts   of the wires that it reads, for a function of them
+        Raises  PulseError
+        """
+        model = self.model
+        if callable(model) and not is_module(model):
+            return model(facts)
+        original = load(cast("Loadable", model)).analyse()
+        return TypedModel.of(scanned_again(original)) if is_exported(original.metadata) else original

@@ -17,7 +17,7 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork
 
 if TYPE_CHECKING:
-    from pulse.loading.loaded import Loadable
+    from pulse.loading.load import Loadable
 
 
 def account(model: "Loadable", rate_hz: float | None = None) -> Account:

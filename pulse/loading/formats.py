@@ -1,17 +1,15 @@
 """The formats of models, each one row: how it is recognised, and how it is read."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import NOTHING, Chunking
-from pulse.errors import LoadError
-from pulse.loading.loaded import Loaded
 from pulse.models import Model, TypedModel
-from pulse.onnx.read.likeness import RECIPE
-from pulse.wording import spelled
+from pulse.onnx.metadata import TITLE, is_exported
+from pulse.printable import is_title
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -20,14 +18,12 @@ if TYPE_CHECKING:
 
 HEAD = 4096
 """Bytes by which formats are told apart."""
-RECIPE_SUFFIX = ".toml"
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of reading a file, as of ``pulse.load``; and ``load``, that itself, for models that a file names."""
+    """What is said of reading a file; as of ``pulse.load``."""
 
-    load: Callable[..., Loaded]
     inputs: Mapping[str, str] | None = None
     constants: Mapping[str, Any] | None = None
     chunking: Chunking = NOTHING
@@ -81,30 +77,17 @@ class Format:
     read: Callable[[Content, Reading], Model | TypedModel]
 
 
+_FORMATS: list[Format] = []
+
+
+def register(format: Format) -> None:
+    """Add a format. Later ones are asked later."""
+    _FORMATS.append(format)
+
+
 def format_of(content: Content) -> Format:
-    """The first format that recognises it; the last one takes what no other does, and says what that looks like."""
-    return next(format for format in FORMATS if format.recognises(content))
-
-
-def _is_recipe(content: Content) -> bool:
-    named = content.path is not None and content.path.suffix.lower() == RECIPE_SUFFIX
-    return content.path is not None and (named or RECIPE.match(content.head) is not None)
-
-
-def _read_recipe(content: Content, reading: Reading) -> TypedModel:
-    from pulse.recipes.whole import recipe_model
-
-    assert content.path is not None
-    said = {"inputs": reading.inputs, "constants": reading.constants, **reading.chunking.said}
-    for option, value in said.items():
-        if option != "pulse" and (value or option == "states"):
-            raise LoadError(
-                f"{content.path}: a recipe says itself how its models are called; leave out {spelled(option)}, and "
-                f"write {option} in the stage that it is for"
-            )
-    return recipe_model(
-        content.path, reading.load, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}
-    )
+    """The first format that recognises it; ONNX where no other does, since protobuf has no mark of its own."""
+    return next((format for format in _FORMATS if format.recognises(content)), ONNX)
 
 
 def read_onnx(
@@ -124,12 +107,14 @@ def read_onnx(
     return Model.of(load(source, inputs, constants, ignore_value_info, budget))
 
 
-def _read_onnx(content: Content, said: Reading) -> Model:
-    return read_onnx(content.source, said.inputs, said.constants, said.ignore_value_info, said.budget)
+def _read_onnx(content: Content, reading: Reading) -> Model:
+    model = read_onnx(
+        content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget
+    )
+    title = model.metadata.get(TITLE, "")
+    if is_exported(model.metadata) and is_title(title):
+        model.title = title
+    return model
 
 
-FORMATS: Sequence[Format] = (
-    Format("recipe", _is_recipe, _read_recipe),
-    Format("ONNX", lambda _: True, _read_onnx),
-)
-"""In the order in which they are tried; ONNX last, since protobuf has no mark of its own."""
+ONNX = Format("ONNX", lambda _: True, _read_onnx)

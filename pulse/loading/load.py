@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pulse.chunks.chunking import NOTHING, Chunking
 from pulse.errors import InputError, LoadError
@@ -14,8 +14,10 @@ from pulse.program.executable import Executable
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
-    from pulse.loading.loaded import Loadable
     from pulse.onnx.read.file import ModelSource
+
+    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
+    """Whatever says what a model is."""
 
 
 def load(
@@ -69,7 +71,7 @@ def load(
             symbol=loaded.symbol if symbol is None else symbol,
             chunking=chunking or loaded.chunking,
         )
-    reading = Reading(load, inputs, constants, chunking or NOTHING, ignore_value_info, budget)
+    reading = Reading(inputs, constants, chunking or NOTHING, ignore_value_info, budget)
     return Loaded(_read(source, reading), outputs, symbol, chunking or NOTHING)
 
 

@@ -3,17 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
 
 from pulse.chunks.chunking import NOTHING, Chunking, Chunks
-from pulse.chunks.exported import scanned_again
 from pulse.chunks.scanned import in_chunks
 from pulse.errors import LoadError, PulsifyError
 from pulse.loading.form import Form, form_of
 from pulse.loading.sizes import leaves_pulse_open
-from pulse.models import Model, Network, PulsedModel, TypedModel
+from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.program.executable import Executable
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +79,6 @@ class Loaded:
         """
         return self.form.original
 
-    @property
-    def offline(self) -> TypedModel:
-        """The same; what was written in pulses as a scan over them. Raises PulseError."""
-        original = self.analyse()
-        return TypedModel.of(scanned_again(original)) if is_exported(original.metadata) else original
-
     def at(self, pulse: int | None) -> "Loaded":
         """The same, its chunks of so many frames where nothing else says how long they are. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
@@ -124,10 +115,3 @@ class Loaded:
         lines = [] if self.chunks is None else self.chunks.lines()
         why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
         return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]
-
-
-if TYPE_CHECKING:
-    from pulse.onnx.read.file import ModelSource
-
-    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
-    """Whatever says what a model is."""

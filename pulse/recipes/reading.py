@@ -7,14 +7,13 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.printable import printable
+from pulse.printable import LONGEST_TITLE, is_title
 from pulse.recipes import functions, models
-from pulse.recipes.recipe import Recipe, RecipeStage
+from pulse.recipes.recipe import Recipe, RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, take
 
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
-LONGEST_TITLE = 100
 KEYS = ("title", "rate", "inputs", "outputs", "stage")
 SOUND = "1,T"
 """The shape of an input that is named without one."""
@@ -24,26 +23,19 @@ _NAMES = Sequence[str] | Mapping[str, str] | str
 
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
-    return parsed(_contents(path), path)
+    return parsed(contents(path), Surroundings.of(path))
 
 
-def parsed(text: str, path: Path) -> Recipe:
-    """The recipe of a text, as if it stood in a file. Raises LoadError as ``read_recipe``."""
-    where = str(path)
+def parsed(text: str, place: Surroundings) -> Recipe:
+    """The recipe of a text. Raises LoadError as ``read_recipe``."""
+    where = place.where
     try:
         table: dict[str, Value] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LoadError(f"{path}: no TOML: {error or 'it nests too deeply'}") from error
+        raise LoadError(f"{where}: no TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
     title = take(table, "title", str, where, '"denoiser"')
-    if title is None:
-        title = path.stem
-    elif (
-        not title.strip()
-        or len(title) > LONGEST_TITLE
-        or printable(title) != title
-        or set("/\\") & set(title)
-    ):
+    if title is not None and not is_title(title):
         raise LoadError(
             f"{where}: title = {quoted(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
         )
@@ -59,7 +51,7 @@ def parsed(text: str, path: Path) -> Recipe:
         _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", given), start=1)
     ]
     _require_order(stages, where)
-    return Recipe(path, title, rate, stages, outputs, inputs)
+    return Recipe(place, title or place.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
 def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
@@ -75,7 +67,8 @@ def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
     return dict.fromkeys(given, SOUND)
 
 
-def _contents(path: Path) -> str:
+def contents(path: Path) -> str:
+    """The text of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is no regular file; give the recipe itself")

@@ -261,8 +261,8 @@ def _run_sound(
         forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
         once = " ".join(f"--constant {found.name}=VALUE" for found in program.inputs if not found.streams)
         raise InputError(
-            f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz"
-            + (f", or what does not stream with {once}" if once else "")
+            f"{opened.title}: takes no sound but {forms}; write a recipe with what is in front of it (pulse recipe), "
+            "give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
         )
     if asked.events is not None and asked.subtype is not None:
         raise InputError("--subtype is for sound; leave it out with --events")

@@ -170,7 +170,7 @@ def heard_inputs(program: Program) -> list[Port]:
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
         f"{program.model.title}: takes no sound but {forms}; in a live run all inputs that stream are sound, float32, "
-        "of one value a frame"
+        "of one value a frame: a recipe says what is in front of such a model, see docs/recipes.md"
     )
 
 

@@ -19,7 +19,7 @@ LAYERS: Mapping[str, str] = {
     "proofs": "pulse: oracle proof accuracy onnx.write",
     "models": "pulse: models",
     "loading": "pulse: front chain loading recipes",
-    "pulse": "pulse: costs dump extend torch api __init__",
+    "pulse": "pulse: costs dump extend torch formats api __init__",
     "sessions": "streaming: errors replacing part snapshot reblocking intake delivery session __init__",
     "sound": "streaming: channels latency native terminal progress warming resampling rf64 encodings sound_formats "
     "sound wav_stream audio frame_forms frames sound_streams source target files builtin events routing heard written",

@@ -77,7 +77,7 @@ def _contents(path: Path) -> bytes:
 
 def _require_likely(head: bytes, what: str) -> None:
     """Refuse what does not begin as a ModelProto does: with the key of one of its fields. Raises LoadError."""
-    if _begins_model(head):
+    if begins_model(head):
         return
     kind = likeness(head)
     if kind is None:
@@ -85,7 +85,8 @@ def _require_likely(head: bytes, what: str) -> None:
     raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}")
 
 
-def _begins_model(head: bytes) -> bool:
+def begins_model(head: bytes) -> bool:
+    """Whether the first bytes are those of a ModelProto: the key of one of its fields."""
     number, kind = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
     field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
     if field is None:

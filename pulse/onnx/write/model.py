@@ -13,7 +13,7 @@ from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_infere
 
 from pulse.errors import WriteError
 from pulse.graph import OutletId
-from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
 from pulse.onnx.write import families as families
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
@@ -116,7 +116,11 @@ class _Export:
             producer_name="pulse",
             producer_version=__version__,
         )
-        kept = {key: text for key, text in model.typed.metadata.items() if not is_exported({key: text})}
+        kept = {
+            key: text
+            for key, text in model.typed.metadata.items()
+            if key != RECIPE and not is_exported({key: text})
+        }
         helper.set_model_props(proto, {**kept, **metadata, **self._notes(outputs).dump()})
         return proto
 

@@ -8,7 +8,6 @@ import pytest
 
 import pulse
 from pulse import Stage, front
-from pulse.loading.load import load
 from pulse.program.whole import streamed
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
@@ -22,7 +21,7 @@ def equal(path: Path, wanted: pulse.TypedModel) -> None:
     """A recipe gives what a model gives, offline, and as a stream with both backends."""
     (name,) = wanted.outputs
     for x in SOUND:
-        (made,) = recipe_model(path, load).run(x).values()
+        (made,) = recipe_model(path).run(x).values()
         np.testing.assert_array_equal(made, wanted.run(x)[name])
         for backend in ("numba", "numpy"):
             (got,) = streamed(pulse.stream(path, backend=backend), {"x": x}).values()
@@ -35,7 +34,7 @@ def test_spectra(tmp_path: Path) -> None:
     how = {"n_fft": 16, "hop": 8, "window": "sqrt_hann"}
     back = front.istft(**how, length="T", shape=f"1,{BINS},T//8+1,2")
     equal(path, pulse.chain(front.stft(**how), gain(), back))
-    assert recipe_model(path, load).run(SOUND[2])["sound"].shape == SOUND[2].shape
+    assert recipe_model(path).run(SOUND[2])["sound"].shape == SOUND[2].shape
 
 
 def test_wires_by_name(tmp_path: Path) -> None:
@@ -75,7 +74,7 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
 def test_told_by_content(tmp_path: Path) -> None:
     """A recipe of any name, a comment first; a path of any kind."""
     path = masked(tmp_path).rename(tmp_path / "recipe.txt")
-    assert recipe_model(path, load).title == "masked"
+    assert recipe_model(path).title == "masked"
     (y,) = streamed(pulse.stream(str(path)), {"x": SOUND[0]}).values()
     assert y.shape == (1, 8)
 
@@ -105,7 +104,7 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
         pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": noise(1, 1, 3)})),
     )
     x = noise(1, 7, 4)
-    (made,) = recipe_model(Path("inside/recipe.toml"), load).run(x).values()
+    (made,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
     np.testing.assert_array_equal(made, wanted.run(x)["y"])
     assert path.parent == inside
 
@@ -145,7 +144,7 @@ def test_options_of_models(tmp_path: Path) -> None:
         outputs = ["y"]
         """,
     )
-    model = recipe_model(path, load)
+    model = recipe_model(path)
     assert [str(fact) for fact in model.inputs.values()] == ["1,S,f32"]
     np.testing.assert_array_equal(model.run(SOUND[0])["y"], 2 * SOUND[0])
 
@@ -178,7 +177,7 @@ def test_several_inputs_and_outputs(tmp_path: Path) -> None:
         as = "total"
         """,
     )
-    model = recipe_model(path, load)
+    model = recipe_model(path)
     first, second = noise(1, 24, seed=1), noise(1, 24, seed=2)
     made = model.run(dict(zip(model.inputs, (first, second))))
     assert list(made) == ["total", "near"]
@@ -192,28 +191,28 @@ def test_a_recipe_in_a_recipe(tmp_path: Path) -> None:
     path = written(
         tmp_path / "outer", '[[stage]]\nmodel = "../inner.toml"\n[[stage]]\nmodel = "../inner.toml"'
     )
-    inner = recipe_model(tmp_path / "inner.toml", load)
+    inner = recipe_model(tmp_path / "inner.toml")
     equal(path, pulse.chain(inner, inner))
     equal(path, pulse.chain(tmp_path / "inner.toml", str(tmp_path / "inner.toml")))
-    assert recipe_model(path, load).metadata["sample_rate"] == "8000"
+    assert recipe_model(path).metadata["sample_rate"] == "8000"
 
 
 def test_rates(tmp_path: Path) -> None:
     """That of the recipe is that of its functions; without one, a stage says it; of features it is another."""
-    assert recipe_model(spectral(tmp_path), load).metadata == {"sample_rate": "8000"}
+    assert recipe_model(spectral(tmp_path)).metadata == {"sample_rate": "8000"}
     bank = "{ sample_rate = 8000, num_mel_bins = 20 }"
     told = written(tmp_path, "rate = 8000\n[[stage]]\nkaldi_fbank = { num_mel_bins = 20 }", "told.toml")
     equal(told, front.kaldi_fbank(num_mel_bins=20, sample_rate=8000))
     stated = written(tmp_path, f"[[stage]]\nkaldi_fbank = {bank}", "stated.toml")
-    assert recipe_model(stated, load).metadata["sample_rate"] == "8000"
+    assert recipe_model(stated).metadata["sample_rate"] == "8000"
     size = [1, "T", 20]
     saved(tmp_path, "vad.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}), rate_hz=100)
     path = written(tmp_path, f'[[stage]]\nkaldi_fbank = {bank}\n[[stage]]\nmodel = "vad.onnx"')
-    assert recipe_model(path, load).metadata["sample_rate"] == "8000"
+    assert recipe_model(path).metadata["sample_rate"] == "8000"
     alone = written(tmp_path, '[[stage]]\nmodel = "vad.onnx"')
-    assert recipe_model(alone, load).metadata["sample_rate"] == "100"
+    assert recipe_model(alone).metadata["sample_rate"] == "100"
     mels = written(tmp_path, "rate = 100\n[[stage]]\nmel = { sample_rate = 16000 }")
-    assert recipe_model(mels, load).metadata["sample_rate"] == "100"
+    assert recipe_model(mels).metadata["sample_rate"] == "100"
 
 
 def test_a_stage_of_a_chain_as_a_function_of_what_it_reads() -> None:

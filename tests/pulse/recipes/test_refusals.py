@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.loading.load import load
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node
@@ -217,7 +216,7 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
     for data in (b"\xff\xfe\0", b"a = " + b"[" * 20_000, b"#" * (1 << 21), b"x\0"):
         path.write_bytes(data)
         with pytest.raises(pulse.LoadError, match=re.escape(str(path))):
-            recipe_model(path, load)
+            recipe_model(path)
     with pytest.raises(pulse.LoadError, match=r"none\.toml: no such file"):
         pulse.stream(tmp_path / "none.toml")
     (tmp_path / "folder.toml").mkdir()
