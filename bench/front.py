@@ -18,8 +18,9 @@ from bench.timing import Pulse, alternate, fed
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
-from pulse.program.native import NativeProgram, NativeState
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)

@@ -17,7 +17,7 @@ from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import Kernel
 from pulse.program.kernels.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
 from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 
 SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""

@@ -33,9 +33,9 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
+from pulse.models import TypedModel
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
-from pulse.typed import TypedModel
 from pulse.version import __version__
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The formats of models, one row each; importing this registers them. ONNX is what no row recognises."""
 
 from pulse.loading.formats import Content, Format, Reading, register
+from pulse.models import TypedModel
 from pulse.recipes.recognition import holds_recipe, is_recipe
-from pulse.typed import TypedModel
 
 
 def _recipe(content: Content, reading: Reading) -> TypedModel:

@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.ops.stateful import FAR, frames_at, most_frames
-from pulse.program.program import Program
+from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
@@ -25,7 +25,7 @@ class Delivery:
     sent     output name -> valid frames given
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Executable) -> None:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
         self._layouts = [_Layout.of(port) for port in self._streaming]
@@ -191,7 +191,7 @@ class _Gathered:
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid
 
 
-def _surely_there(port: Port, program: Program) -> bool:
+def _surely_there(port: Port, program: Executable) -> bool:
     """Whether every frame after the delay exists, whatever the length of the stream turns out to be."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and most_frames(port.length) == FAR

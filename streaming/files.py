@@ -13,7 +13,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from streaming.channels import Samples
 from streaming.events.output import EventsOutput
 from streaming.heard import Heard, Hearing

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.program.executable import Executable
+from pulse.pulsify.network import Port
 from streaming.reblocking import Reblocker
 
 
@@ -22,7 +22,7 @@ class Intake:
     kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
     """
 
-    def __init__(self, program: Program, check_finite: bool = True) -> None:
+    def __init__(self, program: Executable, check_finite: bool = True) -> None:
         self.program = program
         self.check_finite = check_finite
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}

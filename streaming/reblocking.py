@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 class Reblocker:

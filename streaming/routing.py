@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pulse.errors import InputError
 from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
 from streaming.channels import Channels
 

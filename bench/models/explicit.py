@@ -12,9 +12,9 @@ from onnx import helper
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.initial import initial_value
 from pulse.loading.load import load
+from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
 from pulse.ops.length import FAR_END
-from pulse.pulsify.model import PulsedModel
 
 Array = NDArray[np.generic]
 

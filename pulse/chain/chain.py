@@ -11,10 +11,11 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.op import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph
 from pulse.wording import spelled
 
 if TYPE_CHECKING:

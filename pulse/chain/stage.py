@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from pulse.chunks.exported import scanned_again
 from pulse.facts import TypedFact
 from pulse.loading.load import is_module, load
+from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
@@ -42,4 +42,4 @@ class Stage:
         if callable(model) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
-        return scanned_again(original) if is_exported(original.metadata) else original
+        return TypedModel.of(scanned_again(original)) if is_exported(original.metadata) else original

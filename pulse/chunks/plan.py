@@ -10,11 +10,11 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
-def candidates(typed: TypedModel) -> Candidates:
+def candidates(typed: TypedNetwork) -> Candidates:
     """What may be the states of a model of constant shapes."""
     inputs, outputs = typed.inputs, typed.outputs
     return Candidates(
@@ -26,7 +26,7 @@ def candidates(typed: TypedModel) -> Candidates:
 
 
 def planned(
-    typed: TypedModel,
+    typed: TypedNetwork,
     given: Chunking,
     outputs: Sequence[str] | None = None,
     told: Mapping[str, int] | None = None,
@@ -69,7 +69,7 @@ def planned(
     return Chunks(pairs, tuple(inputs), tuple(made), dict(given.context))
 
 
-def _warn_of_context(typed: TypedModel, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
+def _warn_of_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
     if not _is_sound(typed.inputs[main.name]):
         return
@@ -100,7 +100,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
     return tuple(int(dim) for dim in fact.shape)
 
 
-def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
+def _check_pairs(typed: TypedNetwork, pairs: Iterable[Pair]) -> None:
     for pair in pairs:
         before, after = typed.inputs[pair.input], typed.outputs[pair.output]
         if not before.agrees(after):
@@ -109,7 +109,7 @@ def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
             )
 
 
-def _input_axis(typed: TypedModel, name: str, given: Chunking, told: Mapping[str, int]) -> PortAxis:
+def _input_axis(typed: TypedNetwork, name: str, given: Chunking, told: Mapping[str, int]) -> PortAxis:
     fact, context = typed.inputs[name], given.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in given.axes:
@@ -128,7 +128,7 @@ def _input_axis(typed: TypedModel, name: str, given: Chunking, told: Mapping[str
     return PortAxis(name, axis, sizes[axis] - context, how)
 
 
-def _output_axis(typed: TypedModel, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
+def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
     """``main`` is the input that counts the frames; None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
@@ -158,7 +158,7 @@ def _require(names: Iterable[str], known: Collection[str], what: str, kind: str)
             raise PulsifyError(f"{what} is given for {name}, which is no {kind}; there is {listed}")
 
 
-def _inventory(typed: TypedModel, states: Collection[str]) -> str:
+def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:
     return "; ".join(
         f"{name}: {fact}{', a state' if name in states else ''}" for name, fact in typed.inputs.items()
     )

@@ -24,22 +24,27 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
-from pulse.ops.op import Env, Op, broadcast_shapes, normal_axis, require_at_least, unify
-from pulse.ops.pad import Pad
-from pulse.ops.position import Range
-from pulse.ops.reduce import Reduce
-from pulse.ops.relation import (
+from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
+    Env,
     Final,
+    Op,
     Pointwise,
     Positional,
     Relation,
     Tail,
     Whole,
     Window,
+    broadcast_shapes,
+    normal_axis,
+    require_at_least,
+    unify,
 )
+from pulse.ops.pad import Pad
+from pulse.ops.position import Range
+from pulse.ops.reduce import Reduce
 from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice

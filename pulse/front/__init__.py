@@ -13,7 +13,7 @@ from pulse.front.normalising import cmvn, sliding_cmvn
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
 from pulse.front.tensorflow import tf_mfcc, tf_spectrogram
 from pulse.front.transforms import irfft, istft, rfft, stft
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 __all__ = [
     "FUNCTIONS",

@@ -9,17 +9,18 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError
 from pulse.facts import Array, Shape, TypedFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op, require_at_least
+from pulse.ops.op import Op, PadMode, require_at_least
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 ONE = TDim.of(1)
 

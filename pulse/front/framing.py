@@ -4,8 +4,8 @@ from pulse.errors import InputError
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count
 from pulse.front.windows import WindowLike, window_values
-from pulse.ops.relation import PadMode
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
+from pulse.ops.op import PadMode
 
 MOST_OVERLAPS = 1 << 10
 """Frames that reach one sample."""

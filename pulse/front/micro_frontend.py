@@ -20,10 +20,11 @@ from pulse.front.micro_tables import (
 from pulse.front.options import count, flag, number
 from pulse.front.triangles import require_band
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.cumsum import CumSum
 from pulse.ops.reduce import Reduce
 from pulse.ops.scan import Course, Scan
-from pulse.typed import TypedModel, wire
+from pulse.wiring import wire
 
 POINTS = (32, 128, 512, 2048)
 """Lengths of transforms: twice a power of four."""

@@ -15,10 +15,10 @@ from pulse.front.options import choice, count, flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centred, window_values
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.dft import dft_matrix, half_to_real
-from pulse.ops.relation import PadMode
+from pulse.ops.op import PadMode
 from pulse.ops.shape import Expand
-from pulse.typed import TypedModel
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 

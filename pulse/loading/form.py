@@ -11,9 +11,8 @@ from pulse.chunks.scanned import scanned
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
-from pulse.model import Model
+from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.typed import TypedModel
 from pulse.wording import spelled
 
 
@@ -81,7 +80,7 @@ def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[s
     """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     with counting(call.spending):
         original, chunks = scanned(call, given, sized.symbol, outputs, sized.axes)
-    return Form(original, sized.symbol, chunks, call, _by_name(sized.sizes))
+    return Form(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
 def _called(read: Model | TypedModel, call: Call) -> TypedModel:

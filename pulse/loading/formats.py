@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import NOTHING, Chunking
-from pulse.model import Model, load
+from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
-from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 HEAD = 4096
 """Bytes by which formats are told apart."""
@@ -91,8 +90,27 @@ def format_of(content: Content) -> Format:
     return next((format for format in _FORMATS if format.recognises(content)), ONNX)
 
 
+def read_onnx(
+    source: "ModelSource",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
+) -> Model:
+    """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
+
+    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    """
+    from pulse.onnx.read.reader import load
+
+    return Model.of(load(source, inputs, constants, ignore_value_info, budget))
+
+
 def _read_onnx(content: Content, reading: Reading) -> Model:
-    model = load(content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget)
+    model = read_onnx(
+        content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget
+    )
     title = model.metadata.get(TITLE, "")
     if is_exported(model.metadata) and is_title(title):
         model.title = title

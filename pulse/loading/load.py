@@ -9,16 +9,14 @@ from pulse.chunks.chunking import NOTHING, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.formats import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
-from pulse.model import Model
-from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
+from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
+from pulse.program.executable import Executable
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
-    Loadable: TypeAlias = Loaded | Model | TypedModel | PulsedModel | Program | ModelSource
+    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
     """Whatever says what a model is."""
 
 
@@ -55,7 +53,7 @@ def load(
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
-    if isinstance(source, Loaded | Model | TypedModel | PulsedModel | Program):
+    if isinstance(source, Loaded | Network | Executable):
         for option, value in {"inputs": inputs, "constants": constants, "budget": budget}.items():
             if value is not None:
                 raise LoadError(
@@ -83,11 +81,11 @@ def is_module(source: object) -> bool:
     return torch is not None and isinstance(source, torch.nn.Module)
 
 
-def _known(source: Loaded | Model | TypedModel | PulsedModel | Program) -> Loaded:
+def _known(source: Loaded | Network | Executable) -> Loaded:
     """A model that is there already."""
     if isinstance(source, Loaded):
         return source
-    return Loaded(source.model if isinstance(source, Program) else source)
+    return Loaded(model_of(source.model if isinstance(source, Executable) else source))
 
 
 def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel:

@@ -9,10 +9,8 @@ from pulse.chunks.scanned import in_chunks
 from pulse.errors import LoadError, PulsifyError
 from pulse.loading.form import Form, form_of
 from pulse.loading.sizes import leaves_pulse_open
-from pulse.model import Model
+from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +48,7 @@ class Loaded:
         """What it turns out to be. Raises PulseError."""
         if isinstance(self.read, PulsedModel):
             model = self.read
-            return Form(model.typed, model.symbol.name, model.chunks, sizes=model.sizes)
+            return Form(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
         return form_of(self.read, self.chunking, self.symbol, self.outputs)
 
     @property
@@ -107,7 +105,7 @@ class Loaded:
             return self.read
         form = self.at(pulse).form
         if form.chunks is not None:
-            made = in_chunks(form.typed, form.chunks, pulse, align)
+            made = PulsedModel.of(in_chunks(form.typed, form.chunks, pulse, align))
         else:
             made = form.typed.pulsify(form.symbol, pulse, align, max_context)
         return replace(made, sizes=form.sizes)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel
 from pulse.oracle import oracle_of
 from pulse.program.compiler import Prepare
 from pulse.proof import Report, prove
-from pulse.pulsify.model import PulsedModel
 
 if TYPE_CHECKING:
     from onnx import ModelProto

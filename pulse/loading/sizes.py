@@ -9,8 +9,7 @@ from pulse.chunks.chunking import Chunking
 from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
-from pulse.model import Model
-from pulse.typed import TypedModel
+from pulse.models import Model, TypedModel
 from pulse.wording import spelled
 
 _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)

@@ -20,7 +20,7 @@ from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import Copy
 from pulse.program.kernels.instruction import Instruction, numbered
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
 from pulse.wording import spelled
 

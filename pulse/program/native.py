@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from pulse.ops.check import Site
 from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
+from pulse.program.executable import Executable
 from pulse.program.kernels import families as families
 from pulse.program.kernels.instruction import Tensor
 from pulse.program.kernels.pointer import operand
@@ -29,14 +30,10 @@ from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
-from pulse.program.program import Program
 from pulse.program.state import Feed, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
-from pulse.pulsify.model import PulsedModel
-
-if TYPE_CHECKING:
-    from pulse.program.lanes import Lanes
+from pulse.pulsify.network import PulsedNetwork
 
 _MODULES = "kernels"
 SHOWN = 12
@@ -72,12 +69,12 @@ class Place:
         return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)
 
 
-class NativeProgram(Program):
+class NativeExecutable(Executable):
     """Instructions, weights, and the memory that a stream needs."""
 
     def __init__(
         self,
-        model: PulsedModel,
+        model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,
@@ -162,14 +159,6 @@ class NativeProgram(Program):
         """Memory of each stream, scratch not counted."""
         return self.initial.size
 
-    def spawn(self, constants: Feed | None = None) -> "NativeState":
-        return NativeState(self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes))
-
-    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        from pulse.program.native_lanes import NativeLanes
-
-        return NativeLanes(self, count, constants)
-
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()
         for row in self.instructions:
@@ -216,7 +205,9 @@ class NativeState(State):
 
     pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
 
-    def __init__(self, program: NativeProgram, constants: Feed | None, memory: Array, arena: Array) -> None:
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
+    ) -> None:
         super().__init__(program, constants)
         self._program = program
         self._memory = memory

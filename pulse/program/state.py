@@ -5,7 +5,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.check import Site
 from pulse.ops.stateful import Clock, frames_at
 from pulse.program.ending import stream_end
-from pulse.pulsify.model import Port
+from pulse.program.executable import Executable
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
-
-if TYPE_CHECKING:
-    from pulse.program.program import Program
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
@@ -43,7 +41,7 @@ class State(ABC):
 
     pulses_worth_a_mark = 0
 
-    def __init__(self, program: "Program", constants: Feed | None) -> None:
+    def __init__(self, program: Executable, constants: Feed | None) -> None:
         self.program = program
         self.clock = Clock(program.model.symbol)
         self.constants = self._checked_constants(constants or {})
@@ -433,7 +431,13 @@ class State(ABC):
         return checked
 
 
-def _spawned(program: "Program", constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+class _Spawning(Protocol):
+    """A program, as a copied stream finds it."""
+
+    def spawn(self, constants: Feed) -> State: ...
+
+
+def _spawned(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """A copied or unpickled stream."""
     state = program.spawn(constants)
     state.restore(snapshot)

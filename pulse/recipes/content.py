@@ -2,8 +2,8 @@
 
 from pulse.errors import LoadError
 from pulse.loading.formats import Content, Reading
+from pulse.models import TypedModel
 from pulse.recipes.whole import recipe_model
-from pulse.typed import TypedModel
 from pulse.wording import spelled
 
 

@@ -11,7 +11,7 @@ from pulse.recipes.recipe import Recipe, Surroundings
 from pulse.recipes.recognition import path_of
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 
 def embedded_recipe(source: "ModelSource") -> Recipe:

@@ -9,10 +9,10 @@ from typing import Any, get_args, get_type_hints
 from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.front import FUNCTIONS
+from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
 from pulse.recipes.recipe import RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
-from pulse.typed import TypedModel
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""

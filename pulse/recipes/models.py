@@ -11,16 +11,16 @@ from pulse.chain import Stage
 from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
+from pulse.loading.formats import read_onnx
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
-from pulse.model import load as read_model
+from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
-from pulse.typed import TypedModel
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 _ARRAYS = Mapping[str, float | bool | list | str]  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType]
 OPTIONS: Mapping[str, object] = {
@@ -117,7 +117,7 @@ def _itself(
 ) -> TypedModel:
     """The model that holds the recipe, without it. Raises PulseError."""
     kept = {key: options[key] for key in ("outputs", "symbol") if key in options}
-    model = read_model(source, **{key: value for key, value in options.items() if key not in kept}, **limits)
+    model = read_onnx(source, **{key: value for key, value in options.items() if key not in kept}, **limits)
     if is_exported(model.metadata):
         raise LoadError(
             "was written in pulses, so it needs no recipe; write one for the model that it was made of"

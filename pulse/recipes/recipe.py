@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.errors import LoadError
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 ITSELF = "."
 """The model of a stage that is the file in whose metadata the recipe is."""

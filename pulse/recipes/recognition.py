@@ -10,7 +10,7 @@ from pulse.onnx.read.entries import stored_values
 from pulse.onnx.read.likeness import RECIPE
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 SUFFIX = ".toml"
 

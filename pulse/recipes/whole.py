@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pulse.chain import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
+from pulse.models import TypedModel
 from pulse.onnx.metadata import RECIPE, TITLE
 from pulse.recipes import functions, models
 from pulse.recipes.embedded import embedded_recipe
@@ -18,11 +19,10 @@ from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of
 from pulse.recipes.spelling import as_keys
-from pulse.typed import TypedModel
 from pulse.wording import current_spelling, speaking
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 MOST_STAGES = 256
 """Stages of a recipe, those of recipes in it included."""

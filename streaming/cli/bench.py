@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulse.facts import Array
     from pulse.program.profile import Profile
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.latency import Latency
 
 WARM_UP_STEPS = 50

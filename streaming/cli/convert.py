@@ -10,7 +10,7 @@ from streaming.cli.console import print_json, print_pairs, print_table, size
 from streaming.cli.proof import USUAL, ProofOptions, end_with
 
 if TYPE_CHECKING:
-    from pulse.pulsify.model import PulsedModel
+    from pulse.models import PulsedModel
     from streaming.cli.exporting import Exported
 
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")

@@ -9,8 +9,7 @@ from streaming.cli import options
 
 if TYPE_CHECKING:
     from pulse.loading.loaded import Loaded
-    from pulse.pulsify.model import PulsedModel
-    from pulse.typed import TypedModel
+    from pulse.models import PulsedModel, TypedModel
     from streaming.cli.model import Opened
 
 
@@ -99,7 +98,7 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
 def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
     """A model as it was read: its own nodes, or its typed ones; of a model of chunks one call."""
     from pulse import dump as dumps
-    from pulse.model import Model
+    from pulse.models import Model
 
     if stage is Stage.LOAD:
         model = loaded.model

@@ -9,8 +9,8 @@ from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, ti
 from streaming.replacing import part_of, publish
 
 if TYPE_CHECKING:
+    from pulse.models import PulsedModel
     from pulse.proof import Report
-    from pulse.pulsify.model import PulsedModel
     from streaming.cli.model import Opened
 
 

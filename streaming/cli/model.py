@@ -13,11 +13,11 @@ from pulse.errors import InputError, PulseWarning
 from pulse.facts import TypedFact
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port
 from pulse.pulsify.receptive import Receptive
-from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ChunkOptions

@@ -17,7 +17,7 @@ from streaming.progress import progress
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.cli.model import Opened
     from streaming.events.choice import Choice
     from streaming.written import Write

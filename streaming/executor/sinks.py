@@ -15,7 +15,7 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
 from streaming.encodings import Encoding

@@ -11,7 +11,7 @@ from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
 from streaming.native import line_words as w
 from streaming.routing import audio_output

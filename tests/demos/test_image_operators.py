@@ -12,8 +12,8 @@ from onnx import ModelProto
 import pulse
 from pulse import plugins
 from pulse.errors import FaultError, LoadError
+from pulse.models import TypedModel
 from pulse.onnx import registry
-from pulse.typed import TypedModel
 from streaming import Session
 from tests.conformance.node_cases import node_cases
 from tests.conformance.node_outcomes import attempt, failed

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from pulse.ops.relation import Relation
+from pulse.ops.op import Relation
 from tests.documents.pages import pages
 
 RELATIONS: tuple[type, ...] = get_args(Relation)

@@ -12,6 +12,7 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.ops.concat import Concat
@@ -31,12 +32,11 @@ from pulse.program.kernels.instruction import Instruction
 from pulse.program.kernels.pointer import REGION_SHIFT
 from pulse.program.machine import run_python
 from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.program.table import link, row_starts
 from pulse.program.whole import streamed
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from pulse.tolerance import Feeds
 from tests.pulse.models import Sketch
 

@@ -13,8 +13,7 @@ from pulse.chunks.chunking import Chunking
 from pulse.errors import PulseError
 from pulse.facts import Array
 from pulse.loading.load import load
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
+from pulse.models import PulsedModel, TypedModel
 from tests.shared import ROOT
 from tests.tables.markdown import table
 

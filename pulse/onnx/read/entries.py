@@ -18,7 +18,7 @@ from onnx import ModelProto, StringStringEntryProto
 from pulse.onnx.read.file import begins_model
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.onnx.read.file import ModelSource
 
 _LONGEST_VARINT = 10
 _HEAD = 16

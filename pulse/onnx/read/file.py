@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal.wire_format import (
@@ -18,8 +18,7 @@ from pulse.errors import LoadError
 from pulse.onnx.read.functions import inlined
 from pulse.onnx.read.likeness import HEAD, likeness
 
-if TYPE_CHECKING:
-    from pulse.model import ModelSource
+ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
@@ -33,7 +32,7 @@ class Source(NamedTuple):
     folder: Path | None
 
 
-def read_source(source: "ModelSource") -> Source:
+def read_source(source: ModelSource) -> Source:
     """The model, without functions, all names in it text. Raises LoadError."""
     if isinstance(source, ModelProto):
         return Source(_checked(source, "the model"), source.graph.name or "model", None)

@@ -19,14 +19,14 @@ from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.walk import check_writers, write_nodes
 from pulse.ops.source import Const
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.version import __version__
 
 OPSETS = range(13, 27)
 """The versions of the default domain that can be written."""
 
 
-def to_onnx(model: PulsedModel, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
+def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
     """Write a pulsed model with standard operators, everything that it remembers as an input and an output.
 
     opset     of the default domain
@@ -59,7 +59,7 @@ def save(proto: ModelProto, path: str | PathLike[str]) -> None:
 class _Export:
     """One model on its way to a file."""
 
-    def __init__(self, model: PulsedModel, opset: int) -> None:
+    def __init__(self, model: PulsedNetwork, opset: int) -> None:
         self._model = model
         self._graph = GraphWriter(opset)
         self._clock = ClockWriter(self._graph, model.symbol)

@@ -12,8 +12,8 @@ from pulse.ops.concat import Concat
 from pulse.ops.ends import shown_frame
 from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
+from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.within import Within

@@ -10,7 +10,7 @@ from pulse.program.lower.faults import Valid, checking, every
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transferred
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.wording import spelled
 
 MOST_INSTRUCTIONS = 4096

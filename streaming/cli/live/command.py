@@ -15,7 +15,7 @@ from streaming.cli.standard_output import take_stdout
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened

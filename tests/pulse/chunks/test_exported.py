@@ -9,9 +9,9 @@ import pulse
 from pulse.chunks.exported import reopened
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
+from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
 from pulse.program.compiler import BACKENDS
-from pulse.pulsify.model import PulsedModel
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights

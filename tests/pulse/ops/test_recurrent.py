@@ -9,9 +9,9 @@ from onnx import ModelProto, NodeProto
 
 import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
+from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import streamed
-from pulse.typed import TypedModel
 from tests.pulse.cases import recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference

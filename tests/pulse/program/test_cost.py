@@ -10,7 +10,7 @@ from pulse.program.kernels.instruction import in_form, numbered
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.profile import Profile, ProfileRow
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch

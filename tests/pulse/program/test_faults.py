@@ -13,6 +13,7 @@ from pulse.dim import TDim
 from pulse.errors import FaultError, InputError, PulsifyError
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
@@ -24,7 +25,6 @@ from pulse.program.program import Program
 from pulse.program.whole import streamed
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.pulse.cases.build import model, node
 from tests.pulse.cases.scan import body
 from tests.pulse.models import Sketch, pads_of

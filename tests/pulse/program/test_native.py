@@ -13,7 +13,8 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
 from pulse.program.copies import copies
 from pulse.program.memory import ALIGNMENT
-from pulse.program.native import NativeProgram, NativeState
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
 

@@ -6,6 +6,7 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.position import Range
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
@@ -14,7 +15,6 @@ from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.laws.graphs import feeds, random_model, shortest
 from tests.pulse.models import Sketch
 

@@ -7,6 +7,7 @@ import onnx
 import pytest
 
 import pulse
+from pulse.loading.formats import read_onnx
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
 from pulse.recipes.embedding import embedded, require_opens
@@ -62,7 +63,7 @@ def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
     np.testing.assert_array_equal(got, wanted)
     (got,) = recipe_model(written(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
     np.testing.assert_array_equal(got, wanted)
-    assert list(pulse.model.load(path).inputs) == ["mix"]
+    assert list(read_onnx(path).inputs) == ["mix"]
     again = pulse.load(pulse.load(path).analyse().pulsify().to_onnx())
     assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
 
@@ -160,7 +161,7 @@ def test_options_of_models(tmp_path: Path) -> None:
     """As of a recipe of its own."""
     path = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF))
     with pytest.raises(
-        pulse.LoadError, match="a recipe says itself how its models are called; leave out .*states="
+        pulse.LoadError, match=r"a recipe says itself how its models are called; leave out .*states="
     ):
         pulse.load(path, chunking=pulse.Chunking(states={}))
 

@@ -1,11 +1,10 @@
-"""Model: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedModel."""
+"""FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Self, TypeAlias
 
-from pulse.budget import Budget, Spending, counting, spending
+from pulse.budget import Spending, counting, spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
@@ -17,13 +16,8 @@ from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
 from pulse.printable import printable
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wording import spelled
-
-if TYPE_CHECKING:
-    from onnx import ModelProto
-
-    ModelSource: TypeAlias = str | PathLike[str] | bytes | ModelProto
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,7 @@ class Input(ModelOp):
 
     fact: InferenceFact
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         fact = self.fact.typed()
         if fact is None:
             raise LoadError(_unknown_dims(wire, self.fact))
@@ -65,7 +59,7 @@ class Constant(ModelOp):
 
     value: Array
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         return [constant(target.graph, wire, self.value)]
 
 
@@ -73,7 +67,7 @@ ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
 @dataclass
-class Model:
+class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
@@ -92,7 +86,7 @@ class Model:
         """Name of each input, and what is known of it."""
         return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
 
-    def with_sizes(self, sizes: Mapping[Symbol, int]) -> "Model":
+    def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
         """The same model with numbers for some symbols of its inputs, in a scope of its own."""
         terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
         graph = ModelGraph()
@@ -108,7 +102,7 @@ class Model:
         terms.assume(self.scope)
         return replace(self, graph=graph, scope=terms.scope)
 
-    def analyse(self) -> TypedModel:
+    def analyse(self) -> TypedNetwork:
         """Derive every type and shape; what the file does not say of the inputs is inferred first.
 
         Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
@@ -123,7 +117,7 @@ class Model:
     def _inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
         return all(fact.typed() is not None for fact in facts)
 
-    def infer(self) -> "Model":
+    def infer(self) -> Self:
         """The same model with all that can be known of its wires, from inputs, constants and outputs.
 
         What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
@@ -132,7 +126,7 @@ class Model:
         with counting(self.spending):
             return self._inferred()
 
-    def _inferred(self) -> "Model":
+    def _inferred(self) -> Self:
         nodes, claims = self._needed(), self.claims
         facts = inferred(self.graph, self.scope, nodes)
         if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
@@ -143,10 +137,10 @@ class Model:
                 claims = ()
         return replace(self, graph=_refined(self.graph, facts), claims=claims)
 
-    def _translated(self) -> TypedModel:
+    def _translated(self) -> TypedNetwork:
         needed = self._needed()
         self._check_covered(needed)
-        target = TypedModel(TypedGraph(), self.scope, self.title, dict(self.metadata))
+        target = TypedNetwork(TypedGraph(), self.scope, self.title, dict(self.metadata))
         made: dict[OutletId, OutletId] = {}
         for node in needed:
             before = len(target.graph.nodes)
@@ -223,28 +217,3 @@ def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
     dims = [*stated.dims, *(None,) * (len(known.dims) - len(stated.dims))]
     shape = tuple(new if dim is None else dim for dim, new in zip(dims, known.dims))
     return replace(known, shape=None if known.shape is None else shape)
-
-
-def load(
-    source: "ModelSource",
-    inputs: Mapping[str, str] | None = None,
-    constants: Mapping[str, Any] | None = None,
-    ignore_value_info: bool = False,
-    budget: Mapping[str, float] | None = None,
-) -> Model:
-    """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
-
-    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
-    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
-    """
-    from pulse.onnx.read.reader import read
-
-    given: Any = inputs or {}
-    if not isinstance(given, Mapping) or not all(
-        isinstance(text, str) for text in cast("Mapping[str, Any]", given).values()
-    ):
-        raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
-    if constants is not None and not isinstance(cast("Any", constants), Mapping):
-        raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
-    with counting(Spending(Budget.of(budget))):
-        return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

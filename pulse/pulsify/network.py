@@ -1,12 +1,13 @@
-"""PulsedModel: every wire of constant shape, memory in the open, time in every fact."""
+"""PulsedNetwork: every wire of constant shape, memory in the open, time in every fact."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from pulse.chunks.chunking import Chunks
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
@@ -17,16 +18,7 @@ from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.receptive import Receptive
 from pulse.pulsify.registers import Awaited, Register, check_registers
-from pulse.typed import TypedModel
-
-if TYPE_CHECKING:
-    from os import PathLike
-
-    from onnx import ModelProto
-
-    from pulse.chunks.chunking import Chunks
-    from pulse.program.compiler import Prepare
-    from pulse.program.program import Program
+from pulse.typed import TypedNetwork
 
 PulsedGraph = Graph[PulsedFact, Op]
 
@@ -104,7 +96,7 @@ class Placed:
 
 
 @dataclass
-class PulsedModel:
+class PulsedNetwork:
     """A model that takes pulses of constant size.
 
     fields  output name -> which frames of the symbol an output frame depends on
@@ -117,7 +109,7 @@ class PulsedModel:
     """
 
     graph: PulsedGraph = field(repr=False)
-    typed: TypedModel = field(repr=False)
+    typed: TypedNetwork = field(repr=False)
     symbol: Symbol
     pulse: int
     inputs: tuple[Port, ...]
@@ -126,7 +118,7 @@ class PulsedModel:
     fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
     registers: tuple[Register, ...] = ()
     awaited: tuple[Awaited, ...] = ()
-    chunks: "Chunks | None" = None
+    chunks: Chunks | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     checks: tuple[OutletId, ...] = ()
 
@@ -180,29 +172,3 @@ class PulsedModel:
             if port.name == name:
                 return port
         raise PulsifyError(f"no input or output is called {name!r}")
-
-    def compile(
-        self,
-        backend: str = "numba",
-        weights: str = "f32",
-        prepare: "Prepare | None" = None,
-    ) -> "Program":
-        """A program that runs it; see ``pulse.program.compile_model``."""
-        from pulse.program.compiler import compile_model
-
-        return compile_model(self, backend, weights=weights, prepare=prepare)
-
-    def to_onnx(self, opset: int = 17) -> "ModelProto":
-        """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
-
-        Raises WriteError: an op that ONNX of this opset cannot express
-        """
-        from pulse.onnx.write.model import to_onnx
-
-        return to_onnx(self, opset)
-
-    def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
-        """Write ``to_onnx`` to a file. Raises WriteError."""
-        from pulse.onnx.write.model import save
-
-        save(self.to_onnx(opset), path)

@@ -1,17 +1,56 @@
-"""Computing before running what is known before running, within the budget of the file."""
+"""The way to add a node to a typed graph: its op derives the facts, and what is known before running is computed.
+
+That keeps within the budget of the file.
+"""
 
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 from pulse.budget import Spending, spending
-from pulse.facts import Array, TypedFact, is_symbolic
+from pulse.costs.seconds import CALL_S, op_seconds
+from pulse.errors import DimError, FactError
+from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
+from pulse.graph import OutletId
 from pulse.ops.op import Op, known_inputs, symbolic_eval
+from pulse.ops.source import Const
+from pulse.ops.turns import counting_turns
+from pulse.typed import TypedGraph
 
 SMALL = 1 << 12
 """Elements that take a call of numpy, whatever is done with them."""
 SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
 """What a dim in a tensor of dims takes: the memory of so many numbers, and so long."""
+
+
+def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+    """Add a node whose facts the op derives; a constant where all that it reads is known.
+
+    Raises FactError, naming the node and its inputs.
+    """
+    facts = [graph.fact(outlet) for outlet in inputs]
+    try:
+        outputs = op.facts(facts)
+        _require_possible(outputs)
+        values = _folded(name, op, facts, outputs)
+    except DimError:
+        outputs, values = op.facts(facts), None
+    except FactError as error:
+        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
+        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
+    if values is None:
+        return graph.add(name, op, inputs, outputs)
+    return [
+        graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
+        for slot, value in enumerate(values)
+    ]
+
+
+def _require_possible(facts: Sequence[TypedFact]) -> None:
+    for fact in facts:
+        if fact.rank > MOST_AXES:
+            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
+        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
+            raise FactError(f"its output would be {fact}: its inputs are too short")
 
 
 class TooLongError(Exception):
@@ -31,11 +70,14 @@ class _Fold:
         if self.account.slowness(self.seconds):
             raise TooLongError
 
+    def turns(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
+        """What counts each turn of a loop, at any depth."""
+        facts = [TypedFact.of(array) for array in inputs]
+        each = op_seconds(op, facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
+        return lambda: self.take(each)
 
-_folds: ContextVar[_Fold | None] = ContextVar("fold", default=None)
 
-
-def folded(
+def _folded(
     name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]
 ) -> list[Array] | None:
     """The outputs where all that the op reads is known and the budget allows it, else None.
@@ -53,13 +95,13 @@ def folded(
     values = None
     if not reason:
         fold = _Fold(account, seconds)
-        token = _folds.set(fold)
+        token = counting_turns.set(fold.turns)
         try:
             values = symbolic_eval(op, inputs)
         except TooLongError:
             reason = account.slowness(fold.seconds)
         finally:
-            _folds.reset(token)
+            counting_turns.reset(token)
         account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)
     if reason:
         account.unfolded.setdefault(name, f"{name} ({op.name}) is not computed before running: {reason}")
@@ -79,22 +121,8 @@ def _elements(fact: TypedFact) -> int:
 def _seconds(
     op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], elements: int, symbolic: bool
 ) -> float:
-    from pulse.costs.seconds import CALL_S, op_seconds
-
     if symbolic:
         return CALL_S + SYMBOLIC_S * elements
     if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL:
         return CALL_S
     return op_seconds(op, inputs, outputs, int)
-
-
-def turn_counter(op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
-    """What a loop of an unknown number of turns calls before each turn; it raises TooLongError while folding."""
-    fold = _folds.get()
-    if fold is None:
-        return lambda: None
-    from pulse.costs.seconds import op_seconds
-
-    facts = [TypedFact.of(array) for array in inputs]
-    each = op_seconds(op, facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
-    return lambda: fold.take(each)
