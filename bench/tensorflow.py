@@ -46,8 +46,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="a SavedModel with one input of constant shape")
     folder = parser.parse_args().folder
-    model = pulse.load(folder)
-    name = next(name for name in model.inputs if name not in model.states)
+    model = pulse.load(folder).model
+    kept = [variable.input for variable in model.variables]
+    name = next(name for name in model.inputs if name not in kept)
     state = pulse.stream(folder).spawn()
     shape = [int(dim) for dim in model.analyse().inputs[name].shape]
     blocks = np.random.default_rng(0).standard_normal((125, *shape)).astype(np.float32) * 0.1

@@ -16,7 +16,7 @@ from pulse.ops.shape import RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.tensorflow.nodes import Function
 from pulse.tensorflow.tensors import Dims, FunctionName, TensorType, dims_in
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 OPSET = 13
 """Of the ONNX operators that a translator is made of."""
@@ -32,7 +32,7 @@ class Functions(Protocol):
 
     def typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
-    ) -> TypedModel:
+    ) -> TypedNetwork:
         """A function as a model; arguments whose value is known are constants in it. Raises LoadError."""
         ...
 

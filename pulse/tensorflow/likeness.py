@@ -1,29 +1,17 @@
 """Telling TensorFlow's files by their content."""
 
-import os
-from os import PathLike
-from pathlib import Path
-from typing import TypeGuard, cast
+from pulse.loading.formats import Content
 
-_HEAD = 64
 SAVED = "saved_model.pb"
 
 
-def is_tensorflow(source: object) -> "TypeGuard[str | PathLike[str] | bytes]":
-    """Whether a source of a model is a GraphDef, a SavedModel, or the folder of one."""
-    if isinstance(source, bytes):
-        return _begins(source[:_HEAD])
-    if not isinstance(source, str | PathLike):
-        return False
+def is_tensorflow(content: Content) -> bool:
+    """Whether content is a GraphDef, a SavedModel, or the folder of one."""
+    if content.head:
+        return _begins(content.head)
     try:
-        path = Path(os.fspath(cast("str | PathLike[str]", source)))
-        if path.is_dir():
-            return (path / SAVED).is_file()
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return _begins(file.read(_HEAD))
-    except (OSError, ValueError, TypeError):
+        return content.path is not None and (content.path / SAVED).is_file()
+    except (OSError, ValueError):
         return False
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pulse.budget import Budget, Spending, counting
 from pulse.errors import LoadError
-from pulse.model import Model
+from pulse.models import Model
+from pulse.onnx.read.inputs import check_given
 from pulse.tensorflow.picture import picture
 from pulse.tensorflow.read.file import Contents, read_contents
 from pulse.tensorflow.read.flat import FlatGraph
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class TensorflowModel(Model):
-    """What ``pulse.load`` gives, and the graph that it was read from."""
+    """A model with its next steps, and the graph that it was read from."""
 
     contents: Contents | None = None
     nodes: FlatGraph | None = None
@@ -53,19 +54,9 @@ def load(
                By default the tensors that no node reads, or all of the signature's
     Raises     LoadError
     """
+    check_given(inputs, constants)
     with counting(Spending(Budget.of(budget))):
-        return read(source, inputs or {}, constants or {}, signature, outputs)
-
-
-def read(
-    source: "str | PathLike[str] | bytes",
-    inputs: Mapping[str, str],
-    constants: Mapping[str, Any],
-    signature: str | None = None,
-    outputs: Sequence[str] | None = None,
-) -> TensorflowModel:
-    """The same, counted as a part of what is being read. Raises LoadError."""
-    contents = read_contents(source)
-    model, nodes = model_of(contents, inputs, constants, signature, outputs)
+        contents = read_contents(source)
+        model, nodes = model_of(contents, inputs or {}, constants or {}, signature, outputs)
     known = {each.name: getattr(model, each.name) for each in fields(model)}
     return TensorflowModel(**known, contents=contents, nodes=nodes)

@@ -15,10 +15,9 @@ from pulse.facts import DTYPES, Array, DType, Shape, TypedFact, dtype_name, numb
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
-from pulse.ops.op import Env, Op, dims_value
-from pulse.ops.relation import Relation, Whole
+from pulse.ops.op import Env, Op, Relation, Whole, dims_value
 from pulse.tensorflow.registry import own_name
-from pulse.typed import wire
+from pulse.wiring import wire
 
 Kernel: TypeAlias = Callable[..., Any]
 Shapes: TypeAlias = Callable[..., Any]

@@ -3,7 +3,7 @@
 from typing import cast
 
 from pulse.errors import PulseError
-from pulse.model import Model
+from pulse.infer.network import FileNetwork
 from pulse.picture import Picture
 from pulse.tensorflow.nodes import Endpoint, GraphNode
 from pulse.tensorflow.read.effects import VARIABLES
@@ -14,7 +14,7 @@ _LONGEST = 60
 """Letters of an attribute."""
 
 
-def picture(model: Model, graph: FlatGraph) -> str:
+def picture(model: FileNetwork, graph: FlatGraph) -> str:
     """The nodes in groups by name scope; data edges carry what is known of the tensor, control edges are dashed."""
     drawn = Picture(model.title)
     keys = {name: f"n{number}" for number, name in enumerate(graph.nodes)}
@@ -38,7 +38,7 @@ def picture(model: Model, graph: FlatGraph) -> str:
     return drawn.text()
 
 
-def _facts(model: Model) -> dict[str, str]:
+def _facts(model: FileNetwork) -> dict[str, str]:
     """Tensor -> its type and shape, as far as they are known."""
     try:
         graph = model.infer().graph

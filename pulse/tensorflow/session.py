@@ -22,7 +22,7 @@ from pulse.tensorflow.read.effects import ASSIGNMENTS, VARIABLES
 from pulse.tensorflow.read.file import Contents, decoded
 from pulse.tensorflow.read.flat import FlatGraph
 from pulse.tensorflow.tensors import RESOURCE, TensorType
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 MOST_PLANS = 64
 """Plans that a session keeps."""
@@ -52,7 +52,7 @@ class _Plan:
     """The graph of a request; and models of it, by the shapes of what they are given."""
 
     graph: FlatGraph
-    models: dict[Any, TypedModel] = field(default_factory=dict[Any, TypedModel])
+    models: dict[Any, TypedNetwork] = field(default_factory=dict[Any, TypedNetwork])
 
 
 class Session:
@@ -293,7 +293,7 @@ class Session:
 
     def _model(
         self, plan: _Plan, key: _Key, feeds: Mapping[Endpoint, Array], values: Mapping[str, Array]
-    ) -> TypedModel:
+    ) -> TypedNetwork:
         facts = {
             end: InferenceFact(
                 _stored_form(array).dtype, tuple(TDim.of(size) for size in _stored_form(array).shape)
@@ -310,7 +310,7 @@ class Session:
         if node.op == "VarHandleOp" or node.type_number("T") == RESOURCE:
             raise InputError(f"fetch {endpoint}: it is the handle of a variable; fetch its ReadVariableOp")
 
-    def _require_values(self, model: TypedModel, inputs: Mapping[str, Array]) -> None:
+    def _require_values(self, model: TypedNetwork, inputs: Mapping[str, Array]) -> None:
         """Raise InputError where the run reads a variable that holds nothing."""
         for name in model.inputs:
             if name not in inputs:

@@ -55,7 +55,7 @@ def pairs(name: str) -> list[tuple[dict[str, Array], dict[str, Array]]]:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_equals_tensorflow(name: str) -> None:
-    typed = pulse.load(graph(name)).analyse()
+    typed = pulse.load(graph(name)).model.analyse()
     for feeds, expected in pairs(name):
         found = typed.run(feeds, list(expected))
         for output, array in expected.items():
@@ -78,7 +78,7 @@ def test_speech_commands(name: str) -> None:
     """Spectrum and cepstrum are in the file, behind a decoder of sound files, whose outputs are the inputs."""
     stored = np.load(shared("tensorflow") / f"{name}.npz")
     given = {f"{SOUND}:1": int(stored["in/sample_rate"])}
-    typed = pulse.load(graph(name), constants=given).analyse()
+    typed = pulse.load(graph(name), constants=given).model.analyse()
     outputs = ["AudioSpectrogram", "Mfcc", "labels_softmax"]
     found = typed.run({SOUND: stored[f"in/{SOUND}"]}, outputs)
     for output in outputs:
@@ -88,9 +88,10 @@ def test_speech_commands(name: str) -> None:
 
 
 def test_a_cell_whose_states_are_inputs_streams_once_they_are_named() -> None:
-    typed = pulse.load(graph("lstm_step_explicit_state")).analyse()
+    typed = pulse.load(graph("lstm_step_explicit_state")).model.analyse()
     states = {"h": "Identity_1", "c": "Identity_2"}
-    program = pulse.stream(graph("lstm_step_explicit_state"), states=states, axes={"x": 0, "Identity": 0})
+    chunking = pulse.Chunking(states=states, axes={"x": 0, "Identity": 0})
+    program = pulse.stream(pulse.load(graph("lstm_step_explicit_state"), chunking=chunking))
     state, kept = program.spawn(), {"h": np.zeros((1, 5), np.float32), "c": np.zeros((1, 5), np.float32)}
     for x in np.random.default_rng(0).standard_normal((5, 1, 4)).astype(np.float32):
         expected = typed.run({"x": x, **kept})
@@ -115,7 +116,9 @@ def test_the_example_of_variables() -> None:
 def test_a_step_with_a_variable() -> None:
     stored = np.load(shared("tensorflow") / "tf1_stateful_step.npz")
     axes = {"input": 0, "output": 0}
-    state = pulse.stream(graph("tf1_stateful_step"), initial={"state": 0}, axes=axes).spawn()
+    state = pulse.stream(
+        pulse.load(graph("tf1_stateful_step"), chunking=pulse.Chunking(axes=axes, initial={"state": 0}))
+    ).spawn()
     session = pulse.tensorflow.load(graph("tf1_stateful_step")).session()
     session.restore({"state": np.zeros((1, 3))})
     for x, expected in zip(stored["input:0"], stored["output:0"]):

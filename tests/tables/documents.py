@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tables import models, node_cases, operators, tensorflow
+from tests.tables import instructions, models, node_cases, operators, tensorflow
 
 FOLDER = Path(__file__).parents[2] / "docs"
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "operators": operators.document,
     "node_cases": node_cases.document,
     "models": models.document,
+    "instructions": instructions.document,
     "tensorflow_operators": tensorflow.document,
 }

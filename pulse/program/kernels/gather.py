@@ -1,8 +1,9 @@
 """Elements picked by index."""
 
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
-from pulse.program.kernels.pointer import Bases, Pointer, Row, i32, i64, number, u8
-from pulse.program.kernels.raw import as_i32
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.raw import as_i32, as_i64
 from pulse.program.kernels.registry import device, kernel
 
 
@@ -14,25 +15,40 @@ def copy_short_rows(src: Pointer, dst: Pointer, rows: int, count: int, a: int, b
             dst[i * b + j] = src[i * a + j]
 
 
-@kernel
-def gather(row: Row, bases: Bases) -> None:
+class Gather(Instruction):
     """``dst[o*dst_outer + j*dst_axis + r] = src[o*src_outer + indices[j]*src_axis + r]``.
 
-    For o < outer, j < count, r < run.  An index below 0 counts from the end of the axis; one out of range is
-    clamped, and counted by ``count_faults``.  Arguments: src, indices, dst (operands), bytes of an element
-    (1, 2, 4, 8), bytes of an index (4, 8), outer, count, run, src_outer, src_axis, dst_outer, dst_axis (in
-    elements), size of the axis.
+    For o < outer, j < count, r < run; strides in elements of ``size`` bytes (1, 2, 4, 8), an index has ``index_size``
+    bytes (4, 8). An index below 0 counts from the end of the axis, whose size is ``axis``; one out of range is clamped,
+    and counted by ``count_faults``.
     """
-    src, dst, size = u8(row, bases, 0), u8(row, bases, 2), number(row, 3)
-    wide, narrow, is_wide = i64(row, bases, 1), i32(row, bases, 1), number(row, 4) == 8
-    outer, count, run = number(row, 5), number(row, 6), number(row, 7)
-    src_outer, src_axis, dst_outer, dst_axis = (
-        number(row, 8),
-        number(row, 9),
-        number(row, 10),
-        number(row, 11),
-    )
-    axis = number(row, 12)
+
+    src: Operand = reads(None)
+    indices: Operand = reads(None)
+    dst: Operand = writes(None)
+    size: int
+    index_size: int
+    outer: int
+    count: int
+    run: int
+    src_outer: int
+    src_axis: int
+    dst_outer: int
+    dst_axis: int
+    axis: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        moved = self.size * self.outer * self.count * self.run
+        return {"src": moved, "dst": moved}
+
+
+@kernel
+def gather(row: Gather) -> None:
+    """Index by index, of each all outer positions."""
+    src, dst, size, axis = row.src, row.dst, row.size, row.axis
+    wide, narrow, is_wide = as_i64(row.indices), as_i32(row.indices), row.index_size == 8
+    outer, count, run = row.outer, row.count, row.run
+    src_outer, src_axis, dst_outer, dst_axis = row.src_outer, row.src_axis, row.dst_outer, row.dst_axis
     if axis <= 0:
         return
     for j in range(count):

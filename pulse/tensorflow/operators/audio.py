@@ -6,11 +6,11 @@ from pulse.ops.shape import Transpose
 from pulse.substitution import Terms
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
-def _grafted(node: TensorflowNode, model: TypedModel, x: OutletId) -> OutletId:
+def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
     """A front of one input and one output, wired behind x."""
     values = {
         next(iter(dim.symbols)): size

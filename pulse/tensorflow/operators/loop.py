@@ -26,7 +26,8 @@ from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedModel, constant, known, wire
+from pulse.typed import TypedGraph, TypedNetwork, constant, known
+from pulse.wiring import wire
 
 
 @tensorflow_op("While", "StatelessWhile")
@@ -48,7 +49,7 @@ class _Counter:
 
 
 def grafted(
-    model: TypedModel,
+    model: TypedNetwork,
     targets: Sequence[OutletId],
     graph: TypedGraph,
     given: Mapping[OutletId, OutletId],
@@ -77,7 +78,7 @@ def grafted(
 
 
 def needs(
-    model: TypedModel, targets: Sequence[OutletId], given: Mapping[OutletId, OutletId]
+    model: TypedNetwork, targets: Sequence[OutletId], given: Mapping[OutletId, OutletId]
 ) -> set[OutletId]:
     """The inputs of a model that some outlets need, where others are given."""
     wanted = {outlet for outlet in targets if outlet not in given}
@@ -127,20 +128,20 @@ class _While:
         return facts
 
     @cached_property
-    def _body(self) -> TypedModel:
+    def _body(self) -> TypedNetwork:
         node = self._node
         return node.functions.typed(
             node.function("body"), self._facts(), node.scope, f"{node.wire_name}.body"
         )
 
     @cached_property
-    def _condition(self) -> TypedModel:
+    def _condition(self) -> TypedNetwork:
         node = self._node
         return node.functions.typed(
             node.function("cond"), self._facts(), node.scope, f"{node.wire_name}.condition"
         )
 
-    def _sources(self, model: TypedModel, names: Sequence[str]) -> dict[OutletId, int]:
+    def _sources(self, model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
         """The inputs of a model -> the number of the variable."""
         places = {name: place for place, name in enumerate(names)}
         return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
@@ -196,7 +197,7 @@ class _While:
             least = at_most(least, other)
         return at_least(least, TDim.of(0))
 
-    def _limits(self, model: TypedModel, outlet: OutletId, sources: Mapping[OutletId, int]) -> list[TDim]:
+    def _limits(self, model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int]) -> list[TDim]:
         value = known(model.graph, outlet)
         if value is not None:
             if bool(value.reshape(())):
@@ -409,7 +410,7 @@ class _While:
         made = self._inside(grafted(body, targets, graph, given), graph, parts)
         graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
         graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
-        model = TypedModel(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
+        model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         scan = Scan(
             model,
             tuple(states),
@@ -470,7 +471,7 @@ class _While:
         graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
         before = {source: self._first[place] for source, place in asked.items()}
         (go_on,) = grafted(condition, [condition.graph.outputs[0]], node.graph, before)
-        model = TypedModel(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
+        model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
         open_ = [place for place in places if self._constant[place]]
         names = ("turn", "go_on", *(graph.label(inner[place]) for place in states))
         op = Loop(model, names, tuple(graph.label(inner[place]) for place in open_), None)
@@ -482,7 +483,7 @@ class _While:
         return [found.get(place, first) for place, first in enumerate(self._first)]
 
 
-def _uncast(model: TypedModel, outlet: OutletId) -> OutletId:
+def _uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
     """A wire of integers before it was given another integer type."""
     made = model.graph.node(outlet)
     while isinstance(made.op, Cast) and made.op.dtype.kind in "iu":

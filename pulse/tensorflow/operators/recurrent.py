@@ -13,7 +13,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.wiring import wire
 
 RESULTS = ("i", "cs", "f", "o", "ci", "co", "h")
 """What ``BlockLSTM`` gives, in this order."""
@@ -64,7 +65,7 @@ class _Cell:
         return constant(self.graph, name, np.array(value, like.dtype))
 
 
-def _body(node: TensorflowNode) -> tuple[TypedModel, dict[str, int]]:
+def _body(node: TensorflowNode) -> tuple[TypedNetwork, dict[str, int]]:
     """One frame; the captured names and the node's inputs that they are."""
     cell, x, cs = _Cell(), node.fact(1), node.fact(2)
     peeps = node.flag("use_peephole")
@@ -110,4 +111,4 @@ def _body(node: TensorflowNode) -> tuple[TypedModel, dict[str, int]]:
     graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
     names = ["cs_next", "h_next", *(f"{name}_frame" for name in RESULTS)]
     graph.set_outputs([wires["cs"], wires["h"], *(wires[name] for name in RESULTS)], names)
-    return TypedModel(graph, node.scope, f"{node.wire_name}.body"), captured
+    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body"), captured

@@ -11,7 +11,7 @@ from pulse.errors import LoadError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.model import Constant, Input, Model, ModelGraph
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.tensorflow.library import Library
 from pulse.tensorflow.nodes import Endpoint, Function, GraphNode, declared, tensor_of
 from pulse.tensorflow.read.branches import chosen
@@ -22,7 +22,7 @@ from pulse.tensorflow.read.frames import raised
 from pulse.tensorflow.read.inlining import inlined
 from pulse.tensorflow.read.node import TensorflowOp
 from pulse.tensorflow.tensors import FunctionName
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork, Variable
 
 SILENT = ("NoOp", "Assert", "Print", "PrintV2", "CheckNumerics", "StringFormat")
 ASKING = ("VarIsInitializedOp", "IsVariableInitialized")
@@ -71,7 +71,7 @@ def built(
     request: Request,
     scope: SymbolScope,
     labels: Mapping[Endpoint, str] | None = None,
-) -> Model:
+) -> FileNetwork:
     """The model of one run: its inputs are the feeds and the variables, its outputs the fetches and next values.
 
     labels   other names of feeds than those of their tensors
@@ -108,7 +108,7 @@ class _Building:
         for endpoint in request.fetches.values():
             self._counts[endpoint.node] = max(self._counts.get(endpoint.node, 1), endpoint.slot + 1)
 
-    def model(self, labels: Mapping[Endpoint, str]) -> Model:
+    def model(self, labels: Mapping[Endpoint, str]) -> FileNetwork:
         """Every node in its turn."""
         request = self._request
         for endpoint, fact in request.feeds.items():
@@ -128,13 +128,11 @@ class _Building:
             name: before[endpoint] if endpoint in before else self._outlet(endpoint, "the request")
             for name, endpoint in request.fetches.items()
         }
-        states = {
-            name: f"{name}{NEXT}" for name in self._assigned if name in self._read or not request.frozen
-        }
-        results = [*fetched.values(), *(self._current[name] for name in states)]
-        self._model.set_outputs(results, [*fetched, *states.values()])
-        initial = {name: value for name, value in request.values.items() if name in states}
-        return Model(self._model, self._scope, self._graph.title, states=states, initial=initial)
+        kept = [name for name in self._assigned if name in self._read or not request.frozen]
+        variables = tuple(Variable(name, f"{name}{NEXT}", request.values.get(name)) for name in kept)
+        results = [*fetched.values(), *(self._current[name] for name in kept)]
+        self._model.set_outputs(results, [*fetched, *(each.output for each in variables)])
+        return FileNetwork(self._model, self._scope, self._graph.title, variables=variables)
 
     def _input(self, name: str, fact: InferenceFact) -> OutletId:
         op = Constant(fact.value) if fact.value is not None and fact.typed() is not None else Input(fact)
@@ -233,14 +231,14 @@ class Bodies:
 
     def typed(
         self, name: FunctionName, facts: Sequence[TypedFact], scope: SymbolScope, title: str
-    ) -> TypedModel:
+    ) -> TypedNetwork:
         """A function as a model. Raises LoadError."""
         return function_model(self.library.find(name), self.library, facts, scope, title)
 
 
 def function_model(
     function: Function, library: Library, facts: Sequence[TypedFact], scope: SymbolScope, title: str
-) -> TypedModel:
+) -> TypedNetwork:
     """A function as a model; arguments whose value is known are constants in it.
 
     Raises LoadError: it is not covered, or assigns variables

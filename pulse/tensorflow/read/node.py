@@ -15,7 +15,7 @@ from pulse.tensorflow import rules
 from pulse.tensorflow.context import Functions, TensorflowNode
 from pulse.tensorflow.registry import TRANSLATORS, own_name
 from pulse.tensorflow.tensors import TensorType
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 COMPLEX = frozenset(
     "Identity IdentityN StopGradient ReadVariableOp AddV2 Add Sub Neg Mul Exp Conj Real Imag ComplexAbs "  # noqa: SIM905
@@ -56,7 +56,7 @@ class TensorflowOp(ModelOp):
     def _translator(self) -> Callable[[Any], Any] | None:
         return translator_of(own_name(self.type)) or TRANSLATORS.get(self.type)
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = self._translator()
         if translator is None:
             raise LoadError(

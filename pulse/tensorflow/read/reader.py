@@ -1,4 +1,4 @@
-"""Read a GraphDef or a SavedModel into a Model."""
+"""Read a GraphDef or a SavedModel into a FileNetwork."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from onnx import GraphProto, TensorProto, helper
 
 from pulse.dim import SymbolScope
 from pulse.errors import LoadError
-from pulse.model import Model
+from pulse.infer.network import FileNetwork
 from pulse.onnx.read.inputs import input_facts
 from pulse.tensorflow.nodes import Endpoint, GraphNode, declared
 from pulse.tensorflow.read.building import SILENT, Request, built, prepared
@@ -33,7 +33,7 @@ def model_of(
     constants: Mapping[str, Any],
     signature: str | None = None,
     outputs: Sequence[str] | None = None,
-) -> tuple[Model, FlatGraph]:
+) -> tuple[FileNetwork, FlatGraph]:
     """The model of what a file holds, and its nodes; ``outputs`` are any tensors of it. Raises LoadError."""
     if contents.signatures:
         chosen = _signature(contents, signature)
@@ -64,7 +64,7 @@ def _signature(contents: Contents, name: str | None) -> Signature:
 
 def _of_signature(
     contents: Contents, inputs: Mapping[str, str], constants: Mapping[str, Any], signature: Signature
-) -> tuple[Model, FlatGraph]:
+) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     for name, endpoint in (*signature.inputs.items(), *signature.outputs.items()):
         if endpoint.node not in nodes:
@@ -80,7 +80,7 @@ def _of_graph(
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     outputs: Sequence[str] | None,
-) -> tuple[Model, FlatGraph]:
+) -> tuple[FileNetwork, FlatGraph]:
     nodes = {node.name: node for node in contents.nodes}
     given, fixed = _plain(inputs), _plain(constants)
     wanted = _last(contents.nodes) if outputs is None else [name.removesuffix(":0") for name in outputs]
@@ -165,7 +165,7 @@ def _model(
     targets: Sequence[str],
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
-) -> tuple[Model, FlatGraph]:
+) -> tuple[FileNetwork, FlatGraph]:
     scope = SymbolScope()
     values = [_value_info(name, endpoint, nodes[endpoint.node]) for name, endpoint in places.items()]
     facts = input_facts(GraphProto(input=values), inputs, scope, constants)

@@ -71,7 +71,7 @@ def test_layers(kind: str, layers: int, ways: int) -> None:
             own = parts[place : place + each], parts[layers * ways * each + place :][:each]
             sides.append(run(kind, y[::-1] if way else y, *own)[:: -1 if way else 1])
         y = np.concatenate(sides, 1)
-    typed = pulse.load(graph(kind, layers, ways).data).analyse()
+    typed = pulse.load(graph(kind, layers, ways).data).model.analyse()
     np.testing.assert_allclose(typed.run(x)["y"][:, 0], y, rtol=1e-4, atol=1e-5)
     if ways == 1:
         pulse.verify(typed, pulse=2, backend="numpy").require()
@@ -79,4 +79,4 @@ def test_layers(kind: str, layers: int, ways: int) -> None:
 
 def test_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(LoadError, match=r"rnn \(CudnnRNN\): its \d+ weights are too few"):
-        pulse.load(graph("lstm", 1, 1, cut=1).data).analyse()
+        pulse.load(graph("lstm", 1, 1, cut=1).data).model.analyse()

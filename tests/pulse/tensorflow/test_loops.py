@@ -17,7 +17,7 @@ FORMS = {"functional": functional, "lowered": lowered}
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_recurrent_layer_is_a_scan(form: str) -> None:
-    typed = pulse.load(FORMS[form]().data).analyse()
+    typed = pulse.load(FORMS[form]().data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
     for frames in (0, 1, 7):
         x = filled(frames, 1, 4)
@@ -27,26 +27,26 @@ def test_a_recurrent_layer_is_a_scan(form: str) -> None:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_it_streams(form: str, backend: str) -> None:
-    model = pulse.load(FORMS[form]().data).analyse().with_outputs(["y"])
+    model = pulse.load(FORMS[form]().data).model.analyse().with_outputs(["y"])
     pulse.verify(model, pulse=3, backend=backend).require()
 
 
 def test_the_last_state_is_an_output() -> None:
     x = filled(5, 1, 4)
-    found = pulse.load(functional().data).analyse().run(x)
+    found = pulse.load(functional().data).model.analyse().run(x)
     np.testing.assert_allclose(found["last"], expected(x)[-1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("frames", [0, 1, 4])
 def test_turns_that_are_known_are_wired_one_after_the_other(frames: int) -> None:
-    typed = pulse.load(functional((frames, 1, 4)).data).analyse()
+    typed = pulse.load(functional((frames, 1, 4)).data).model.analyse()
     assert not [node.op for node in typed.graph.nodes if isinstance(node.op, Scan | Loop)]
     x = filled(frames, 1, 4)
     np.testing.assert_allclose(typed.run(x)["y"], expected(x), rtol=1e-5, atol=1e-6)
 
 
 def test_a_loop_that_data_ends_runs_offline() -> None:
-    typed = pulse.load(until(100.0).data).analyse()
+    typed = pulse.load(until(100.0).data).model.analyse()
     x = np.float32([1, 2, 3])
     assert typed.run(x)["y"].tolist() == [32, 64, 96]
 
@@ -56,9 +56,9 @@ def test_branches_are_chosen(flag: bool) -> None:
     x = filled(3, 2)
     either = np.exp(x) if flag else -x
     wanted = np.abs(either) if flag else either**2
-    typed = pulse.load(branched().data).analyse()
+    typed = pulse.load(branched().data).model.analyse()
     np.testing.assert_allclose(typed.run({"x": x, "flag": np.array(flag)})["y"], wanted, rtol=1e-6)
-    known = pulse.load(branched().data, constants={"flag": flag}).analyse()
+    known = pulse.load(branched().data, constants={"flag": flag}).model.analyse()
     np.testing.assert_allclose(known.run({"x": x})["y"], wanted, rtol=1e-6)
 
 
@@ -75,7 +75,7 @@ def without(drop: str) -> Callable[[Sketch], bytes]:
 @pytest.mark.parametrize("drop", ["loop/go", "loop/next_h", "loop/switch_out", "loop/i"])
 def test_loops_that_are_not_whole_are_refused(drop: str) -> None:
     with pytest.raises(LoadError):
-        pulse.load(without(drop)(lowered())).analyse()
+        pulse.load(without(drop)(lowered())).model.analyse()
 
 
 def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
@@ -85,12 +85,12 @@ def test_a_loop_that_assigns_a_variable_is_refused_by_the_node() -> None:
     node.input.extend(["limit", "x"])
     body.control_ret["store"] = "store"
     with pytest.raises(LoadError, match=r"store \(AssignVariableOp\): a loop or branch assigns a variable"):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
 
 
 @pytest.mark.parametrize("last", [False, True])
 def test_a_loop_may_slice_what_it_runs_over_and_keep_the_last_result_only(last: bool) -> None:
-    typed = pulse.load(sliced(last).data).analyse()
+    typed = pulse.load(sliced(last).data).model.analyse()
     assert [node.op for node in typed.graph.nodes if isinstance(node.op, Scan)]
     x = filled(1, 6, 3)
     sums = x.cumsum(1).transpose(1, 0, 2)

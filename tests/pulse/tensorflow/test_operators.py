@@ -41,7 +41,7 @@ def result(op: str, inputs: Sequence[Any], count: int = 1, **attributes: Any) ->
     outputs = ["y", *(f"y:{slot}" for slot in range(1, count))]
     for slot, name in enumerate(outputs):
         sketch.node(f"out{slot}", "Identity", name, T=F32)
-    typed = pulse.load(sketch.data).analyse()
+    typed = pulse.load(sketch.data).model.analyse()
     found = typed.run({"x": arrays[0]})
     return [found[f"out{slot}"] for slot in range(count)]
 
@@ -217,7 +217,7 @@ def test_space_to_batch_and_back() -> None:
 
 
 def test_a_convolution_between_blocks_is_a_dilated_one_and_streams() -> None:
-    typed = pulse.load(dilated().data).analyse()
+    typed = pulse.load(dilated().data).model.analyse()
     convs = [node.op for node in typed.graph.nodes if isinstance(node.op, Conv)]
     assert [conv.dilations for conv in convs] == [(1, 3)]
     x, w = filled(1, 7, 4), filled(1, 2, 4, 5)
@@ -236,7 +236,7 @@ def test_transposed_convolution() -> None:
     x, w, y = filled(1, 1, 5, 4, seed=3), filled(1, 3, 2, 4), np.zeros((1, 1, 11, 2), np.float32)
     for frame in range(5):
         y[0, 0, 2 * frame : 2 * frame + 3] += np.einsum("koc,c->ko", w[0], x[0, 0, frame])
-    np.testing.assert_allclose(pulse.load(sketch.data).analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(pulse.load(sketch.data).model.analyse().run(x)["y"], y, rtol=1e-5, atol=1e-5)
 
 
 def test_spectra() -> None:
@@ -250,7 +250,7 @@ def test_spectra() -> None:
     sketch.node("power", "Mul", "bins", "turned", T=Type("c64"))
     sketch.node("y", "IRFFT", "power", "points", Tcomplex=Type("c64"), Treal=F32)
     x = filled(2, 8)
-    found = pulse.load(sketch.data).analyse().run({"x": x})
+    found = pulse.load(sketch.data).model.analyse().run({"x": x})
     bins = np.fft.rfft(x)
     np.testing.assert_allclose(found["size"], np.abs(bins), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(np.exp(1j * found["phase"]), np.exp(1j * np.angle(bins)), atol=1e-5)
@@ -266,7 +266,7 @@ def test_complex_numbers_elsewhere_are_refused() -> None:
     sketch.node("bins", "RFFT", "x", "points", Tcomplex=Type("c64"), Treal=F32)
     sketch.node("y", "Tanh", "bins", T=Type("c64"))
     with pytest.raises(LoadError, match=r"y \(Tanh\): complex"):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
 
 
 def test_batch_norm_and_fake_quantisation() -> None:
@@ -295,7 +295,7 @@ def test_block_lstm_clips_its_cells() -> None:
     inputs = ("longest", "x", "s", "s", "w", "p", "p", "p", "b")
     sketch.node("cell", "BlockLSTM", *inputs, T=F32, forget_bias=0.5, cell_clip=0.75)
     sketch.node("y", "Identity", "cell:6", T=F32)
-    typed = pulse.load(sketch.data, inputs={"x": "6,1,3"}).analyse()
+    typed = pulse.load(sketch.data, inputs={"x": "6,1,3"}).model.analyse()
     x, w, b = filled(6, 1, 3, seed=5), 3 * filled(5, 8), filled(8, seed=2)
     cs, h, expected = np.zeros((1, 2)), np.zeros((1, 2)), []
     for frame in x:
@@ -311,7 +311,7 @@ def test_enough_operators_are_covered() -> None:
 
 
 def test_overlap_and_add_streams() -> None:
-    typed = pulse.load(overlap_added().data).analyse()
+    typed = pulse.load(overlap_added().data).model.analyse()
     x = filled(1, 5, 6)
     expected = np.zeros((1, 14), np.float32)
     for frame in range(5):
@@ -337,4 +337,4 @@ def test_shapes_are_broadcast() -> None:
     sketch.node("both", "BroadcastArgs", "shape", "other", T=I32)
     sketch.node("y", "BroadcastTo", "x", "both", T=F32)
     x = filled(2, 4)
-    assert np.array_equal(pulse.load(sketch.data).analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))
+    assert np.array_equal(pulse.load(sketch.data).model.analyse().run(x)["y"], np.broadcast_to(x, (3, 2, 4)))

@@ -49,7 +49,7 @@ def test_the_first_number_stays() -> None:
     own = zero_out()
     assert own([5, 4, 3, 2, 1]).tolist() == [5, 0, 0, 0, 0]
     assert own(np.zeros(0, np.int32)).tolist() == []
-    typed = pulse.load(graph().data).analyse()
+    typed = pulse.load(graph().data).model.analyse()
     assert typed.run(np.int32([5, 4, 3]))["y"].tolist() == [5, 0, 0]
     assert pulse.tensorflow.load(graph().data).session().run("y", {"x": []}).tolist() == []
 
@@ -66,7 +66,7 @@ def test_it_is_found_in_the_body_of_a_function_by_the_names_of_its_outputs() -> 
     sketch.function("f", [("a", F32)], [("parts", "Parts", ("a",))], {"y": "parts:high:0"})
     sketch.node("y", "PartitionedCall", "x", f=Call("f"))
     x = filled(5)
-    assert np.array_equal(pulse.load(sketch.data).analyse().run(x)["y"], np.maximum(x, 0))
+    assert np.array_equal(pulse.load(sketch.data).model.analyse().run(x)["y"], np.maximum(x, 0))
 
 
 def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
@@ -75,14 +75,14 @@ def test_attributes_are_given_by_name_and_streams_need_a_relation() -> None:
     sketch = Sketch()
     sketch.place("x", 1, -1)
     sketch.node("y", "Scaled", "x", factor=3.0)
-    typed = pulse.load(sketch.data).analyse()
+    typed = pulse.load(sketch.data).model.analyse()
     assert np.array_equal(typed.run(filled(1, 4))["y"], 3 * filled(1, 4))
     with pytest.raises(PulsifyError, match="nobody said how it depends on time"):
         typed.pulsify()
     register_op("Again", "x:f32", "y:f32", stream=lambda facts, axes: Pointwise((axes[0] or 0,)))
     register_kernel("Again")(lambda x: x + np.float32(1))
     sketch.node("z", "Again", "x")
-    model = pulse.load(sketch.data).analyse().with_outputs(["z"])
+    model = pulse.load(sketch.data).model.analyse().with_outputs(["z"])
     pulse.verify(model, backend="numpy").require()
 
 
@@ -95,7 +95,7 @@ def test_what_does_not_fit_is_refused() -> None:
     sketch = graph()
     sketch.proto.node[0].attr["dtype"].type = 1
     with pytest.raises(FactError, match="and i32 is declared"):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
     register_kernel("ZeroOut")(lambda x: x[:1])
     with pytest.raises(InputError, match="its kernel gives zeroed as 1,i32, and 3,i32 is declared"):
         own([1, 2, 3])
@@ -122,4 +122,4 @@ def test_a_translator_is_registered_as_for_onnx() -> None:
     sketch.place("x", -1)
     sketch.node("p", "Passing", "x")
     sketch.node("y", "Neg", "p", T=F32)
-    assert pulse.load(sketch.data).analyse().run(np.float32([1, 2]))["y"].tolist() == [-1, -2]
+    assert pulse.load(sketch.data).model.analyse().run(np.float32([1, 2]))["y"].tolist() == [-1, -2]

@@ -25,7 +25,7 @@ def drawn(picture: str) -> list[str]:
 
 
 def test_variables_are_cylinders_and_control_edges_dashed(tmp_path: Path) -> None:
-    lines = drawn(pulse.load(stateful(tmp_path / "model")).dot())
+    lines = drawn(pulse.load(stateful(tmp_path / "model")).model.dot())
     assert sum("shape=cylinder" in line for line in lines) == 2
     assert sum("style=dashed" in line for line in lines) >= 2
     assert any('label="call/xw\\nMatMul", tooltip="T=float32"' in line for line in lines)
@@ -34,7 +34,7 @@ def test_variables_are_cylinders_and_control_edges_dashed(tmp_path: Path) -> Non
 
 
 def test_scopes_are_groups_at_every_stage() -> None:
-    typed = pulse.load(lowered().data).analyse()
+    typed = pulse.load(lowered().data).model.analyse()
     assert drawn(dot(typed.graph))
-    model = pulse.load(lowered().data)
+    model = pulse.load(lowered().data).model
     assert len([line for line in drawn(model.dot()) if "While" in line]) == 1

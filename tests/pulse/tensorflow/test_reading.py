@@ -27,7 +27,7 @@ def graph() -> Sketch:
 
 
 def test_a_graph_is_told_by_its_content_and_needs_no_name() -> None:
-    typed = pulse.load(graph().data).analyse()
+    typed = pulse.load(graph().data).model.analyse()
     x = filled(1, 5, 4, seed=1)
     assert list(typed.inputs) == ["x"] and list(typed.outputs) == ["y"]
     assert str(typed.inputs["x"]) == "1,T,4,f32"
@@ -61,7 +61,7 @@ def test_halves_and_complex_numbers_are_read() -> None:
 
 
 def test_any_tensor_may_be_an_input() -> None:
-    typed = pulse.load(graph().data, inputs={"flat": "T,4,f32"}).analyse()
+    typed = pulse.load(graph().data, inputs={"flat": "T,4,f32"}).model.analyse()
     assert list(typed.inputs) == ["flat"]
 
 
@@ -73,9 +73,9 @@ def test_a_shape_that_the_file_leaves_open_is_inferred() -> None:
     sketch.node("y", "MatMul", "relu", "w", T=F32)
     model = pulse.load(sketch.data, inputs={"x": "T,4"})
     assert str(model.analyse().outputs["y"]) == "T,3,f32"
-    assert str(pulse.load(sketch.data).infer().inputs["x"]) == "?,4,f32"
+    assert str(pulse.load(sketch.data).model.infer().inputs["x"]) == "?,4,f32"
     with pytest.raises(LoadError, match="the file gives no"):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
 
 
 def test_an_operator_that_nobody_knows_matters_only_where_it_is_needed() -> None:
@@ -85,7 +85,7 @@ def test_an_operator_that_nobody_knows_matters_only_where_it_is_needed() -> None
     sketch.node("out", "Relu", "y", "^silent", T=F32)
     sketch.node("seen", "Identity", "odd", T=F32)
     with pytest.raises(LoadError, match=r"QuantumLeap \(1 node, first odd\)"):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
     assert pulse.tensorflow.load(sketch.data).session().run("out", {"x": filled(1, 2, 4)}).shape == (2, 3)
 
 
@@ -112,7 +112,7 @@ def test_calls_of_functions_are_inlined() -> None:
     sketch.node("y", "Identity", "called", T=F32)
     x = filled(3, 2)
     np.testing.assert_allclose(
-        pulse.load(sketch.data).analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
+        pulse.load(sketch.data).model.analyse().run(x)["y"], x.sum(1, keepdims=True), rtol=1e-6
     )
 
 
@@ -136,7 +136,7 @@ def test_broken_graphs_are_refused_with_the_reason(spoil: Callable[[Sketch], Any
     sketch = graph()
     spoil(sketch)
     with pytest.raises(LoadError, match=reason):
-        pulse.load(sketch.data).analyse()
+        pulse.load(sketch.data).model.analyse()
 
 
 def test_functions_that_call_each_other_end() -> None:

@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse import Chunking
 from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, filled, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
+
+CALLED = Chunking(axes={"x": 0, "y": 0})
 
 
 def expected(x: Array) -> Array:
@@ -22,15 +25,17 @@ def expected(x: Array) -> Array:
 
 
 def test_the_state_is_in_the_open(tmp_path: Path) -> None:
-    model = pulse.load(stateful(tmp_path / "model"))
-    assert model.states == {"state": "state.next"} and np.array_equal(model.initial["state"], FIRST)
+    model = pulse.load(stateful(tmp_path / "model")).model
+    (variable,) = model.variables
+    assert (variable.input, variable.output) == ("state", "state.next")
+    assert variable.initial is not None and np.array_equal(variable.initial, FIRST)
     assert list(model.inputs) == ["x", "state"]
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_a_folder_streams(tmp_path: Path, backend: str) -> None:
     folder, x = stateful(tmp_path / "model"), filled(6, 4, seed=2)
-    state = pulse.stream(folder, backend=backend, axes={"x": 0, "y": 0}).spawn()
+    state = pulse.stream(pulse.load(folder, chunking=CALLED), backend=backend).spawn()
     found = np.concatenate([state.step(frame[None])["y"] for frame in x])
     np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
 
@@ -44,13 +49,13 @@ def test_a_session_calls_the_signature(tmp_path: Path) -> None:
 
 
 def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
-    program = (
-        pulse.load(stateful(tmp_path / "model"))
-        .analyse()
-        .chunked(states={"state": "state.next"}, axes={"x": 0, "y": 0}, initial={"state": FIRST})
-    )
+    program = pulse.load(stateful(tmp_path / "model")).model.analyse().chunked(CALLED)
     again = (
-        pulse.load(program.to_onnx().SerializeToString()).analyse().pulsify().compile(backend="numpy").spawn()
+        pulse.load(program.to_onnx().SerializeToString())
+        .model.analyse()
+        .pulsify()
+        .compile(backend="numpy")
+        .spawn()
     )
     x = filled(3, 4, seed=2)
     found = np.concatenate([again.step(frame[None])["y"] for frame in x])
@@ -64,11 +69,15 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
     sketch.node("y", "AddV2", "x", "v", T=F32)
     sketch.node("store", "Assign", "v", "y", T=F32)
     sketch.node("out", "Identity", "y", "^store", T=F32)
+    axes = {"x": 0, "out": 0}
     with pytest.raises(
-        PulsifyError, match=r'no first value for its state v; give one, as in initial=\{"v": 0\}'
+        PulsifyError,
+        match=r'no first value for its state v; give one, as in chunking=Chunking\(initial=\{"v": 0\}\)',
     ):
-        pulse.stream(sketch.data, axes={"x": 0, "out": 0})
-    state = pulse.stream(sketch.data, axes={"x": 0, "out": 0}, initial={"v": 0}, backend="numpy").spawn()
+        pulse.stream(pulse.load(sketch.data, chunking=Chunking(axes=axes)))
+    state = pulse.stream(
+        pulse.load(sketch.data, chunking=Chunking(axes=axes, initial={"v": 0})), backend="numpy"
+    ).spawn()
     ones = np.ones((1, 4), np.float32)
     assert [float(state.step(ones)["out"][0, 0]) for _ in range(3)] == [1, 2, 3]
 
