@@ -71,12 +71,25 @@ class Constant(ModelOp):
 ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
 
 
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
+
+    initial   its value at the first call
+    """
+
+    input: str
+    output: str
+    initial: Array
+
+
 @dataclass
 class Model:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
     spending  what the analysis has taken of the file's budget
+    variables  the inputs and outputs that the file keeps inside of itself
     """
 
     graph: ModelGraph
@@ -85,6 +98,7 @@ class Model:
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
     spending: Spending = field(default_factory=spending, repr=False)
+    variables: tuple[Variable, ...] = ()
 
     @property
     def inputs(self) -> dict[str, InferenceFact]:
@@ -229,6 +243,8 @@ def load(
     Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
     """
     from pulse.onnx.read.reader import read
+    from pulse.tflite import is_tflite
+    from pulse.tflite import load as load_tflite
 
     given: Any = inputs or {}
     if not isinstance(given, Mapping) or not all(
@@ -237,5 +253,7 @@ def load(
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
     if constants is not None and not isinstance(cast("Any", constants), Mapping):
         raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
+    if isinstance(source, str | PathLike | bytes) and is_tflite(source):
+        return load_tflite(source, cast("Mapping[str, str]", given), constants, budget)
     with counting(Spending(Budget.of(budget))):
         return read(source, cast("Mapping[str, str]", given), constants or {}, ignore_value_info)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pulse.chunks.states import Pair
+from pulse.model import Variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,7 @@ class Chunking:
     outputs  the outputs to keep; all but the states' next values by default
     told     input name -> its axis of frames, which a symbol of the file had
     sizes    symbols of the file -> what they were made
+    variables  the states that the file keeps inside of itself
     """
 
     states: Mapping[str, str] | None = None
@@ -29,11 +31,12 @@ class Chunking:
     outputs: Sequence[str] | None = None
     told: Mapping[str, int] = field(default_factory=dict[str, int])
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    variables: tuple[Variable, ...] = ()
 
     @property
     def asked(self) -> bool:
-        """Whether the user says that the model is called chunk by chunk."""
-        return bool(self.states or self.context or self.axes or self.delay or self.initial)
+        """Whether the user or the file says that the model is called chunk by chunk."""
+        return bool(self.variables or self.states or self.context or self.axes or self.delay or self.initial)
 
 
 @dataclass(frozen=True)

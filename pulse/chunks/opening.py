@@ -86,20 +86,20 @@ def open_model(
 
     Raises PulseError
     """
-    given = chunking or Chunking()
     model = load(source, inputs, constants, ignore_value_info, budget)
+    given = replace(chunking or Chunking(), variables=model.variables)
     if is_exported(model.metadata):
         return _exported(model, given, symbol)
     if not _symbols(model):
         typed = model.analyse()
-        if given.asked or given.states is not None or candidates(typed).pairs():
+        if given.asked or given.states is not None or candidates(typed, given.variables).pairs():
             return Opened.calling(_keeping(typed, given.outputs), given, symbol)
         return _offline(typed, given.outputs, symbol)
     sized = _sized(model, given, symbol, pulse)
     if sized is not None:
         shapes = {**(inputs or {}), **sized.shapes}
         typed = _called(load(source, shapes, constants, ignore_value_info, budget), sized)
-        if given.asked or candidates(typed).pairs():
+        if given.asked or candidates(typed, given.variables).pairs():
             known = replace(given, told=sized.axes, sizes=sized.sizes)
             return Opened.calling(_keeping(typed, given.outputs), known, sized.symbol)
     return _offline(model.analyse(), given.outputs, symbol)

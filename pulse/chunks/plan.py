@@ -10,16 +10,17 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
+from pulse.model import Variable
 from pulse.typed import TypedModel
 from pulse.wording import spelled
 
 
-def candidates(typed: TypedModel) -> Candidates:
-    """What may be the states of a model of constant shapes."""
+def candidates(typed: TypedModel, variables: Sequence[Variable] = ()) -> Candidates:
+    """What may be the states of a model of constant shapes, beside those that its file keeps itself."""
     inputs, outputs = typed.inputs, typed.outputs
     return Candidates(
-        list(inputs),
-        list(outputs),
+        [name for name in inputs if name not in {variable.input for variable in variables}],
+        [name for name in outputs if name not in {variable.output for variable in variables}],
         lambda name, other: inputs[name].agrees(outputs[other]),
         lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
     )
@@ -32,7 +33,9 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    pairs = candidates(typed).pairs() if given.states is None else candidates(typed).given(given.states)
+    found = candidates(typed, given.variables)
+    pairs = found.pairs() if given.states is None else found.given(given.states)
+    pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in given.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [_input_axis(typed, name, given) for name in typed.inputs if name not in states]
@@ -109,7 +112,8 @@ def _input_axis(typed: TypedModel, name: str, given: Chunking) -> PortAxis:
     elif name in given.told:
         axis, how = given.told[name], "of any length in the file"
     else:
-        found = time_axis(sizes, fact.dtype)
+        behind_batch = given.variables and len(sizes) > 2 and sizes[0] == 1
+        found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if found is None:
             return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is no chunk's; given once")
         axis, how = found

@@ -44,7 +44,8 @@ def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tu
     """
     chunks = planned(typed, given)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
-    return scanned_calls(typed, chunks, given.initial, timing), chunks
+    kept = {variable.input: variable.initial for variable in given.variables}
+    return scanned_calls(typed, chunks, {**kept, **given.initial}, timing), chunks
 
 
 def scanned_calls(

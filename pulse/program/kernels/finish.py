@@ -7,6 +7,8 @@ operand's offset for each row. Steps run one after the other on the row's values
 relu tanh sigmoid   of v
 leaky_relu elu swish   of v, with the parameter
 prelu               with one slope for each column, the operand
+mul_round           the whole number next to v times the operand, which has one number for each column
+max min             of v and the parameter
 add                 v + operand[table[m] + n]
 gated               the only step: operand[table[m] + n] = f(v[n]) * g(v[n + N/2]), parameter f + 4*g, each of them
                     0 (none), 1 (tanh) or 2 (sigmoid)
@@ -14,11 +16,26 @@ gated               the only step: operand[table[m] + n] = f(v[n]) * g(v[n + N/2
 
 from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
 from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vselect, vstore_part
+from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
 
-STEPS = ("relu", "tanh", "sigmoid", "leaky_relu", "elu", "swish", "prelu", "add", "gated")
-RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD, GATED = range(9)
+STEPS = (
+    "relu",
+    "tanh",
+    "sigmoid",
+    "leaky_relu",
+    "elu",
+    "swish",
+    "prelu",
+    "add",
+    "gated",
+    "mul_round",
+    "max",
+    "min",
+)
+RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD, GATED, MUL_ROUND, MAX, MIN = range(12)
+BY_COLUMN = ("prelu", "mul_round")
+"""Steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
 STEP_WORDS = 4
 
@@ -37,6 +54,12 @@ def stepped(v: Lanes, row: Row, bases: Bases, at: int, m: int, n: int, rest: int
         return vselect(vlt(v, 0.0), vexpm1(v) * p, v)
     if code == PRELU:
         return vselect(vlt(v, 0.0), v * vload_part(f32(row, bases, at + 2), n, rest), v)
+    if code == MUL_ROUND:
+        return vround(v * vload_part(f32(row, bases, at + 2), n, rest))
+    if code == MAX:
+        return vmax(v, p)
+    if code == MIN:
+        return vmin(v, p)
     if code == ADD:
         return v + vload_part(f32(row, bases, at + 2), i64(row, bases, at + 3)[m] + n, rest)
     squashed = vsigmoid(v if code == SIGMOID else v * p)

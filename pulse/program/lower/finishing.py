@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
-from pulse.program.kernels.finish import GATES, STEPS
+from pulse.program.kernels.finish import BY_COLUMN, GATES, STEPS
 from pulse.program.kernels.pointer import real_bits
 from pulse.program.lowering import Lowering, Operand, PulsedNode
 from pulse.program.memory import Value
@@ -68,7 +68,7 @@ class Finishing:
             if isinstance(step.operand, Value)
         ]
         flat = all(_one_behind_the_other(rows(value), last - first) for value in (y, *operands))
-        flat &= all(step.kind != "prelu" for step in self.steps)
+        flat &= all(step.kind not in BY_COLUMN for step in self.steps)
         words: list[Operand] = [len(self.steps), int(flat)]
         for step in self.steps:
             operand, offsets = nothing, nowhere
@@ -134,8 +134,12 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     slot = node.inputs.index(found.outlet)
     other = node.inputs[1 - slot]
     each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
-    if op.kind == "prelu" and slot == 0 and each is not None:
-        found.steps.append(Step("prelu", 0.0, each))
+    if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
+        found.steps.append(Step(op.kind, 0.0, each))
+        return True
+    limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
+    if limit is not None:
+        found.steps.append(Step(op.kind, limit))
         return True
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
@@ -153,6 +157,15 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
         return False
     found.steps.append(Step("add", 0.0, value))
     return True
+
+
+def _one_number(known: Array | None) -> float | None:
+    """A constant of f32 that is one number."""
+    return (
+        float(known.ravel()[0])
+        if known is not None and known.dtype == np.float32 and known.size == 1
+        else None
+    )
 
 
 def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:

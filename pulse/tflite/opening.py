@@ -1,0 +1,61 @@
+"""From a path or bytes to a Model."""
+
+import os
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from pulse.budget import Budget, Spending, counting
+from pulse.errors import LoadError
+from pulse.model import Model
+from pulse.tflite.verify import IDENTIFIER
+
+LARGEST_FILE = 2**31 - 1
+"""Bytes: the offsets of a FlatBuffer reach no further."""
+_HEAD = 8
+
+
+def is_tflite(source: object) -> bool:
+    """Whether a path leads to a TFLite file, or bytes are one: told by its identifier, not by its name."""
+    if isinstance(source, bytes):
+        return source[4:_HEAD] == IDENTIFIER
+    if not isinstance(source, str | PathLike):
+        return False
+    path = Path(cast("str | PathLike[str]", source))
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(_HEAD)[4:] == IDENTIFIER
+    except (OSError, ValueError):
+        return False
+
+
+def load(
+    source: "str | PathLike[str] | bytes",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    budget: Mapping[str, float] | None = None,
+) -> Model:
+    """Read a TFLite model from a path or its bytes; its variables are among its inputs and outputs.
+
+    inputs, constants, budget   as of ``pulse.load``
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    """
+    from pulse.tflite.reader import read
+
+    data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))
+    with counting(Spending(Budget.of(budget))):
+        return read(data, title, inputs or {}, constants or {})
+
+
+def _contents(path: Path) -> tuple[bytes, str]:
+    try:
+        if not path.is_file():
+            raise LoadError(f"{path}: no such file, or not a regular one; check the path")
+        if path.stat().st_size > LARGEST_FILE:
+            raise LoadError(f"{path}: {path.stat().st_size} bytes, and a TFLite file has less than 2 GiB")
+        return path.read_bytes(), path.stem
+    except OSError as error:
+        raise LoadError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
