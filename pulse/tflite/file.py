@@ -37,6 +37,8 @@ CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
 """The types of activations that are stored as codes."""
 RESOURCES = ("RESOURCE", "VARIANT")
 MOST_AXES = 8
+LARGEST_SCALE = float(1 << 40)
+"""Scales from here on, and below their reciprocals, are none of a model: products of three must be f32."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,8 +279,11 @@ class _Parser:
         scale, zero = _array(given.ScaleAsNumpy(), np.float32), _array(given.ZeroPointAsNumpy(), np.int64)
         zero = zero if zero.size else np.zeros(1, np.int64)
         axis = given.QuantizedDimension()
-        if not (np.isfinite(scale) & (scale > 0)).all() or (np.abs(zero) > 1 << 16).any():
-            raise self.error(f"{where} has a scale that is not positive, or a zero point out of range")
+        if (
+            not ((scale > 1 / LARGEST_SCALE) & (scale < LARGEST_SCALE)).all()
+            or (np.abs(zero) > 1 << 16).any()
+        ):
+            raise self.error(f"{where} has a scale or a zero point out of range")
         if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
             raise self.error(f"{where} has {scale.size} scales on axis {axis} of {list(shape)}")
         if zero.size not in (1, scale.size):

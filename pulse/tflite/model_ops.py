@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pulse.errors import LoadError
+from pulse.facts import dtype_name
 from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.ops.elementwise import Cast, Elementwise
@@ -66,6 +67,13 @@ class TfliteOp(ModelOp):
             raise LoadError(
                 f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {wanted} for them"
             )
+        for tensor, outlet in zip(self.makes, outlets):
+            fact = target.graph.fact(outlet)
+            if tensor.coded and fact.dtype != F32:
+                raise LoadError(
+                    f"{wire} ({self.kind}): makes {dtype_name(fact.dtype)}, where the file has codes in "
+                    f"{tensor.name}"
+                )
         return outlets[:wanted]
 
     def detail(self) -> str:

@@ -74,8 +74,12 @@ class TfliteNode(NodeContext):
         return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
 
     def codes(self, slot: int) -> OutletId:
-        """A coded input as ``code - zero`` in f32."""
+        """A coded input as ``code - zero`` in f32. Raises LoadError where it is none."""
         tensor = self.read(slot)
+        if not tensor.coded:
+            raise self.error(
+                f"its input {slot}, {tensor.name}, is {tensor.kind} and no codes, beside an output of codes"
+            )
         if tensor.data is None:
             return self.input(slot)
         return self.constant(centred(tensor).astype(np.float32), f"codes{slot}")

@@ -261,7 +261,12 @@ class _Builder:
             tensor = self._subgraph.tensors[number]
             if tensor.data is None:
                 if tensor.shape is not None and 0 in tensor.shape and tensor.dtype is not None:
-                    self._constant(number, np.zeros([max(size, 0) for size in tensor.shape], tensor.dtype))
+                    self._constant(
+                        number,
+                        np.zeros(
+                            [max(size, 0) for size in tensor.shape], F32 if tensor.coded else tensor.dtype
+                        ),
+                    )
                     return self._values[number]
                 raise LoadError(
                     f"{self._title}: {reader} reads {tensor.name}, which nothing before it makes; "

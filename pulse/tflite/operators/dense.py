@@ -40,7 +40,11 @@ def fully_connected(node: TfliteNode) -> OutletId:
             y if more is None else node.each("add", y, node.constant(more, f"{suffix}.bias"), suffix=suffix)
         )
 
-    if node.read(1).dtype == np.int8 and not node.coded and not node.read(0).coded:
+    if (
+        node.read(1).dtype == np.int8
+        and not node.coded
+        and node.graph.fact(node.values(0)).dtype == np.float32
+    ):
         return _hybrid(node, bias)
     if not node.coded:
         y = apply(
@@ -58,17 +62,11 @@ def fully_connected(node: TfliteNode) -> OutletId:
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Floats times stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
-    codes, step = row_codes(
-        node, rows := _rows(node, node.values(0), weights.shape[0]), [node.graph.fact(rows).rank - 1]
-    )
+    x, scale = _rows(node, node.values(0), weights.shape[0]), node.quantization(1).scale
+    codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
     y = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
-    scale = node.constant(
-        node.quantization(1).scale
-        if node.quantization(1).scale.size > 1
-        else node.quantization(1).scale.reshape(()),
-        "scale",
-    )
-    y = node.each("mul", node.each("mul", y, step, suffix="stepped"), scale, suffix="product")
+    factor = node.constant(scale if scale.size > 1 else scale.reshape(()), "scale")
+    y = node.each("mul", node.each("mul", y, step, suffix="stepped"), factor, suffix="product")
     if bias is not None:
         y = node.each("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum_biased")
     return activated(node, y)
