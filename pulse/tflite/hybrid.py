@@ -7,6 +7,7 @@ Source: the behaviour of XNNPACK's dynamically quantized products.
 
 from collections.abc import Sequence
 
+from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.reduce import Reduce
 from pulse.tflite.node import TfliteNode
@@ -34,6 +35,18 @@ def row_codes(node: TfliteNode, x: OutletId, axes: Sequence[int]) -> tuple[Outle
     most = node.each("sub", _number(node, HIGH, x, "high"), zero, suffix="largest_code")
     codes = node.each("min", node.each("max", codes, least, suffix="floor"), most, suffix="row_codes")
     return codes, node.each("div", one, scale, suffix="row_step")
+
+
+def joined(
+    node: TfliteNode, total: OutletId, step: OutletId, bias: Array | None, spread: Sequence[int]
+) -> OutletId:
+    """Sums of products of codes as floats, plus a bias; ``spread`` is how numbers of the outputs meet the sums."""
+    scale = node.quantization(1).scale
+    factor = node.constant(scale.reshape(spread if scale.size > 1 else ()), "scale")
+    y = node.each("mul", node.each("mul", total, step, suffix="stepped"), factor, suffix="product")
+    if bias is None:
+        return y
+    return node.each("add", y, node.constant(bias.reshape(spread), "bias"), suffix="biased")
 
 
 def _number(node: TfliteNode, value: float, like: OutletId, suffix: str) -> OutletId:

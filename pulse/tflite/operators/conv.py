@@ -11,11 +11,14 @@ from pulse.nhwc import channels_first, channels_last, same_pair, span_of, window
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.shape import Transpose
 from pulse.tflite.codes import activated, exact_sum, finished_sum, largest_code, product_factor
+from pulse.tflite.hybrid import joined, row_codes
 from pulse.tflite.node import TfliteNode, centred, decoded
 from pulse.tflite.registry import tflite_op
 
 SAME = 0
 """The number of the padding SAME in the schema; VALID is 1."""
+CHANNELS = (-1, 1, 1)
+"""How one number for each channel meets [N, C, X...]."""
 
 
 def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
@@ -53,7 +56,8 @@ def bias_of(node: TfliteNode, slot: int) -> Array | None:
 def conv(node: TfliteNode) -> OutletId:
     """Kernels [O, H, W, C]; of each channel alone [1, H, W, C*M]."""
     alone = node.op_type == "DEPTHWISE_CONV_2D"
-    kernel = kernel_of(node, 1, (3, 0, 1, 2) if alone else (0, 3, 1, 2), node.coded)
+    perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
+    kernel = kernel_of(node, 1, perm, node.coded)
     shape = node.fact(0).shape
     if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):
         raise node.error(f"input of shape {list(map(str, shape))} does not fit kernel {list(kernel.shape)}")
@@ -61,7 +65,7 @@ def conv(node: TfliteNode) -> OutletId:
     strides, dilations = spatial(node, "Stride"), dilation(node)
     spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
     pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
-    return convolved(node, 0, kernel, bias_of(node, 2), Conv(strides, dilations, pads, group), 0)
+    return convolved(node, 0, perm, Conv(strides, dilations, pads, group), bias_of(node, 2))
 
 
 def dilation(node: TfliteNode) -> tuple[int, int]:
@@ -73,9 +77,12 @@ def dilation(node: TfliteNode) -> tuple[int, int]:
 
 
 def convolved(
-    node: TfliteNode, slot: int, kernel: Array, bias: Array | None, op: Conv | ConvTranspose, output_axis: int
+    node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
 ) -> OutletId:
-    """A convolution of an input with channels last, behind the activation, in floats or codes."""
+    """A convolution of an input with channels last, behind the activation, in floats or codes.
+
+    perm  the axes of the stored kernel in the order of the op
+    """
 
     def apply(x: OutletId, weights: Array, more: Array | None, suffix: str) -> OutletId:
         operands = [x, node.constant(weights, f"{suffix}.kernel")]
@@ -85,23 +92,35 @@ def convolved(
 
     x = node.codes(slot) if node.coded else node.values(slot)
     x = node.wire(Transpose(channels_first(4)), [x], "channels_first")
+    offset = None if bias is None else bias.astype(np.float32)
     if node.coded:
-        total = exact_sum(
-            node, x, kernel, bias, output_axis, largest_code(node.read(slot)), apply, (-1, 1, 1)
-        )
+        kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.read(slot))
+        total = exact_sum(node, x, kernel, bias, int(isinstance(op, ConvTranspose)), largest, apply, CHANNELS)
         factor = product_factor(node, node.quantization(slot), node.quantization(1))
-        y = finished_sum(node, total, factor, (-1, 1, 1), "codes")
+        y = finished_sum(node, total, factor, CHANNELS, "codes")
+    elif _meets_codes(node, slot):
+        codes, step = row_codes(node, x, (1, 2, 3))
+        weights = kernel_of(node, 1, perm, True).astype(np.float32)
+        y = joined(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
+        y = activated(node, y, "channels")
     else:
-        y = activated(
-            node, apply(x, kernel, None if bias is None else bias.astype(np.float32), "sum"), "channels"
-        )
+        y = activated(node, apply(x, kernel_of(node, 1, perm, False), offset, "sum"), "channels")
     return node.wire(Transpose(channels_last(4)), [y])
+
+
+def _meets_codes(node: TfliteNode, slot: int) -> bool:
+    """Whether floats meet stored codes in calls of constant size: there LiteRT makes codes of the floats as well."""
+    fact = node.fact(slot)
+    return (
+        fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)
+    )
 
 
 @tflite_op("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> OutletId:
     """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
-    kernel = kernel_of(node, 1, (3, 0, 1, 2), node.coded)
+    perm = (3, 0, 1, 2)
+    kernel = kernel_of(node, 1, perm, node.coded)
     wanted, shape = node.dims(0, "output shape"), node.fact(2).shape
     if len(shape) != 4 or len(wanted) != 4:
         raise node.error(f"input of {len(shape)} axes for an output of {len(wanted)}; it takes 4")
@@ -117,4 +136,4 @@ def transpose_conv(node: TfliteNode) -> OutletId:
         pads.append((before, TDim.of(max(0, -int(more)))))
         extra.append(max(0, int(more)))
     op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
-    return convolved(node, 2, kernel, bias_of(node, 3), op, 1)
+    return convolved(node, 2, perm, op, bias_of(node, 3))

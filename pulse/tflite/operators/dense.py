@@ -18,7 +18,7 @@ from pulse.tflite.codes import (
     rescaled,
     target,
 )
-from pulse.tflite.hybrid import row_codes
+from pulse.tflite.hybrid import joined, row_codes
 from pulse.tflite.node import TfliteNode, centred
 from pulse.tflite.operators.conv import bias_of, kernel_of
 from pulse.tflite.registry import tflite_op
@@ -62,14 +62,12 @@ def fully_connected(node: TfliteNode) -> OutletId:
 def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
     """Floats times stored codes."""
     weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
-    x, scale = _rows(node, node.values(0), weights.shape[0]), node.quantization(1).scale
+    x = _rows(node, node.values(0), weights.shape[0])
     codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
-    y = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
-    factor = node.constant(scale if scale.size > 1 else scale.reshape(()), "scale")
-    y = node.each("mul", node.each("mul", y, step, suffix="stepped"), factor, suffix="product")
-    if bias is not None:
-        y = node.each("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum_biased")
-    return activated(node, y)
+    total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
+    return activated(
+        node, joined(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
+    )
 
 
 def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:

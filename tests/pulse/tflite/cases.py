@@ -186,6 +186,33 @@ def _conv_shape(h: int, w: int, channels: int, fields: dict[str, int], kh: int, 
 
 
 @cases
+def hybrid_convolutions() -> Iterator[Case]:
+    """Floats that meet stored codes."""
+    fields = {"Padding": VALID, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+    for channels in (None, 5):
+        g = Graph()
+        w = weights(g, (5, 3, 2, 16), channels, 0)
+        inputs = [g.input((1, 9, 4, 16)), w, g.constant(noise((5,)))]
+        yield done(
+            f"hybrid conv {channels}",
+            g,
+            g.result("CONV_2D", inputs, (1, 7, 3, 5), "Conv2DOptions", 5, **fields),
+        )
+    g = Graph()
+    inputs = [g.input((1, 9, 4, 16)), weights(g, (1, 3, 2, 16), 16, 3), g.constant(noise((16,)))]
+    y = g.result(
+        "DEPTHWISE_CONV_2D", inputs, (1, 7, 3, 16), "DepthwiseConv2DOptions", 6, DepthMultiplier=1, **fields
+    )
+    yield done("hybrid depthwise", g, y)
+    g = Graph()
+    shape = g.constant(np.array([1, 20, 8, 2], np.int32))
+    inputs = [shape, weights(g, (2, 4, 2, 16), 2, 0), g.input((1, 9, 4, 16))]
+    fields = {"Padding": VALID, "StrideH": 2, "StrideW": 2}
+    y = g.result("TRANSPOSE_CONV", inputs, (1, 20, 8, 2), "TransposeConvOptions", 3, **fields)
+    yield done("hybrid transposed", g, y)
+
+
+@cases
 def transposed() -> Iterator[Case]:
     """TRANSPOSE_CONV."""
     for padding, stride in ((SAME, 2), (VALID, 2), (SAME, 3), (VALID, 1)):
