@@ -261,9 +261,11 @@ class State(ABC):
             raise self.failure("before this call")
         if self.clock.end is not None:
             raise InputError("the stream has ended; begin a new one with reset()")
-        more = self.program.pulse if frames is None else frames
-        limit, total = self.program.limit, self.clock.pulse * self.program.pulse + more
-        if limit is not None and total > limit:
+        limit = self.program.limit
+        if limit is None:
+            return
+        total = self.clock.pulse * self.program.pulse + (self.program.pulse if frames is None else frames)
+        if total > limit:
             raise InputError(
                 f"the model takes at most {limit} frames of {self.program.model.symbol.name}, and this pulse would "
                 f"make it {total}: flush and reset before it"
@@ -291,6 +293,10 @@ class State(ABC):
                 )
 
     def _checked(self, feed: Feed | Array) -> dict[str, Array]:
+        if type(feed) is np.ndarray and len(self._streaming) == 1:
+            port = self._streaming[0]
+            if feed.shape == port.shape and feed.dtype == port.dtype:
+                return {port.name: feed}
         named = self._named(feed)
         for port in self._streaming:
             array = named.get(port.name)

@@ -68,10 +68,10 @@ class TfliteOp(ModelOp):
                 f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {wanted} for them"
             )
         for tensor, outlet in zip(self.makes, outlets):
-            fact = target.graph.fact(outlet)
-            if tensor.coded and fact.dtype != F32:
+            made = target.graph.fact(outlet).dtype
+            if made.kind not in _kinds(tensor):
                 raise LoadError(
-                    f"{wire} ({self.kind}): makes {dtype_name(fact.dtype)}, where the file has codes in "
+                    f"{wire} ({self.kind}): makes {dtype_name(made)}, where the file has {_form(tensor)} in "
                     f"{tensor.name}"
                 )
         return outlets[:wanted]
@@ -79,6 +79,17 @@ class TfliteOp(ModelOp):
     def detail(self) -> str:
         text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
         return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
+
+
+def _kinds(tensor: Tensor) -> str:
+    """The kinds of types, in numpy's letters, that a wire of a tensor may have."""
+    if tensor.coded or tensor.dtype is None or tensor.dtype.kind in "fc":
+        return "f"
+    return "b" if tensor.dtype.kind == "b" else "iu"
+
+
+def _form(tensor: Tensor) -> str:
+    return f"codes of {tensor.kind}" if tensor.coded else tensor.kind
 
 
 @dataclass(frozen=True, eq=False)

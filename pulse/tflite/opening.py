@@ -37,17 +37,19 @@ def load(
     inputs: Mapping[str, str] | None = None,
     constants: Mapping[str, Any] | None = None,
     budget: Mapping[str, float] | None = None,
+    signature: str | None = None,
 ) -> Model:
     """Read a TFLite model from a path or its bytes; its variables are among its inputs and outputs.
 
     inputs, constants, budget   as of ``pulse.load``
-    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    signature   which one of the file's to read; the first by default
+    Raises   LoadError: the file cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it
     """
     from pulse.tflite.reader import read
 
     data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))
     with counting(Spending(Budget.of(budget))):
-        return read(data, title, inputs or {}, constants or {})
+        return read(data, title, inputs or {}, constants or {}, signature)
 
 
 def _contents(path: Path) -> tuple[bytes, str]:

@@ -1,6 +1,7 @@
 """Read a .tflite file into a Model."""
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from onnx import GraphProto, helper
 
 from pulse.budget import spending
 from pulse.dim import SymbolScope, TDim
-from pulse.errors import LoadError
+from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
@@ -20,22 +21,42 @@ from pulse.tflite.node import F32, centred
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedModel, known
 
-TIME = "T"
-"""The name of the first size that a file leaves open, behind the batch."""
+BATCH, TIME = "N", "T"
+"""Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
 _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 
 
-def read(data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any]) -> Model:
-    """The model of the bytes of a .tflite file. Raises LoadError."""
+def read(
+    data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
+) -> Model:
+    """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
-    signature = file.signatures[0] if file.signatures else None
+    signature = _chosen(file.signatures, key, title)
     number = 0 if signature is None else signature.subgraph
     scope = SymbolScope()
     names = _port_names(file.subgraphs[number], signature, title)
-    ports = _ports(file.subgraphs[number], names[0])
+    ports = _ports(file.subgraphs[number], names[0], inputs)
     facts = input_facts(ports, inputs, scope, constants)
     builder = _Builder(file, number, scope, title)
     return builder.model(facts, *names)
+
+
+def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
+    """The signature of a key, or the first; warns where the file has others."""
+    listed = ", ".join(signature.key for signature in signatures) or "none"
+    if key is not None:
+        found = next((signature for signature in signatures if signature.key == key), None)
+        if found is None:
+            raise LoadError(f"{title}: no signature is called {key}; the file has {listed}")
+        return found
+    if len(signatures) > 1:
+        warnings.warn(
+            f"{title}: has the signatures {listed}, and the first is read; pulse.tflite.load(..., signature=) reads "
+            "another",
+            PulseWarning,
+            stacklevel=5,
+        )
+    return signatures[0] if signatures else None
 
 
 def _port_names(
@@ -55,26 +76,30 @@ def _port_names(
     return found[0], found[1]
 
 
-def _ports(graph: Subgraph, names: Mapping[int, str]) -> GraphProto:
-    """The inputs in the form that ``input_facts`` reads."""
-    values = [_port(graph.tensors[number], name) for number, name in names.items()]
+def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) -> GraphProto:
+    """The inputs in the form that ``input_facts`` reads; ``given`` are those whose sizes the caller says."""
+    values = [_port(graph.tensors[number], name, name in given) for number, name in names.items()]
     return helper.make_graph([], "inputs", values, [])
 
 
-def _port(tensor: Tensor, name: str) -> Any:
+def _port(tensor: Tensor, name: str, given: bool) -> Any:
     if tensor.dtype is None or tensor.dtype.kind == "c":
         raise LoadError(f"input {name}: type {tensor.kind} is not covered")
     return helper.make_tensor_value_info(
         name,
         helper.np_dtype_to_tensor_dtype(tensor.dtype),
-        None if tensor.shape is None else _dims(tensor.shape),
+        None if tensor.shape is None else _dims(tensor.shape, given),
     )
 
 
-def _dims(shape: Sequence[int]) -> list[int | str]:
-    """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT."""
+def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
+    """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT, unless
+    the caller says what it is.
+    """
     free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
     named = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
+    if given and shape and shape[0] < 0:
+        named.setdefault(0, BATCH)
     return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
 
 

@@ -107,9 +107,18 @@ class Graph:
         return made
 
 
-def written(*graphs: Graph, signature: Mapping[str, Mapping[str, int]] | None = None) -> bytes:
-    """The file."""
-    return _Writer(graphs).file(signature)
+Signature = Mapping[str, Mapping[str, int]]
+"""Inputs and Outputs: name -> tensor."""
+
+
+def written(
+    *graphs: Graph,
+    signature: Signature | None = None,
+    signatures: Mapping[str, tuple[int, Signature]] | None = None,
+) -> bytes:
+    """The file; ``signatures`` by their keys, each of a subgraph."""
+    named = {} if signature is None else {"serving_default": (0, signature)}
+    return _Writer(graphs).file(signatures or named)
 
 
 class _Writer:
@@ -119,14 +128,15 @@ class _Writer:
         self._buffers: list[Array | None] = [None]
         self._codes: list[tuple[str, int]] = []
 
-    def file(self, signature: Mapping[str, Mapping[str, int]] | None) -> bytes:
+    def file(self, named: Mapping[str, tuple[int, Signature]]) -> bytes:
         b = self._b
         graphs = self._tables("Model", "Subgraphs", [self._graph(graph) for graph in self._graphs])
         codes = self._tables("Model", "OperatorCodes", [self._code(*code) for code in self._codes])
         buffers = self._tables("Model", "Buffers", [self._buffer(data) for data in self._buffers])
         signatures = None
-        if signature is not None:
-            signatures = self._tables("Model", "SignatureDefs", [self._signature(signature)])
+        if named:
+            offsets = [self._signature(key, *each) for key, each in named.items()]
+            signatures = self._tables("Model", "SignatureDefs", offsets)
         schema.ModelStart(b)
         schema.ModelAddVersion(b, 3)
         schema.ModelAddOperatorCodes(b, codes)
@@ -237,8 +247,8 @@ class _Writer:
             getattr(schema, f"{spec.options}Add{name}")(b, value)
         return getattr(schema, f"{spec.options}End")(b)
 
-    def _signature(self, ports: Mapping[str, Mapping[str, int]]) -> int:
-        b, key = self._b, self._b.CreateString("serving_default")
+    def _signature(self, name: str, graph: int, ports: Signature) -> int:
+        b, key = self._b, self._b.CreateString(name)
         vectors = [
             self._tables(
                 "SignatureDef", side, [self._port(name, number) for name, number in ports[side].items()]
@@ -249,7 +259,7 @@ class _Writer:
         schema.SignatureDefAddInputs(b, vectors[0])
         schema.SignatureDefAddOutputs(b, vectors[1])
         schema.SignatureDefAddSignatureKey(b, key)
-        schema.SignatureDefAddSubgraphIndex(b, 0)
+        schema.SignatureDefAddSubgraphIndex(b, graph)
         return schema.SignatureDefEnd(b)
 
     def _port(self, name: str, number: int) -> int:
