@@ -177,6 +177,7 @@ COSTS: dict[str, Rule] = {
     "fill": Rule((0,), parts={0: _of(1, 2)}),
     "move": Rule((0, 1), parts={0: _of(2), 1: _of(2)}),
     "gather": Rule((0, 1, 2), parts={0: _of(3, 5, 6, 7), 2: _of(3, 5, 6, 7)}),
+    "look_up_codes": Rule((0, 1, 2)),
     "scatter_rows": Rule((0, 1, 2), parts={0: _of(3, 4), 2: _of(3, 4)}),
     "fill_ends": Rule(_fill_ends, parts={0: _frames_of_ends, 1: _frames_of_ends}),
     "positions": Rule((0, 1)),

@@ -1,7 +1,7 @@
 """Elements picked by index."""
 
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
-from pulse.program.kernels.pointer import Bases, Pointer, Row, i32, i64, number, u8
+from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i32, i64, number, u8
 from pulse.program.kernels.raw import as_i32
 from pulse.program.kernels.registry import device, kernel
 
@@ -49,3 +49,18 @@ def gather(row: Row, bases: Bases) -> None:
             copy_short_rows(as_i32(source), as_i32(target), outer, run * words, a, b)
         else:
             copy_short_rows(source, target, outer, run * size, src_outer * size, dst_outer * size)
+
+
+@kernel
+def look_up_codes(row: Row, bases: Bases) -> None:
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one behind it.
+
+    Arguments: x, table, y (operands, f32), count, first, size of the table.
+    """
+    x, table, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
+    count, first, last = number(row, 3), number(row, 4), number(row, 5) - 1
+    for i in range(count):
+        place = x[i] - first
+        if not place > 0.0:
+            place = 0.0
+        y[i] = table[int(min(place, float(last)) + 0.5)]

@@ -6,8 +6,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.elementwise import ELEMENTWISE, Cast
-from pulse.ops.gather import Gather
+from pulse.ops.code_table import CodeTable
+from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.norm import Softmax
 from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
 from pulse.tflite.int16_tables import squashed
@@ -78,9 +78,7 @@ def picked(node: TfliteNode, table: Array) -> OutletId:
     source = node.read(0)
     assert source.dtype is not None
     low, _ = code_range(source.dtype, int(node.quantization(0).zero[0]))
-    place = node.each("add", node.codes(0), float(-low), suffix="place")
-    index = node.wire(Cast(np.dtype(np.int32)), [place], "index")
-    return node.wire(Gather(0), [node.constant(table, "table"), index])
+    return node.wire(CodeTable(low), [node.codes(0), node.constant(table, "table")])
 
 
 def _reciprocal_root(x: Array) -> Array:
