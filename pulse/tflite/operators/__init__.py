@@ -1,6 +1,7 @@
 """One function for each operator, by family; importing the package registers them all."""
 
 from pulse.tflite.operators import activation as activation
+from pulse.tflite.operators import blocks as blocks
 from pulse.tflite.operators import control as control
 from pulse.tflite.operators import conv as conv
 from pulse.tflite.operators import dense as dense

@@ -570,6 +570,47 @@ def movements() -> Iterator[Case]:
 
 
 @cases
+def blocks() -> Iterator[Case]:
+    """Blocks of space as batches or channels, and frames repeated."""
+    for dtype in ("float32", "int8"):
+        more = {} if dtype == "float32" else {"scale": [X_SCALE], "zero": [-7]}
+        same, version = (None, 1) if dtype == "float32" else ((X_SCALE, -7), 2)
+        block = np.array([2, 3], np.int32)
+        for kind, shape, made, amounts in (
+            ("SPACE_TO_BATCH_ND", (1, 5, 4, 2), (6, 3, 2, 2), [[1, 0], [0, 2]]),
+            ("BATCH_TO_SPACE_ND", (6, 3, 2, 2), (1, 5, 5, 2), [[1, 0], [0, 1]]),
+        ):
+            g = Graph()
+            inputs = [
+                g.input(shape, dtype, **more),
+                g.constant(block),
+                g.constant(np.array(amounts, np.int32)),
+            ]
+            yield done(f"{dtype} {kind}", g, g.result(kind, inputs, made, "", version, dtype, same))
+        for kind, options, shape, made in (
+            ("DEPTH_TO_SPACE", "DepthToSpaceOptions", (1, 3, 2, 8), (1, 6, 4, 2)),
+            ("SPACE_TO_DEPTH", "SpaceToDepthOptions", (1, 6, 4, 2), (1, 3, 2, 8)),
+        ):
+            g = Graph()
+            x = g.input(shape, dtype, **more)
+            yield done(
+                f"{dtype} {kind}", g, g.result(kind, [x], made, options, version, dtype, same, BlockSize=2)
+            )
+        g = Graph()
+        inputs = [g.input((1, 3, 1, 2), dtype, **more), g.constant(np.array([6, 1], np.int32))]
+        y = g.result(
+            "RESIZE_NEAREST_NEIGHBOR",
+            inputs,
+            (1, 6, 1, 2),
+            "ResizeNearestNeighborOptions",
+            version,
+            dtype,
+            same,
+        )
+        yield done(f"{dtype} RESIZE_NEAREST_NEIGHBOR", g, y)
+
+
+@cases
 def reductions() -> Iterator[Case]:
     """Reductions and pools."""
     for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
