@@ -41,7 +41,7 @@ def seeds() -> tuple[bytes, ...]:
     whole += [models.filter_bank(kind) for kind in kinds] + [
         models.recurrent(kind) for kind in ("lstm", "rnn")
     ]
-    whole += [models.counting(), models.counting(None), models.recurrent("lstm", -1)]
+    whole += [models.counting(), models.counting(None), models.recurrent("lstm", -1), models.unfused()]
     return (*whole * 3, *(written(case.graph) for case in all_cases()[::EACH]))
 
 

@@ -1,6 +1,6 @@
 """Loops, branches and calls: subgraphs that a node runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pulse.onnx.subgraph import inlined
 from pulse.ops.loop import Loop
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.counted import scanned
 from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedModel, known, wire
 
@@ -20,7 +21,7 @@ MOST_TURNS = 1024
 
 @tflite_op("WHILE")
 def while_(node: TfliteNode) -> Sequence[OutletId]:
-    """Turn after turn where it is known when it stops; else one op."""
+    """Turn after turn where it is known when it stops; a scan over frames; else one op."""
     states = [node.input(slot) for slot in range(len(node.inputs))]
     for _ in range(MOST_TURNS):
         go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
@@ -29,7 +30,13 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
         if not go_on:
             return states
         states = _run(node, "BodySubgraphIndex", states)
-    return _op(node)
+    counted = scanned(node, lambda option, facts: _typed(node, option, facts))
+    return _op(node) if counted is None else counted
+
+
+def _typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedModel:
+    """A subgraph of the node as a model."""
+    return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
 
 
 def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
@@ -43,7 +50,7 @@ def _run(
     """A subgraph wired in the place of the node, or into another graph."""
     graph = node.graph if graph is None else graph
     facts = {place: graph.fact(outlet) for place, outlet in enumerate(inputs)}
-    body = node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
+    body = _typed(node, option, facts)
     feeds = {f"in{place}": outlet for place, outlet in enumerate(inputs)}
     found = inlined(graph, body, feeds)
     if (len(found) < len(node.makes) and option != "CondSubgraphIndex") or not found:

@@ -182,3 +182,90 @@ def recurrent(kind: str, frames: int = 4) -> bytes:
     y = g.result(name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False)
     g.outputs = [y]
     return written(g)
+
+
+def unfused(frames: int = -1) -> bytes:
+    """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
+    cond, body = Graph("cond"), Graph("body")
+    shapes = {
+        "time": (),
+        "list": (frames, 1, HIDDEN),
+        "h": (1, HIDDEN),
+        "limit": (),
+        "x": (frames, 1, FEATURES),
+    }
+    whole = ("time", "limit")
+
+    def ports(graph: Graph) -> dict[str, int]:
+        return {k: graph.input(shape, "int32" if k in whole else "float32", k) for k, shape in shapes.items()}
+
+    p = ports(cond)
+    cond.outputs = [cond.result("LESS", [p["time"], p["limit"]], (), "LessOptions", dtype="bool")]
+    p = ports(body)
+    frame = body.result("GATHER", [p["x"], p["time"]], (1, FEATURES), "GatherOptions")
+    parts = [
+        body.result(
+            "FULLY_CONNECTED",
+            [x, body.constant(noise((HIDDEN, size), size)), -1],
+            (1, HIDDEN),
+            "FullyConnectedOptions",
+        )
+        for x, size in ((frame, FEATURES), (p["h"], HIDDEN))
+    ]
+    after = body.result("TANH", [body.result("ADD", parts, (1, HIDDEN), "AddOptions")], (1, HIDDEN))
+    one = body.constant(i32(1))
+    more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
+    here, behind = (
+        body.result("RESHAPE", [each, one], (1,), "ReshapeOptions", dtype="int32")
+        for each in (p["time"], more)
+    )
+    to = body.result(
+        "CONCATENATION",
+        [here, body.constant(i32(-1, -1))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    since = body.result(
+        "CONCATENATION",
+        [behind, body.constant(i32(0, 0))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    left = body.result("SLICE", [p["list"], body.constant(i32(0, 0, 0)), to], (-1, 1, HIDDEN), "SliceOptions")
+    right = body.result(
+        "SLICE", [p["list"], since, body.constant(i32(-1, -1, -1))], (-1, 1, HIDDEN), "SliceOptions"
+    )
+    row = body.result("EXPAND_DIMS", [after, body.constant(np.int32(0))], (1, 1, HIDDEN), "ExpandDimsOptions")
+    joined = body.result(
+        "CONCATENATION", [left, row, right], (frames, 1, HIDDEN), "ConcatenationOptions", Axis=0
+    )
+    body.outputs = [more, joined, after, p["limit"], p["x"]]
+    g = Graph()
+    x = g.input((1, frames, FEATURES))
+    turned = g.result("TRANSPOSE", [x, g.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions")
+    sizes = g.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [g.constant(i32(each)) for each in (0, 1, 1)]
+    length = g.result(
+        "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
+    )
+    count = g.result("RESHAPE", [length, g.constant(i32(1))], (1,), "ReshapeOptions", dtype="int32")
+    shape = g.result(
+        "CONCATENATION",
+        [count, g.constant(i32(1, HIDDEN))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    empty = g.result("FILL", [shape, g.constant(np.float32(0))], (frames, 1, HIDDEN))
+    inputs = [g.constant(np.int32(0)), empty, g.constant(np.zeros((1, HIDDEN), np.float32)), length, turned]
+    outputs = [g.tensor(shapes[k], "int32" if k in whole else "float32") for k in shapes]
+    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    g.outputs = [
+        g.result("TRANSPOSE", [outputs[1], g.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions")
+    ]
+    return written(g, cond, body)

@@ -10,7 +10,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from tests.pulse.tflite.litert import calls, check_equal
-from tests.pulse.tflite.models import counting, filter_bank, recurrent, remembering, stack
+from tests.pulse.tflite.models import counting, filter_bank, recurrent, remembering, stack, unfused
 
 CALLS = 12
 SAME = 0
@@ -24,6 +24,7 @@ STATEFUL: dict[str, Callable[[], bytes]] = {
     "lstm": partial(recurrent, "lstm"),
     "rnn": partial(recurrent, "rnn"),
     "loop": counting,
+    "loop over frames": partial(unfused, 7),
     "loop whose turns are an input": partial(counting, None),
 }
 OPEN: dict[str, Callable[[], bytes]] = {
@@ -34,6 +35,7 @@ OPEN: dict[str, Callable[[], bytes]] = {
     "codes SAME": partial(stack, "int8", SAME),
     "lstm": partial(recurrent, "lstm", -1),
     "rnn": partial(recurrent, "rnn", -1),
+    "loop over frames": unfused,
 }
 
 
