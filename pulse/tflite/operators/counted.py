@@ -13,7 +13,7 @@ import numpy as np
 from pulse.budget import spending
 from pulse.dim import Symbol, TDim, ge
 from pulse.errors import DimError, FactError, LoadError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
@@ -161,9 +161,8 @@ def _depends(thing: object, symbol: Symbol) -> bool:
     if isinstance(thing, TDim):
         return symbol in thing.symbols
     if isinstance(thing, np.ndarray):
-        return thing.dtype == object and any(
-            _depends(TDim.of(each), symbol) for each in thing.ravel().tolist()
-        )
+        value = cast("Array", thing)
+        return is_symbolic(value) and any(_depends(TDim.of(each), symbol) for each in value.ravel().tolist())
     if isinstance(thing, tuple):
         return any(_depends(each, symbol) for each in cast("tuple[object, ...]", thing))
     if isinstance(thing, Op | TypedFact):
