@@ -229,7 +229,7 @@ def load(
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
 ) -> Model:
-    """Read an ONNX model from a path, its bytes or a ModelProto.
+    """Read an ONNX model from a path, its bytes or a ModelProto; or a TFLite model from a path or its bytes.
 
     inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
              A name stands for any length; a name that the file uses may be fixed to a number.
