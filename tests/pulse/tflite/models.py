@@ -17,7 +17,7 @@ def i32(*numbers: int) -> Any:
 
 
 def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes:
-    """Two convolutions and a dense layer over [1, T, 1, features], T open."""
+    """Two convolutions and a dense layer over [1, T, 1, features], T open; of codes a table at the end."""
     coded = kind == "int8"
     more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
     g = Graph()
@@ -51,6 +51,8 @@ def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes
         (0.05, 2) if coded else None,
         KeepNumDims=True,
     )
+    if coded:
+        y = g.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
     g.outputs = [y]
     return written(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
 

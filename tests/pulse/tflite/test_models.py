@@ -9,6 +9,7 @@ import pytest
 import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
+from pulse.onnx.write.check import check
 from tests.pulse.tflite.litert import calls, check_equal
 from tests.pulse.tflite.models import counting, filter_bank, recurrent, remembering, stack, unfused
 
@@ -114,6 +115,7 @@ def test_open_sizes_can_be_given() -> None:
     )
 
 
-def test_exported_codes_equal_the_stream() -> None:
-    program = pulse.load(stack("int8")).analyse().declutter().pulsify(pulse=4)
-    assert pulse.load(program.to_onnx().SerializeToString()).inputs
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_an_exported_file_equals_the_stream(kind: str) -> None:
+    pulsed = pulse.load(stack(kind)).analyse().declutter().pulsify(pulse=4)
+    check(pulsed.to_onnx(), pulsed).require()
