@@ -17,7 +17,7 @@ from bench.roofline import Machine, Reading, measured_machine, roofline, working
 from bench.start import starts
 from bench.timing import alternate
 from pulse.errors import PulseError
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 
 STARTED = ("tcn_1", "gtcrn")
 """The models whose start is compared."""

@@ -8,7 +8,6 @@ from typing import TypeAlias
 import numpy as np
 import onnx
 
-import pulse
 from bench.models import Entry, Explicit
 from bench.peers import (
     Array,
@@ -84,7 +83,7 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     """
     source = entry.source()
     proto = onnx.load(source) if isinstance(source, Path) else source
-    program = pulse.stream(source, entry.pulse, **entry.told)
+    program = entry.program(source)
     pulses = noise(program, entry.scale)
     twin = None if entry.twin is None else entry.twin()
     wanted = reference(entry, proto, twin, program, pulses[:checked])

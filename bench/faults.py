@@ -11,8 +11,9 @@ import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 import pulse
-from pulse.program.native import NativeProgram, NativeState
-from pulse.pulsify.model import PulsedModel
+from pulse.models import PulsedModel
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 
 ROWS, WIDTH = 1000, 64
 ROUNDS, STEPS = 60, 200

@@ -1,7 +1,8 @@
 """``python -m bench.front``: fronts beside what people use for them, from numpy to numpy, as a table.
 
 Every result is compared with ours before it is timed. All times are per hop: of pulses of one hop and of four, each a
-call from Python, and of the instructions alone (*inside*).
+call from Python, and of the instructions alone (*inside*). *Least* is the roofline of all instructions: the bytes of
+weights and state at the speed at which the working set is read, or the multiply-adds at the speed of registers.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 
 import pulse
+from bench.roofline import Reading, measured_machine, roofline, working_set
 from bench.timing import Pulse, alternate, fed
 from pulse import front
 from pulse.facts import Array
 from pulse.front.windows import window_values
-from pulse.program.native import NativeProgram, NativeState
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 
 ROUNDS, STEPS, HOPS = 20, 1000, 200
 PULSES = (1, 4)
@@ -88,13 +91,17 @@ def contests() -> list[Contest]:
         print("kaldi-native-fbank is not here: pip install kaldi-native-fbank\n")
         return found
     bank = front.kaldi_fbank(scale=1.0)
-    return [*found, Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0)]
+    found.append(Contest("Kaldi, 80 bins", "kaldi-native-fbank", bank, 160, kaldi_native, 0))
+    return found
 
 
 def main() -> None:
     """Print the table."""
-    print("| front | hops in a pulse | us | inside us | against | us | times as fast | lowest..highest |")
-    print("| --- | ---: | ---: | ---: | --- | ---: | ---: | --- |")
+    machine = measured_machine(sizes=())
+    print(
+        "| front | hops | us | inside | least | over least | against | us | times as fast | lowest..highest |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |")
     for contest in contests():
         rng = np.random.default_rng(0)
         hops = [(rng.standard_normal(contest.hop) * 3000).astype(np.float32) for _ in range(HOPS)]
@@ -107,11 +114,15 @@ def main() -> None:
             assert isinstance(ours, NativeState)
             steppers = {"pulse": fed(ours.step, pulses), "other": fed(theirs, hops)}
             found = alternate(steppers, ROUNDS, STEPS)
-            inside = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5))
+            inside_us = min(sum(row.seconds_per_step for row in ours.profile().rows) for _ in range(5)) * 1e6
+            reading = Reading(working_set(program))
+            bytes_per_s = reading.bytes / reading.seconds()
+            least_us = roofline(program, bytes_per_s, machine.multiply_adds_per_s).least_us
             ratio = found.ratio("other", "pulse")
             print(
                 f"| {contest.name} | {times} | {found.median('pulse').p50_us / times:.2f} | "
-                f"{inside * 1e6 / times:.2f} | {contest.other} | {found.median('other').p50_us:.2f} | "
+                f"{inside_us / times:.2f} | {least_us / times:.2f} | {inside_us / least_us:.1f} | "
+                f"{contest.other} | {found.median('other').p50_us:.2f} | "
                 f"{ratio.median * times:.1f} | {ratio.lowest * times:.1f}..{ratio.highest * times:.1f} |"
             )
 

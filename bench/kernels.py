@@ -11,7 +11,8 @@ import pulse
 from bench.models import PUBLISHED
 from bench.models.tcn import tcn
 from bench.roofline import measured_machine, working_set
-from pulse.program.native import NativeProgram, NativeState
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 
 BLOCK = 4096
 PUBLISHED_STREAMS = ("gtcrn_offline.onnx", "fireredvad_stream.onnx", "swift_f0.onnx")
@@ -22,8 +23,7 @@ def programs(folder: Path) -> list[NativeProgram]:
     made = [pulse.stream(tcn(), pulse=1), pulse.stream(tcn(), pulse=8)]
     for name in PUBLISHED_STREAMS:
         if (folder / name).is_file():
-            inputs = {"feat": "1,time,80"} if name.startswith("firered") else None
-            made.append(pulse.stream(folder / name, inputs=inputs))
+            made.append(pulse.stream(folder / name))
     return [program for program in made if isinstance(program, NativeProgram)]
 
 
@@ -36,12 +36,11 @@ def main() -> None:
         state = program.spawn()
         assert isinstance(state, NativeState)
         for row in state.profile().rows:
-            if row.cost is not None:
-                least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
-                sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
-                sums[0] += row.instructions
-                sums[1] += row.seconds_per_step
-                sums[2] += least
+            least = max(row.cost.bytes / bandwidth, row.cost.multiply_adds / machine.multiply_adds_per_s)
+            sums = found.setdefault(row.kernel, [0, 0.0, 0.0])
+            sums[0] += row.instructions
+            sums[1] += row.seconds_per_step
+            sums[2] += least
     print("| kernel | instructions | us | least us | times |\n| --- | ---: | ---: | ---: | ---: |")
     for kernel, (count, seconds, least) in sorted(found.items(), key=lambda item: -item[1][1]):
         print(

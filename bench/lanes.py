@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-import pulse
 from bench.models import Entry
 from bench.models.gru import gru
 from bench.models.published import published
@@ -53,7 +52,7 @@ def lanes_entries(folder: Path) -> Iterator[Entry]:
 
 def lanes_rows(entry: Entry, counts: Sequence[int] = COUNTS, rounds: int = ROUNDS) -> Iterator[LanesRow]:
     """One row for each number of lanes. Raises AssertionError where a lane differs from its separate state."""
-    program = pulse.stream(entry.source(), entry.pulse, **entry.told)
+    program = entry.program(entry.source())
     steps_per_s = entry.rate_hz / entry.pulse
     for count in counts:
         pulses = noise(program, count)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.cost import Cost, cost_of
-from pulse.program.kernels.pointer import Bases, Row, f32, number, operand
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import Kernel
 from pulse.program.kernels.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
 from pulse.program.memory import aligned_bytes
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 
 SIZES = tuple(1 << power for power in range(14, 27))
 """Bytes of the working sets that bandwidth is measured with: 16 KiB to 64 MiB."""
@@ -33,11 +34,19 @@ CHAINS = 12
 REPEATS = 5
 
 
-def _read(row: Row, bases: Bases) -> None:
-    """Add up operand 0, of argument 2 floats (a multiple of 128), argument 3 times; the sum goes to operand 1."""
-    start, y, size = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+class Read(Instruction):
+    """Add up x, of ``size`` floats (a multiple of 128), so many times; the sum goes to y."""
+
+    x: Operand = reads("f32", "size")
+    y: Operand = writes("f32", LANES)
+    size: int
+    times: int
+
+
+def _read(row: Read) -> None:
+    start, y, size = row.x, row.y, row.size
     a, b, c, d, e, f, g, h = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
-    for _ in range(number(row, 3)):
+    for _ in range(row.times):
         x, i = start, 0
         while i < size:
             a, b = vadd(a, vload(x, 0)), vadd(b, vload(x, LANES))
@@ -48,13 +57,20 @@ def _read(row: Row, bases: Bases) -> None:
         vstore(y, 0, ((a + b) + (c + d)) + ((e + f) + (g + h)))
 
 
-def _multiply_add(row: Row, bases: Bases) -> None:
-    """Twelve chains of products and sums in registers, argument 2 rounds; factor and summand at operand 0."""
-    x, y = f32(row, bases, 0), f32(row, bases, 1)
+class MultiplyAdd(Instruction):
+    """Twelve chains of products and sums in registers, so many rounds; factor and summand are in x."""
+
+    x: Operand = reads("f32", 2)
+    y: Operand = writes("f32", LANES)
+    rounds: int
+
+
+def _multiply_add(row: MultiplyAdd) -> None:
+    x, y = row.x, row.y
     m, s = vsplat(x[0]), vsplat(x[1])
     a, b, c, d, e, f = s, s + 1.0, s + 2.0, s + 3.0, s + 4.0, s + 5.0
     g, h, i, j, k, l = s + 6.0, s + 7.0, s + 8.0, s + 9.0, s + 10.0, s + 11.0
-    for _ in range(number(row, 2)):
+    for _ in range(row.rounds):
         a, b, c, d = vfma(a, m, s), vfma(b, m, s), vfma(c, m, s), vfma(d, m, s)
         e, f, g, h = vfma(e, m, s), vfma(f, m, s), vfma(g, m, s), vfma(h, m, s)
         i, j, k, l = vfma(i, m, s), vfma(j, m, s), vfma(k, m, s), vfma(l, m, s)
@@ -69,7 +85,7 @@ class Call:
     """A kernel on memories of its own, ready to be called and timed.
 
     memories   operands, one region each, from their beginning
-    arguments  what follows in the row
+    arguments  the numbers behind them in the row
     """
 
     def __init__(self, kernel: Kernel, memories: Sequence[NDArray[np.uint8]], *arguments: int) -> None:
@@ -124,13 +140,11 @@ class Roofline:
 
     bytes          of weights and state, each instruction's once
     working_set    bytes of weights, state and scratch
-    unknown        instructions whose kernels do not tell
     """
 
     bytes: int
     working_set: int
     multiply_adds: int
-    unknown: int
     memory_us: float
     arithmetic_us: float
 
@@ -152,14 +166,12 @@ def working_set(program: NativeProgram) -> int:
 
 def roofline(program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float) -> Roofline:
     """Of one step of a program, on memory that delivers its working set at some speed."""
-    costs = [cost_of(row) for row in program.instructions]
-    total = sum((cost for cost in costs if cost is not None), Cost())
+    total = sum((cost_of(row) for row in program.instructions), Cost())
     touched = total.weights + total.state
     return Roofline(
         touched,
         working_set(program),
         total.multiply_adds,
-        costs.count(None),
         touched / bytes_per_s * 1e6,
         total.multiply_adds / multiply_adds_per_s * 1e6,
     )

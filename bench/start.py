@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pulse
 from bench.models import Entry, Explicit
 
 REPEATS = 3
@@ -20,7 +19,8 @@ import json, sys, time
 begin = time.perf_counter()
 import numpy, pulse
 source, count, told = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
-program = pulse.stream(source, count, **told)
+chunking = pulse.Chunking(context=json.loads(sys.argv[4]))
+program = pulse.stream(pulse.load(source, chunking=chunking, **told), count)
 (port,) = [port for port in program.inputs if port.streams]
 program.spawn().step(numpy.zeros(port.shape, numpy.float32))
 print(time.perf_counter() - begin)
@@ -66,12 +66,17 @@ def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
         path = Path(folder) / "model.onnx"
         source = entry.source()
         path.write_bytes(source.read_bytes() if isinstance(source, Path) else source.SerializeToString())
-        arguments = [str(path), str(entry.pulse), json.dumps(dict(entry.told))]
+        arguments = [
+            str(path),
+            str(entry.pulse),
+            json.dumps(dict(entry.told)),
+            json.dumps(dict(entry.context)),
+        ]
         if cold:
             empty = {"PULSE_CACHE": str(Path(folder) / "cache")}
             yield Start(entry.name, "pulse, cold", _seconds(OURS, arguments, empty))
         yield Start(entry.name, "pulse, warm", _median(OURS, arguments))
-        program = pulse.stream(source, entry.pulse, **entry.told)
+        program = entry.program(source)
         exported = Path(folder) / "exported.onnx"
         exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
         for runtime, code in (("onnxruntime", ONNXRUNTIME), ("tract", TRACT)):

@@ -14,21 +14,22 @@ from ai_edge_litert.interpreter import Interpreter
 
 import pulse
 from bench.timing import alternate
+from pulse.facts import Array
 from pulse.program.program import Program
-from pulse.tflite import is_tflite
 
 ROUNDS, STEPS = 15, 1000
 
 
 def opened(path: Path) -> Program:
     """The file as a stream; a window of constant size as a chunk of its own."""
-    model = pulse.load(path)
+    loaded = pulse.load(path)
+    model = loaded.model
     symbols = any(
         not dim.is_const for fact in model.inputs.values() for dim in fact.shape or () if dim is not None
     )
     if symbols or model.variables or len(model.inputs) > 1:
-        return pulse.stream(path)
-    return pulse.stream(path, axes={next(iter(model.inputs)): 1})
+        return pulse.stream(loaded)
+    return pulse.stream(loaded, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1}))
 
 
 def ours(program: Program) -> Callable[[], object]:
@@ -55,7 +56,7 @@ def theirs(path: Path) -> Callable[[], object]:
     return call
 
 
-def noise(shape: Any, dtype: Any) -> Any:
+def noise(shape: Any, dtype: Any) -> Array:
     """An input that is the same in every run."""
     rng = np.random.default_rng(0)
     if np.issubdtype(dtype, np.integer):
@@ -67,7 +68,7 @@ def main() -> None:
     """Print a line for each file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", nargs="+", type=Path)
-    for path in filter(is_tflite, parser.parse_args().files):
+    for path in parser.parse_args().files:
         program = opened(path)
         found = alternate({"pulse": ours(program), "LiteRT": theirs(path)}, rounds=ROUNDS, steps=STEPS)
         times = {name: found.median(name).p50_us for name in found.rounds}

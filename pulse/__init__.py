@@ -1,6 +1,6 @@
 """Runs offline neural audio models on live audio, pulse by pulse, with exact results.
 
-model   = pulse.load("denoise.onnx")            # Model         facts may be partial
+model   = pulse.load("denoise.onnx")            # Loaded        from a file, a recipe …
 typed   = model.analyse()                       # TypedModel    every dtype and shape known
 lean    = typed.declutter()                     # TypedModel    same meaning, less of it
 pulsed  = lean.pulsify(symbol="T", pulse=160)   # PulsedModel   fixed-size pulses
@@ -13,8 +13,10 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from pulse import formats as formats  # registers them
 from pulse.api import load, stream, verify
 from pulse.chain import Stage, chain
+from pulse.chunks.chunking import Chunking
 from pulse.costs.counting import account
 from pulse.errors import (
     CompileError,
@@ -31,15 +33,16 @@ from pulse.errors import (
     PulsifyError,
     WriteError,
 )
+from pulse.models import TypedModel
 from pulse.onnx.registry import operator
 from pulse.torch import from_torch
-from pulse.typed import TypedModel
 from pulse.version import __version__
 
 if TYPE_CHECKING:
     from pulse import front
 
 __all__ = [
+    "Chunking",
     "CompileError",
     "CopyError",
     "DimError",

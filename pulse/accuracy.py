@@ -10,7 +10,7 @@ from pulse.program.compiler import Prepare, compile_model
 from pulse.program.whole import streamed
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RoundingError:
 
 
 def rounding_errors(
-    model: PulsedModel,
+    model: PulsedNetwork,
     weights: str,
     frames: int | None = None,
     backend: str = "numba",

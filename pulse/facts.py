@@ -15,6 +15,9 @@ Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
+MOST_AXES = 64
+"""Tensors of more axes than this are beyond numpy."""
+
 DTYPES: dict[str, DType] = {
     "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),

@@ -218,6 +218,20 @@ class Graph(Generic[F, O]):
         node.name = self.unique(name)
         self._names.add(node.name)
 
+    def rebuilt(self) -> "Graph[F, O]":
+        """The same graph in order, holding its inputs and what its outputs need."""
+        result, places = Graph[F, O](), dict[OutletId, OutletId]()
+        for node_id in [*(outlet.node for outlet in self.inputs), *self.order()]:
+            if OutletId(node_id) in places:
+                continue
+            node = self.nodes[node_id]
+            facts = [outlet.fact for outlet in node.outputs]
+            added = result.add(node.name, node.op, [places[outlet] for outlet in node.inputs], facts)
+            places.update((OutletId(node_id, slot), outlet) for slot, outlet in enumerate(added))
+        result.inputs = [places[outlet] for outlet in self.inputs]
+        result.set_outputs([places[outlet] for outlet in self.outputs], self.output_names)
+        return result
+
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""
         told = sorted((outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors)

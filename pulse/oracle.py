@@ -4,12 +4,12 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.program.reference import ReferenceProgram
 from pulse.program.whole import streamed
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Feeds, Oracle
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
-def oracle_of(model: PulsedModel, typed: TypedModel | None = None) -> Oracle:
+def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle:
     """The oracle of a pulsed model.
 
     typed   the offline model that it was made of, as it was before any rewriting; by default the one that it keeps

@@ -1,12 +1,13 @@
-"""The only way to change a typed graph: a patch, and a rebuild that leaves the dead behind."""
+"""The only way to change a typed graph: a patch. ``Graph.rebuilt`` leaves the dead behind."""
 
 from collections.abc import Sequence
 
 from pulse.errors import PulseError
-from pulse.facts import Array, TypedFact
+from pulse.facts import Array
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
-from pulse.typed import TypedGraph, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 
 class Patch:
@@ -93,20 +94,3 @@ def bypassed(target: TypedGraph, old: OutletId, new: OutletId) -> Patch:
     patch = Patch(target)
     patch.shunt(old, patch.tap(new))
     return patch
-
-
-def rebuilt(graph: TypedGraph) -> TypedGraph:
-    """The same graph in order, holding its inputs and what its outputs need."""
-    result: TypedGraph = Graph[TypedFact, Op]()
-    mapping: dict[OutletId, OutletId] = {}
-    order = graph.order()
-    for node_id in [*(outlet.node for outlet in graph.inputs), *order]:
-        if OutletId(node_id) in mapping:
-            continue
-        node = graph.nodes[node_id]
-        facts = [outlet.fact for outlet in node.outputs]
-        added = result.add(node.name, node.op, [mapping[outlet] for outlet in node.inputs], facts)
-        mapping.update(zip((OutletId(node_id, slot) for slot in range(len(facts))), added))
-    result.inputs = [mapping[outlet] for outlet in graph.inputs]
-    result.set_outputs([mapping[outlet] for outlet in graph.outputs], graph.output_names)
-    return result

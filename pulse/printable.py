@@ -2,6 +2,8 @@
 
 import unicodedata
 
+LONGEST_TITLE = 100
+
 
 def printable(text: str) -> str:
     """The text with everything that a terminal might obey, or that hides or turns text around, as an escape of Python.
@@ -12,6 +14,16 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if _is_harmless(letter) else _escape(letter) for letter in text)
+
+
+def is_title(text: str) -> bool:
+    """Whether a text may be what a model is called: a line that can be part of a file's name."""
+    return (
+        bool(text.strip())
+        and len(text) <= LONGEST_TITLE
+        and printable(text) == text
+        and not set("/\\") & set(text)
+    )
 
 
 def printable_lines(text: str) -> str:

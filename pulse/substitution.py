@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from pulse.budget import spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.op import Op, settled
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
+
+N = TypeVar("N", bound=TypedNetwork)
 
 
 class Terms:
@@ -54,23 +58,25 @@ class Terms:
         """An operation; the same object where it has no dims."""
         return cast("Op", self._anything(op))
 
-    def assume(self, model: TypedModel) -> None:
-        """Rely on what the model assumes of its symbols. Raises DimError: it can never hold."""
-        for assumption in model.scope.assumptions:
+    def assume(self, scope: SymbolScope) -> None:
+        """Rely on what another scope assumes of its symbols. Raises DimError: it can never hold."""
+        for assumption in scope.assumptions:
             test = self.dim(assumption)
             if not (test.is_const and int(test) == 1):
                 self.scope.assume(test)
 
-    def model(self, model: TypedModel) -> TypedModel:
+    def model(self, model: N) -> N:
         """A model that stands inside of an operation."""
         graph = TypedGraph()
         places = self.grafted(model, graph, {})
         graph.inputs = [places[outlet] for outlet in model.graph.inputs]
         graph.set_outputs([places[outlet] for outlet in model.graph.outputs], model.graph.output_names)
-        return TypedModel(graph, self.scope, model.title, dict(model.metadata), model.origins)
+        return replace(
+            model, graph=graph, scope=self.scope, metadata=dict(model.metadata), spending=spending()
+        )
 
     def grafted(
-        self, model: TypedModel, graph: TypedGraph, given: Mapping[OutletId, OutletId], prefix: str = ""
+        self, model: TypedNetwork, graph: TypedGraph, given: Mapping[OutletId, OutletId], prefix: str = ""
     ) -> dict[OutletId, OutletId]:
         """Wire a model into a graph of these terms; where its wires are there.
 
@@ -99,7 +105,7 @@ class Terms:
                 return self.dim(value)
             case TypedFact():
                 return self.fact(value)
-            case TypedModel():
+            case TypedNetwork():
                 return self.model(value)
             case np.ndarray():
                 return self.array(cast("Array", value))
@@ -114,3 +120,10 @@ class Terms:
                 return replace(value, **changes) if changes else value
             case _:
                 return value
+
+
+def with_sizes(model: N, sizes: Mapping[Symbol, int]) -> N:
+    """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
+    terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
+    terms.assume(model.scope)
+    return replace(terms.model(model), spending=model.spending)

@@ -31,7 +31,7 @@ import numpy as np
 from pulse.facts import Array, DType
 from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, Perturbed, Recording, is_floating, unit_roundoff
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 CLOSE = 8
 UNITS = 16
@@ -91,7 +91,7 @@ class Reference:
         return self._oracle(self._feeds, self._recording)
 
     @classmethod
-    def of(cls, model: TypedModel, feeds: Feeds, seed: int = 0) -> "Reference":
+    def of(cls, model: TypedNetwork, feeds: Feeds, seed: int = 0) -> "Reference":
         """The outputs of an offline model."""
         return cls(offline(model), feeds, seed)
 
@@ -133,7 +133,7 @@ class Reference:
         return factor * _typical(_distance(self._runs[number][name], self.exact[name]), dtype, axis)
 
 
-def offline(model: TypedModel, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
+def offline(model: TypedNetwork, fetches: Sequence[str | OutletId] | None = None) -> Oracle:
     """The oracle of an offline model, of its outputs or of any of its wires."""
     return lambda feeds, arithmetic: model.run(feeds, fetches, arithmetic)
 

@@ -1,69 +1,43 @@
-"""TypedModel: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
+"""TypedNetwork: every dtype and shape known, dims symbolic; runs offline in plain numpy."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
-from pulse.budget import Spending, counting, spending
+from pulse.budget import Spending, spending
 from pulse.dim import Symbol, SymbolScope, TDim
-from pulse.errors import DimError, FactError, FaultError, InputError, PulseError
+from pulse.errors import FaultError, InputError, PulseError
 from pulse.facts import Array, TypedFact, dtype_name, is_symbolic, shape_text
 from pulse.graph import Graph, Node, OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import checked, tally_in_use
-from pulse.ops.folding import folded
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
 from pulse.wording import spelled
 
-if TYPE_CHECKING:
-    from pulse.pulsify.model import PulsedModel
-
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
 
-MOST_AXES = 64
-"""Tensors of more axes than this are beyond numpy."""
 
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """What a file keeps from call to call by itself: the input that takes it, the output that gives its next value.
 
-def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
-    """Add a node whose facts the op derives; a constant where all that it reads is known.
-
-    Raises FactError, naming the node and its inputs.
+    initial   its value at the first call
     """
-    facts = [graph.fact(outlet) for outlet in inputs]
-    try:
-        outputs = op.facts(facts)
-        _require_possible(outputs)
-        values = folded(name, op, facts, outputs)
-    except DimError:
-        outputs, values = op.facts(facts), None
-    except FactError as error:
-        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
-        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
-    if values is None:
-        return graph.add(name, op, inputs, outputs)
-    return [
-        graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
-        for slot, value in enumerate(values)
-    ]
 
-
-def _require_possible(facts: Sequence[TypedFact]) -> None:
-    for fact in facts:
-        if fact.rank > MOST_AXES:
-            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
-        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
-            raise FactError(f"its output would be {fact}: its inputs are too short")
+    input: str
+    output: str
+    initial: Array
 
 
 @dataclass
-class TypedModel:
-    """A model that runs offline: a graph of typed ops over one scope of symbols."""
+class TypedNetwork:
+    """What runs offline: a graph of typed ops over one scope of symbols."""
 
     graph: TypedGraph
     scope: SymbolScope
@@ -73,69 +47,19 @@ class TypedModel:
     """Where nodes come from, by name: the file's node, the line of the program that made it."""
     spending: Spending = field(default_factory=spending, repr=False)
     """What the analysis has taken of the file's budget."""
+    variables: tuple[Variable, ...] = ()
+    """The inputs and outputs that the file keeps inside of itself."""
 
-    def copy(self) -> "TypedModel":
+    def copy(self) -> Self:
         """The same model in a graph of its own, holding only what the outputs need."""
-        from pulse.patch import rebuilt
+        return replace(self, graph=self.graph.rebuilt(), metadata=dict(self.metadata))
 
-        return TypedModel(
-            rebuilt(self.graph), self.scope, self.title, dict(self.metadata), self.origins, self.spending
-        )
-
-    def with_outputs(self, names: Sequence[str]) -> "TypedModel":
+    def with_outputs(self, names: Sequence[str]) -> Self:
         """The same model with only these outputs, which may be any wires. Raises PulseError."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
+        result.variables = tuple(variable for variable in self.variables if variable.output in names)
         return result.copy()
-
-    def declutter(self) -> "TypedModel":
-        """The same meaning with less of everything; see ``pulse.declutter``."""
-        from pulse.declutter import declutter
-
-        return declutter(self)
-
-    def pulsify(
-        self,
-        symbol: str | Symbol | None = None,
-        pulse: int | None = None,
-        align: bool = False,
-        max_context: int | None = None,
-    ) -> "PulsedModel":
-        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
-
-        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
-        """
-        from pulse.chunks.exported import reopened
-        from pulse.onnx.metadata import is_exported
-        from pulse.pulsify.driver import pulsify
-
-        with counting(self.spending):
-            if is_exported(self.metadata):
-                return reopened(self, pulse, symbol)
-            return pulsify(self, symbol, pulse, align, max_context)
-
-    def chunked(
-        self,
-        pulse: int | None = None,
-        symbol: str | None = None,
-        states: Mapping[str, str] | None = None,
-        context: Mapping[str, int] | None = None,
-        axes: Mapping[str, int] | None = None,
-        delay: Mapping[str, int] | None = None,
-        initial: Mapping[str, Array] | None = None,
-        outputs: Sequence[str] | None = None,
-    ) -> "PulsedModel":
-        """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
-
-        The shapes are those of one call; the arguments are those of ``pulse.chunks.chunking.Chunking``.
-        """
-        from pulse.chunks.chunking import Chunking
-        from pulse.chunks.scanned import in_chunks, scanned
-
-        given = Chunking(states, context or {}, axes or {}, delay or {}, initial or {}, outputs)
-        with counting(self.spending):
-            model, chunks = scanned(self, given, symbol)
-            return in_chunks(model.declutter(), chunks, pulse)
 
     @property
     def inputs(self) -> dict[str, TypedFact]:

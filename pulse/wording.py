@@ -1,6 +1,6 @@
 """How messages spell the parameters of a call: as in Python, or as whoever runs the call wants them.
 
-A message that tells the way out names a parameter of ``pulse.stream``, ``pulse.load`` or ``spawn``. Where the user does
+A message that tells the way out names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Where the user does
 not write Python, as on the command line, that name is of no use; so messages say ``spelled("inputs")``, and the edge
 says with ``speaking`` how that is to be written while it runs.
 """
@@ -15,9 +15,14 @@ Spelling: TypeAlias = Callable[[str, Any], str]
 """From a parameter and an example of its value, None where there is none, to how it is written."""
 
 
+OF_CHUNKING = ("states", "context", "axes", "delay", "initial")
+"""What is said in a ``pulse.Chunking``."""
+
+
 def in_python(parameter: str, example: Any = None) -> str:
-    """``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example."""
-    return f"{parameter}={'' if example is None else _literal(example)}"
+    """``inputs=``, or ``inputs={"x": "1,80,T"}`` with an example; ``chunking=Chunking(states={})``."""
+    text = f"{parameter}={'' if example is None else _literal(example)}"
+    return f"chunking=Chunking({text})" if parameter in OF_CHUNKING else text
 
 
 def _literal(value: Any) -> str:

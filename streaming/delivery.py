@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array, DType
 from pulse.ops.stateful import FAR, frames_at, most_frames
-from pulse.program.program import Program
+from pulse.program.executable import Executable
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
@@ -25,12 +25,15 @@ class Delivery:
     sent     output name -> valid frames given
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Executable) -> None:
         self.program = program
         self._streaming = [port for port in program.outputs if port.streams]
         self._layouts = [_Layout.of(port) for port in self._streaming]
         self._final = [port for port in program.outputs if not port.streams]
         self._unsure = {port.name: port for port in self._streaming if not _surely_there(port, program)}
+        late = [-(-port.delay // port.frames) for port in self._streaming]
+        self._plain_from = None if self._unsure or self._final else max(late, default=0)
+        """From which pulse on the results are what is delivered."""
         self.reset()
 
     def reset(self) -> None:
@@ -68,6 +71,19 @@ class Delivery:
             for port in self._streaming
         }
         return ready
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the results of the next pulse are what is delivered: all are valid, and no frame is held back."""
+        return self._plain_from is not None and self.pulses >= self._plain_from and self.end is None
+
+    def count_pulse(self) -> None:
+        """A pulse whose results were delivered as they are."""
+        sent = self.sent.copy()
+        for name, _, frames, *_ in self._layouts:
+            sent[name] += frames
+        self.sent = sent
+        self.pulses += 1
 
     def check_end(self, frames: int) -> None:
         """Raise InputError where a stream of so many frames leaves an output unknown."""
@@ -175,7 +191,7 @@ class _Gathered:
             array[(*before, slice(max(0, start), max(0, start + frames)))] = valid
 
 
-def _surely_there(port: Port, program: Program) -> bool:
+def _surely_there(port: Port, program: Executable) -> bool:
     """Whether every frame after the delay exists, whatever the length of the stream turns out to be."""
     sure = lag(port.length, port.rate, program.model.symbol, program.pulse)
     return sure is not None and sure <= port.delay and most_frames(port.length) == FAR

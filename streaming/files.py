@@ -1,9 +1,10 @@
 """Whole files through a program, timed chunk by chunk."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,14 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
-from pulse.pulsify.model import Port
-from streaming.channels import Channels, Samples
+from pulse.pulsify.network import Port
+from streaming.channels import Samples
 from streaming.events.output import EventsOutput
+from streaming.heard import Heard, Hearing
 from streaming.latency import Latency
-from streaming.resampling import Resampler
 from streaming.session import Session
-from streaming.sound import Clipping, SoundReader
 from streaming.target import Target
+from streaming.written import FramesOut, SoundOut, Write, Written, count_nonfinite
 
 Advance = Callable[[int, int | None], None]
 """Called with how many samples or frames are done and how many there are; None: nobody knows."""
@@ -35,9 +36,9 @@ class FileRun:
     latency    of every chunk: pushing one pulse and getting what is ready
     elapsed_s  everything, files and resampling included
     samples    of the sound that was heard, of each channel; None where it was no sound
-    clipping   output samples that the encoding cut off; None where no sound was written
-    encoding   libsndfile's name of how sound was written
+    written    the sounds that were written
     events     that were found; None where frames were written
+    padded     input -> frames of zeros behind what was given for it, where that ended before the others
     """
 
     frames: int
@@ -46,9 +47,9 @@ class FileRun:
     latency: Latency
     elapsed_s: float
     samples: int | None = None
-    clipping: Clipping | None = None
-    encoding: str | None = None
+    written: tuple[Written, ...] = ()
     events: int | None = None
+    padded: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class _Timed:
@@ -59,9 +60,10 @@ class _Timed:
         self.latency = latency
 
     def push(self, blocks: dict[str, Array]) -> Iterator[dict[str, Array]]:
-        """Push blocks of equal duration."""
-        ports = [port for port in self.session.program.inputs if port.streams]
-        chunks = max(-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports)
+        """Push blocks, of some of the inputs or all."""
+        ports = [port for port in self.session.program.inputs if port.name in blocks]
+        counts = [-(-blocks[port.name].shape[port.axis or 0] // port.frames) for port in ports]
+        chunks = max(counts, default=0)
         for number in range(chunks):
             chunk = {
                 port.name: frames_at(
@@ -78,92 +80,157 @@ class _Timed:
             yield ready
 
 
-def audio_input(program: Program) -> Port | None:
-    """The input of a model that hears sound: the one that streams, f32, of one value a frame."""
-    streaming = [port for port in program.inputs if port.streams]
-    if len(streaming) != len(program.inputs) or len(streaming) != 1:
-        return None
-    return streaming[0] if streaming[0].is_sound else None
-
-
-def audio_output(port: Port, source: Port) -> bool:
-    """Whether an output is sound at the rate of the input."""
-    return port.is_sound and port.rate == source.rate
-
-
 def stream_sound(
     program: Program,
-    source: SoundReader,
-    target: Target,
+    sounds: Sequence[Heard],
+    writes: Sequence[Write],
     rate_hz: int,
-    output: Port,
-    channels: Channels,
+    beside: Mapping[str, Array] | None = None,
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run sound through a model that hears sound; the result is aligned with the source.
+    """Run sounds through a model that hears them; the result is aligned with the first one, at its rate.
 
-    target   sound at the rate of the source, or the frames of ``output``
-    rate_hz  of the model; the source is resampled to it and back
+    sounds   what the inputs of sound hear
+    writes   outputs of sound at the rate of the first input, or frames
+    rate_hz  of the model; the sounds are resampled to it, what is written as sound back
+    beside   arrays for the other inputs: all frames of those that stream, whole tensors of the others
     Raises   InputError
 
-    What is ready is written before more is read, so a source that comes in time goes on in time.
+    All inputs end together: what is shorter is followed by zeros. What is ready is written before more is read, so a
+    source that comes in time goes on in time.
     """
-    streams = channels.streams(source.channels)
-    port = audio_input(program)
-    if port is None:
-        raise InputError(f"{program.model.title}: takes no sound; give a .npy or .npz file")
-    if not target.is_sound and streams > 1:
-        raise InputError(
-            f"{target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
-        )
     started = time.perf_counter()
     latency = Latency(deadline_s)
-    sessions = [_Timed(Session(program), latency) for _ in range(streams)]
-    inward = Resampler(source.rate_hz, rate_hz, streams)
+    tables, constants = _beside(program, sounds, beside or {})
+    reader = sounds[0].reader
+    streams = max(choice.streams(reader.channels) for choice in sounds[0].takes.values())
+    for write in writes:
+        if streams > 1 and not write.target.is_sound:
+            raise InputError(
+                f"{write.target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
+            )
+    sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
+    feed = _Feed(program, Hearing(sounds, rate_hz), tables, sessions)
+    source = program.model.port(next(iter(sounds[0].takes)))
+    outs: list[SoundOut | FramesOut] = []
+    with ExitStack() as stack:
+        for write in writes:
+            if write.target.is_sound:
+                keeps_length = all(port.length == source.length for port in write.ports)
+                outs.append(SoundOut(stack, write, reader, rate_hz, streams, keeps_length))
+            else:
+                outs.append(FramesOut(stack, write, rate_hz))
+        for piece in feed.pieces(advance):
+            for out in outs:
+                out.write(piece)
+        for out in outs:
+            if isinstance(out, SoundOut):
+                out.end(feed.samples)
+    found = [out.found for out in outs if isinstance(out, FramesOut) and out.found is not None]
+    return FileRun(
+        sessions[0].session.frames_in,
+        streams,
+        sum(out.nonfinite for out in outs),
+        latency,
+        time.perf_counter() - started,
+        feed.samples,
+        tuple(out.written for out in outs if isinstance(out, SoundOut)),
+        sum(found) if found else None,
+        feed.padded,
+    )
 
-    def frames(samples: Samples) -> Iterator[list[Array]]:
-        """For each chunk the ready frames of every stream."""
-        shape = [1] * len(port.shape)
-        shape[port.axis or 0] = len(samples)
-        runs = [
-            timed.push({port.name: np.ascontiguousarray(samples[:, number]).reshape(shape)})
-            for number, timed in enumerate(sessions)
-        ]
-        for ready in zip(*runs):
-            yield [outputs[output.name] for outputs in ready]
 
-    done = 0
+class _Feed:
+    """Sounds and tables on their way into the sessions of all streams.
 
-    def pieces() -> Iterator[list[Array]]:
-        nonlocal done
-        for block in source:
-            yield from frames(inward.process(channels.select(block)))
-            done += len(block)
+    padded  input -> frames of zeros behind what it was given
+    """
+
+    def __init__(
+        self, program: Program, hearing: Hearing, tables: Mapping[str, Array], sessions: Sequence[_Timed]
+    ) -> None:
+        self._ports = {port.name: port for port in program.inputs}
+        self._symbol = program.model.symbol
+        self._hearing, self._tables, self._sessions = hearing, tables, sessions
+        self.padded: dict[str, int] = {}
+
+    @property
+    def samples(self) -> int:
+        """Of each channel that were heard, at the rate of the first sound; silence behind it included."""
+        return self._hearing.samples
+
+    def pieces(self, advance: Advance | None) -> Iterator[Sequence[dict[str, Array]]]:
+        """For each chunk the ready frames of every stream; the last are those of the flush."""
+        yield from self._pushed({}, self._tables)
+        for blocks in self._hearing:
+            yield from self._pushed(blocks, self._behind())
             if advance is not None:
-                advance(done, source.frames)
-        yield from frames(inward.flush())
-        yield [timed.session.flush()[output.name] for timed in sessions]
+                advance(self._hearing.samples, self._hearing.expected)
+        for blocks in self._hearing.fill(self._end()):
+            yield from self._pushed(blocks, self._behind())
+        self.padded |= self._hearing.padded
+        yield [timed.session.flush() for timed in self._sessions]
 
-    nonfinite = 0
-    clipping = encoding = found = None
-    if target.is_sound:
-        keeps_length = output.length == port.length
-        with target.sound_writer(source.rate_hz, streams, source.encoding) as writer:
-            outward = Resampler(rate_hz, source.rate_hz, streams)
-            for piece in pieces():
-                nonfinite += sum(map(_nonfinite, piece))
-                writer.write(outward.process(np.stack([array.ravel() for array in piece], axis=1)))
-            writer.write(outward.flush(done if keeps_length else None))
-            clipping, encoding = writer.clipping, writer.encoding
-    else:
-        with target.frames_writer(output, rate_hz) as frames_file:
-            for piece in pieces():
-                nonfinite += _nonfinite(piece[0])
-                frames_file.write(piece[0])
-        found = _found(frames_file)
-    heard, elapsed_s = sessions[0].session.frames_in, time.perf_counter() - started
-    return FileRun(heard, streams, nonfinite, latency, elapsed_s, done, clipping, encoding, found)
+    def _pushed(
+        self, blocks: Mapping[str, Samples], frames: Mapping[str, Array]
+    ) -> Iterator[Sequence[dict[str, Array]]]:
+        """Samples by input and stream, and frames for every stream."""
+        runs = [
+            timed.push(
+                {name: self._shaped(name, samples[:, number]) for name, samples in blocks.items()}
+                | dict(frames)
+            )
+            for number, timed in enumerate(self._sessions)
+        ]
+        yield from zip(*runs)
+
+    def _shaped(self, name: str, samples: Array) -> Array:
+        port = self._ports[name]
+        sizes = [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
+        return np.ascontiguousarray(samples).reshape(sizes)
+
+    def _end(self) -> int:
+        """Samples of sound that are as long as the longest of all."""
+        sound = next(port for port in self._ports.values() if port.is_sound)
+        lasting = [
+            ceil(array.shape[self._ports[name].axis or 0] * sound.rate / self._ports[name].rate)
+            for name, array in self._tables.items()
+        ]
+        return max([self._hearing.made, *lasting])
+
+    def _behind(self) -> dict[str, Array]:
+        """Zeros behind tables that are shorter than the sound so far."""
+        sound = next(port for port in self._ports.values() if port.is_sound)
+        symbols = int(self._hearing.made / sound.rate)
+        zeros: dict[str, Array] = {}
+        for name, array in self._tables.items():
+            port, axis = self._ports[name], self._ports[name].axis or 0
+            given = array.shape[axis] + self.padded.get(name, 0)
+            missing = port.length.eval({self._symbol: symbols}) - given
+            if missing > 0:
+                self.padded[name] = self.padded.get(name, 0) + missing
+                zeros[name] = np.zeros([*array.shape[:axis], missing, *array.shape[axis + 1 :]], port.dtype)
+        return zeros
+
+
+def _beside(
+    program: Program, sounds: Sequence[Heard], arrays: Mapping[str, Array]
+) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
+    heard = {name for each in sounds for name in each.takes}
+    tables: dict[str, Array] = {}
+    constants: dict[str, Array] = {}
+    for port in program.inputs:
+        if port.name in arrays:
+            (tables if port.streams else constants)[port.name] = _as(port, arrays[port.name])
+        elif port.name not in heard:
+            way = f"--in {port.name}={'SOURCE' if port.is_sound else 'FILE.npy'}"
+            way += "" if port.streams else f", or --constant {port.name}=VALUE"
+            raise InputError(
+                f"{program.model.title}: input {str(port).partition(', ')[0]} gets nothing; give {way}"
+            )
+    return tables, constants
 
 
 def stream_arrays(
@@ -198,14 +265,14 @@ def stream_arrays(
         for ready in timed.push(streaming):
             for name, file in files.items():
                 if name in ready:
-                    nonfinite += _nonfinite(ready[name])
+                    nonfinite += count_nonfinite(ready[name])
                     file.write(ready[name])
             done += program.pulse
             if advance is not None:
                 advance(min(done, total), total)
         rest = timed.session.flush()
         for name, file in files.items():
-            nonfinite += _nonfinite(rest[name])
+            nonfinite += count_nonfinite(rest[name])
             file.write(rest[name])
     found = [count for file in files.values() if (count := _found(file)) is not None]
     elapsed_s = time.perf_counter() - started
@@ -220,10 +287,6 @@ def _target(place: Path | Target) -> Target:
 
 def _found(file: object) -> int | None:
     return file.found if isinstance(file, EventsOutput) else None
-
-
-def _nonfinite(array: Array) -> int:
-    return array.size - int(np.count_nonzero(np.isfinite(array)))
 
 
 def _as(port: Port, array: Array) -> Array:

@@ -7,8 +7,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array, dtype_name
-from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.program.executable import Executable
+from pulse.pulsify.network import Port
 from streaming.reblocking import Reblocker
 
 
@@ -22,7 +22,7 @@ class Intake:
     kept and the block is the caller's again. Until the next ``mark``, ``undo`` goes back to the last one.
     """
 
-    def __init__(self, program: Program, check_finite: bool = True) -> None:
+    def __init__(self, program: Executable, check_finite: bool = True) -> None:
         self.program = program
         self.check_finite = check_finite
         self._queues = {port.name: Reblocker(port) for port in program.inputs if port.streams}
@@ -60,18 +60,33 @@ class Intake:
             if queue is None:
                 raise InputError(f"{name} is no streaming input; push {self._wanted()}")
             port = queue.port
-            if not queue.fits(block):
+            if block.shape != port.shape and not queue.fits(block):
                 raise InputError(f"{name}: expected {_form(port)}, got shape {list(block.shape)}")
             if block.dtype != port.dtype:
                 raise InputError(
                     f"{name}: expected {_form(port)}, got {dtype_name(block.dtype)}; convert it with "
                     f".astype(np.{port.dtype.name})"
                 )
-            if self.check_finite and name in self._floating and np.count_nonzero(np.isnan(block)):
+            if self.check_finite and name in self._floating and b"\1" in np.isnan(block).tobytes():
                 self._refuse_nan(name, block)
         if self.program.limit is not None:
             self._check_limit(blocks, self.program.limit)
         return blocks
+
+    def is_pulse(self, blocks: Mapping[str, Array]) -> bool:
+        """Whether checked blocks are a pulse as they are: nothing waits, and each input has one of just its size."""
+        for name, queue in self._queues.items():
+            block = blocks.get(name)
+            if block is None or block.shape != queue.port.shape or not queue.empty:
+                return False
+        return True
+
+    def count_pulse(self) -> None:
+        """A pulse that has gone past the queues."""
+        received = self.received.copy()
+        for name, queue in self._queues.items():
+            received[name] += queue.frames
+        self.received = received
 
     def mark(self) -> None:
         """Remember this moment, between two blocks."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 class Reblocker:
@@ -38,6 +38,11 @@ class Reblocker:
     def held(self) -> int:
         """Frames that wait."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
+
+    @property
+    def empty(self) -> bool:
+        """Whether no frame waits. The block must be kept."""
+        return self._stop == self._start
 
     def mark(self) -> None:
         """Remember what waits, for ``undo``. The block must be kept."""

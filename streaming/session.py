@@ -111,10 +111,15 @@ class Session:
         sent, ran = delivery.mark(), None
         try:
             self._changing = True
-            pulses = intake.feed(blocks)
-            ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
-            ready = delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
-            intake.keep()
+            if delivery.is_plain and intake.is_pulse(blocks):
+                ready = state.step(blocks)
+                intake.count_pulse()
+                delivery.count_pulse()
+            else:
+                pulses = intake.feed(blocks)
+                ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
+                ready = delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
+                intake.keep()
             self._changing = False
             return ready
         except FaultError:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from pulse.errors import InputError
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pulse.facts import Array, TypedFact
+from pulse.models import TypedModel
 from pulse.tolerance import Reference, offline
-from pulse.typed import TypedModel
 
 NEAR = 1e-5
 

@@ -4,7 +4,7 @@ import dis
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal
 
 ROOT = Path(__file__).parents[1]
@@ -18,6 +18,8 @@ def interrupted(call: Callable[[], object], unit: Unit, number: int) -> bool:
     Not before the opcode that returns from the call itself: it changes nothing any more and looks at no signal.
     returns  whether it had so many and was interrupted
     """
+    if unit == "opcode" and sys.version_info >= (3, 12):
+        return _interrupted_by_monitoring(call, number)
     seen = 0
     first: FrameType | None = None
 
@@ -46,6 +48,40 @@ def interrupted(call: Callable[[], object], unit: Unit, number: int) -> bool:
         return True
     finally:
         sys.settrace(before)
+    return False
+
+
+def _interrupted_by_monitoring(call: Callable[[], object], number: int) -> bool:
+    """The same before an opcode, where ``sys.monitoring`` is there: tracing leaves out opcodes since Python 3.13."""
+    monitoring: Any = vars(sys)["monitoring"]
+    tool, event = monitoring.DEBUGGER_ID, monitoring.events.INSTRUCTION
+    seen = 0
+    first: FrameType | None = None
+
+    def before_opcode(code: CodeType, offset: int) -> Any:
+        nonlocal seen, first
+        if not code.co_filename.startswith(OURS):
+            return monitoring.DISABLE
+        frame = sys._getframe(1)
+        first = first or frame
+        if not (frame is first and dis.opname[code.co_code[offset]].startswith("RETURN_")):
+            seen += 1
+            if seen == number:
+                monitoring.set_events(tool, 0)
+                raise KeyboardInterrupt
+        return None
+
+    monitoring.use_tool_id(tool, "interruption")
+    monitoring.register_callback(tool, event, before_opcode)
+    monitoring.set_events(tool, event)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.register_callback(tool, event, None)
+        monitoring.free_tool_id(tool)
     return False
 
 

@@ -4,6 +4,9 @@ Needs ``uv`` (``pip install uv``), which resolves, installs, and finds each Pyth
 
     python -m tests.versions --python 3.11 3.13 --folder /tmp/versions -- tests/pulse/program -q
     python -m tests.versions --write -- -n auto
+
+Tests that fail are run once more by themselves, in one process: those with sound servers need a machine that is not
+busy. With ``--folder``, ``--write`` writes the page from every environment that the folder has a result of.
 """
 
 import argparse
@@ -13,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,6 +29,7 @@ PAGE = ROOT / "docs" / "versions.md"
 PYTHONS = ("3.11", "3.12", "3.13")
 RESOLUTIONS = {"lowest": "lowest-direct", "newest": "highest"}
 EXTRAS = ("test", "report")
+STORED = "outcome.json"
 
 HEAD = """# Versions
 
@@ -34,6 +39,8 @@ dependency that `pyproject.toml` allows and that has a wheel for it, and with th
 ```
 {arguments}
 ```
+
+*Passed alone*: of those that passed, how many failed beside other processes and passed when run again by themselves.
 """
 
 
@@ -42,6 +49,7 @@ class Outcome:
     """A run of pytest in one environment.
 
     versions  package -> version, of the direct dependencies
+    again     how many of those that passed failed first
     exit      of pytest; 0: nothing failed
     """
 
@@ -51,6 +59,7 @@ class Outcome:
     passed: int
     skipped: int
     failed: int
+    again: int
     exit: int
 
 
@@ -72,8 +81,8 @@ def main() -> None:
             for which in asked.versions:
                 outcomes.append(run(python, which, folder.resolve(), asked.arguments))
                 print(line(outcomes[-1]), flush=True)
-    if asked.write:
-        PAGE.write_text(page(outcomes, asked.arguments))
+        if asked.write:
+            PAGE.write_text(page(stored(folder), asked.arguments))
     sys.exit(any(outcome.exit for outcome in outcomes))
 
 
@@ -82,7 +91,7 @@ def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outc
     home = folder / f"{python.strip(os.sep).replace(os.sep, '-')}-{which}"
     home.mkdir(parents=True, exist_ok=True)
     found = home / "requirements.txt"
-    environment, result = home / "environment", home / "result.xml"
+    environment = home / "environment"
     uv("venv", "--quiet", "--allow-existing", "--python", python, str(environment))
     inside = environment / "bin" / "python"
     extras = [word for extra in EXTRAS for word in ("--extra", extra)]
@@ -90,23 +99,40 @@ def run(python: str, which: str, folder: Path, arguments: Sequence[str]) -> Outc
     uv("pip", "compile", "--quiet", "pyproject.toml", *extras, *wanted, "--output-file", str(found))
     uv("pip", "sync", "--quiet", "--python", str(inside), str(found))
     uv("pip", "install", "--quiet", "--python", str(inside), "--no-deps", "--editable", str(ROOT))
-    result.unlink(missing_ok=True)
-    command = [str(inside), "-m", "pytest", f"--junitxml={result}", "-p", "no:cacheprovider", *arguments]
-    code = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"VIRTUAL_ENV": str(environment)}, check=False
-    ).returncode
-    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
-    for suite in ElementTree.parse(result).iter("testsuite") if result.exists() else ():
-        counts = {name: count + int(suite.get(name, 0)) for name, count in counts.items()}
+    pytest = [str(inside), "-m", "pytest", "-o", f"cache_dir={home / 'cache'}"]
+    code, counts = tested([*pytest, *arguments], environment, home / "result.xml")
     failed = counts["failures"] + counts["errors"]
-    passed = counts["tests"] - failed - counts["skipped"]
+    left = failed
+    if failed:
+        code, second = tested([*pytest, "--last-failed"], environment, home / "again.xml")
+        left = second["failures"] + second["errors"]
     version = subprocess.run(
         [str(inside), "-c", "import platform; print(platform.python_version())"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout.strip()
-    return Outcome(version, which, versions(inside), passed, counts["skipped"], failed, code)
+    passed = counts["tests"] - left - counts["skipped"]
+    outcome = Outcome(version, which, versions(inside), passed, counts["skipped"], left, failed - left, code)
+    (home / STORED).write_text(json.dumps(asdict(outcome)))
+    return outcome
+
+
+def tested(command: Sequence[str], environment: Path, result: Path) -> tuple[int, Counter[str]]:
+    """The exit code of pytest, and what its tests came to."""
+    result.unlink(missing_ok=True)
+    variables = os.environ | {"VIRTUAL_ENV": str(environment)}
+    done = subprocess.run([*command, f"--junitxml={result}"], cwd=ROOT, env=variables, check=False)
+    counts = Counter[str]()
+    for suite in ElementTree.parse(result).iter("testsuite") if result.exists() else ():
+        counts.update({name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")})
+    return done.returncode, counts
+
+
+def stored(folder: Path) -> list[Outcome]:
+    """The results of all environments in a folder, by version."""
+    found = [Outcome(**json.loads(path.read_text())) for path in folder.glob(f"*/{STORED}")]
+    return sorted(found, key=lambda one: ([int(part) for part in one.python.split(".")], one.which))
 
 
 def uv(*arguments: str) -> str:
@@ -139,13 +165,16 @@ def direct() -> Iterator[str]:
 
 def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
     """The document: what passed, and what was installed."""
-    rows = [[one.python, one.which, f"{one.passed:,}", str(one.skipped), str(one.failed)] for one in outcomes]
+    rows = [
+        [one.python, one.which, f"{one.passed:,}", str(one.skipped), str(one.failed), str(one.again)]
+        for one in outcomes
+    ]
     names = list(dict.fromkeys(name for one in outcomes for name in one.versions))
     installed = [[name, *(one.versions.get(name, "") for one in outcomes)] for name in names]
     return "\n\n".join(
         [
             HEAD.format(arguments="\n".join(arguments) or "none: the whole suite").strip(),
-            table(["Python", "versions", "passed", "skipped", "failed"], rows),
+            table(["Python", "versions", "passed", "skipped", "failed", "passed alone"], rows),
             table(["package", *(f"{one.python}, {one.which}" for one in outcomes)], installed) + "\n",
         ]
     )
@@ -153,9 +182,11 @@ def page(outcomes: Sequence[Outcome], arguments: Sequence[str]) -> str:
 
 def line(outcome: Outcome) -> str:
     """An outcome in words."""
-    counts = f"{outcome.passed} passed, {outcome.skipped} skipped, {outcome.failed} failed, exit code {outcome.exit}"
+    counts = (
+        f"{outcome.passed} passed ({outcome.again} alone), {outcome.skipped} skipped, {outcome.failed} failed"
+    )
     shown = ", ".join(f"{name} {version}" for name, version in outcome.versions.items())
-    return f"Python {outcome.python}, {outcome.which}: {counts} ({shown})"
+    return f"Python {outcome.python}, {outcome.which}: {counts}, exit code {outcome.exit} ({shown})"
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from bench.models.conformer import CHUNK, conformer
 from bench.models.entry import Entry, Target
@@ -21,7 +22,7 @@ PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "models"
 
 def catalogue(folder: Path = PUBLISHED) -> Iterator[Entry]:
     """Every row of the bench, those of missing files left out."""
-    sound = {"scale": 0.1, "rate_hz": 16_000.0}
+    sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
     yield Entry("denoiser", "built-in denoiser", 160, model_path, scale=0.1, rate_hz=16_000.0)
     for pulse, target in ((1, Target(12, 10)), (8, Target(5, 4))):
         twin = lambda pulse=pulse: tcn_explicit_state(pulse)  # noqa: E731

@@ -7,7 +7,9 @@ from typing import Any, TypeAlias
 
 import onnx
 
+import pulse
 from bench.models.explicit import Explicit
+from pulse.program.program import Program
 
 Source: TypeAlias = onnx.ModelProto | Path
 
@@ -29,9 +31,10 @@ class Entry:
     source  what this project is given: an offline model, or one that its author made streaming
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None where there is none
-    told    further arguments of ``pulse.stream``
+    told    further arguments of ``pulse.load``
     scale   of the normal noise that it is fed with
     rate_hz  frames of its input each second
+    context  input -> frames of the chunk before, of a model of chunks
     """
 
     key: str
@@ -44,8 +47,14 @@ class Entry:
     scale: float = 1.0
     rate_hz: float = 100.0
     target: Target = Target()
+    context: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def name(self) -> str:
         """The title with the pulse."""
         return f"{self.title}, {self.pulse}"
+
+    def program(self, source: Source) -> Program:
+        """The source, as this project runs it. Raises PulseError."""
+        loaded = pulse.load(source, chunking=pulse.Chunking(context=self.context), **self.told)
+        return pulse.stream(loaded, self.pulse)

@@ -11,10 +11,10 @@ from onnx import helper
 
 from pulse.chunks.chunking import Chunking
 from pulse.chunks.initial import initial_value
-from pulse.chunks.opening import open_model
+from pulse.loading.load import load
+from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
 from pulse.ops.length import FAR_END
-from pulse.pulsify.model import PulsedModel
 
 Array = NDArray[np.generic]
 
@@ -54,15 +54,15 @@ class Explicit:
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         given = chunking or Chunking()
-        opened = open_model(proto, constants=constants, chunking=given, pulse=pulse)
-        assert opened.chunks is not None, "a model of chunks"
-        assert opened.call is not None, "its call"
-        states = tuple((pair.input, pair.output) for pair in opened.chunks.pairs)
-        (x,) = [port for port in opened.pulsed(pulse).inputs if port.streams]
+        form = load(proto, constants=constants, chunking=given).at(pulse).form
+        assert form.chunks is not None, "a model of chunks"
+        assert form.call is not None, "its call"
+        states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)
+        (x,) = [port for port in form.chunks.inputs if port.axis is not None]
         names = {value.name: value.name for value in proto.graph.output}
         for _, write in states:
             del names[write]
-        forms = opened.call.inputs
+        forms = form.call.inputs
         initial = {name: initial_value(name, forms[name], given.initial.get(name)) for name, _ in states}
         fixed = {name: np.array(value) for name, value in (constants or {}).items()}
         return cls(proto, x.name, names, states, initial, fixed, given.context.get(x.name, 0), x.axis or 0)

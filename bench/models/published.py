@@ -42,25 +42,34 @@ def _offline(folder: Path) -> Iterator[Entry]:
 
 def _streaming(folder: Path) -> Iterator[Entry]:
     """Models that their authors made streaming, a chunk and states in, a chunk and states out."""
-    silero: dict[str, Any] = {"context": {"input": 64}}
-    sound = {"scale": 0.1, "rate_hz": 16_000.0}
-    sampled = {**silero, "constants": {"sr": 16_000}}
+    past = {"input": 64}
+    sound: dict[str, Any] = {"scale": 0.1, "rate_hz": 16_000.0}
+    constants = {"sr": 16_000}
     path = folder / "silero_vad_16k.onnx"
-    yield _chunks("silero", "Silero VAD", 512, path, sampled, target=Target(3), **sound)
+    yield _chunks("silero", "Silero VAD", 512, path, past, constants, target=Target(3), **sound)
     path = folder / "silero_vad_16k_static.onnx"
-    yield _chunks("silero_static", "Silero VAD, static", 512, path, silero, target=Target(3, 3), **sound)
+    yield _chunks("silero_static", "Silero VAD, static", 512, path, past, target=Target(3, 3), **sound)
     for number in (1, 2):
         path = folder / f"dtln_{number}.onnx"
         target = Target(2.5, 1.6)
         yield _chunks(f"dtln_{number}", f"DTLN {number}", 1, path, {}, target=target, rate_hz=125.0)
-    told, path = {"context": {"wav_in": 256}}, folder / "fastenhancer_t_wav.onnx"
-    yield _chunks("fastenhancer_t", "FastEnhancer t", 256, path, told, target=Target(3, 3), **sound)
+    past, path = {"wav_in": 256}, folder / "fastenhancer_t_wav.onnx"
+    yield _chunks("fastenhancer_t", "FastEnhancer t", 256, path, past, target=Target(3, 3), **sound)
     path = folder / "fastenhancer_b_spec.onnx"
     yield _chunks("fastenhancer_b", "FastEnhancer b", 1, path, {}, rate_hz=62.5)
 
 
-def _chunks(key: str, title: str, pulse: int, path: Path, told: Mapping[str, Any], **more: Any) -> Entry:
+def _chunks(
+    key: str,
+    title: str,
+    pulse: int,
+    path: Path,
+    context: Mapping[str, int],
+    constants: Mapping[str, int] | None = None,
+    **more: Any,
+) -> Entry:
     def twin() -> Explicit:
-        return Explicit.written(path, pulse, Chunking(context=told.get("context", {})), told.get("constants"))
+        return Explicit.written(path, pulse, Chunking(context=context), constants)
 
-    return Entry(key, title, pulse, lambda: path, offline=False, twin=twin, told=told, **more)
+    told = {"constants": constants}
+    return Entry(key, title, pulse, lambda: path, False, twin, told, context=context, **more)

@@ -11,9 +11,11 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.op import unify
+from pulse.ops.source import Source
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph
 from pulse.wording import spelled
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def chain(
-    *stages: "Stage | StageSource", outputs: Sequence[str] | None = None, title: str | None = None
+    *stages: "Stage | StageSource",
+    outputs: Sequence[str] | None = None,
+    title: str | None = None,
+    inputs: Mapping[str, str] | None = None,
 ) -> TypedModel:
     """Join models: each reads what the one before it gives, or the wires that its ``Stage`` names.
 
@@ -31,12 +36,15 @@ def chain(
     stages   models or files, or ``Stage`` where inputs and outputs are to be joined by name
     outputs  the outputs to keep, by their names in the chain; those of the last stage by default
     title    of the model; the titles of its parts by default
+    inputs   name -> shape of inputs that stages read by name, such as ``{"mic": "1,T", "far": "1,T"}``: those of one
+             symbol have one length. Other inputs are those that read nothing
     Raises   PulseError, naming both sides of what does not fit
     """
     parts = [each if isinstance(each, Stage) else Stage(each) for each in stages]
     if not parts:
         raise FactError("a chain needs a model at least")
     joined = _Chain()
+    joined.begin(inputs or {})
     for number, part in enumerate(parts):
         joined.add(part, f"stage {number + 1}")
     return joined.model(outputs, title)
@@ -48,25 +56,44 @@ class _Chain:
 
     wires  name -> wire, of the inputs and of every stage's outputs
     last   the outputs of the last stage: their own names -> names in the chain
+    unread the inputs that were declared and that no stage has read yet
     """
 
     graph: TypedGraph = field(default_factory=TypedGraph)
     scope: SymbolScope = field(default_factory=SymbolScope)
     wires: dict[str, OutletId] = field(default_factory=dict[str, OutletId])
     last: dict[str, str] = field(default_factory=dict[str, str])
+    unread: list[str] = field(default_factory=list[str])
     titles: list[str] = field(default_factory=list[str])
     origins: dict[str, str] = field(default_factory=dict[str, str])
     metadata: dict[str, str] = field(default_factory=dict[str, str])
+
+    def begin(self, inputs: Mapping[str, str]) -> None:
+        """Declare inputs, by name and shape. Raises FactError."""
+        for name, text in inputs.items():
+            try:
+                fact = TypedFact.parse(text, self.scope)
+                for symbol in sorted({s for dim in fact.shape for s in dim.symbols}, key=lambda s: s.name):
+                    self.scope.assume(f"{symbol} >= 0")
+            except (FactError, DimError) as error:
+                raise FactError(
+                    f"input {name}: {text!r} is no shape; give dims, such as 1,T: {error}"
+                ) from error
+            (outlet,) = self.graph.add(name, Source(fact), (), [fact])
+            self.graph.inputs.append(self.wires.setdefault(name, outlet))
+        self.last = {name: name for name in inputs}
+        self.unread = list(inputs)
 
     def add(self, stage: Stage, place: str) -> None:
         """Join one more model. Raises PulseError."""
         model = stage.opened(self._facts(stage, place))
         where = f"{place} ({model.title})"
         reads = self._reads(stage, model, where)
+        self.unread = [name for name in self.unread if name not in reads.values()]
         terms = Terms(self.scope, self._lengths(model, reads, where))
         given = {model.graph.find(name): self.wires[wire] for name, wire in reads.items()}
         try:
-            terms.assume(model)
+            terms.assume(model.scope)
             self._require_equal(model, reads, terms)
             places = terms.grafted(model, self.graph, given)
         except (FactError, DimError) as error:
@@ -85,6 +112,9 @@ class _Chain:
     def model(self, outputs: Sequence[str] | None, title: str | None) -> TypedModel:
         """The joined model with these outputs. Raises FactError."""
         names = list(self.last.values()) if outputs is None else list(outputs)
+        for name in self.unread:
+            if name not in names:
+                raise FactError(f"input {name}: no stage reads it; leave it out, or name it where it is read")
         self.graph.set_outputs([self._wire(name, "the chain's outputs") for name in names], names)
         called = title or " -> ".join(self.titles)
         return TypedModel(self.graph, self.scope, called, self.metadata, self.origins).copy()
@@ -101,7 +131,7 @@ class _Chain:
         """Input -> wire of the chain, of the inputs that read one."""
         inputs = list(model.inputs)
         if stage.reads is None:
-            return self._usual(model, where) if self.titles else {}
+            return self._usual(model, where) if self.last else {}
         if isinstance(stage.reads, Mapping):
             reads = dict(stage.reads)
         else:

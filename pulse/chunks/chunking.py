@@ -1,26 +1,22 @@
 """How a chunk model is called: what the user says of it, and what became of that."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from pulse.chunks.states import Pair
-from pulse.model import Variable
 
 
 @dataclass(frozen=True, eq=False)
 class Chunking:
-    """What the user says of a chunk model; the rest is found.
+    """What the user says of a model of chunks; the rest is found.
 
-    states   input name -> output name, all of them; None: found; empty: there are none
-    context  input name -> how many frames before the new ones each chunk begins with
-    axes     input or output name -> its axis of frames
-    delay    output name -> leading frames to drop
-    initial  state name -> its value at the first chunk, or one number for all of it; zeros by default
-    outputs  the outputs to keep; all but the states' next values by default
-    told     input name -> its axis of frames, which a symbol of the file had
-    sizes    symbols of the file -> what they were made
-    variables  the states that the file keeps inside of itself
+    states   input -> output that is its next value, all of them: ``{"h": "hn"}``; None: found; empty: there are none
+    context  input -> how many frames before the new ones each chunk begins with
+    axes     input or output -> its axis of frames
+    delay    output -> leading frames to drop
+    initial  state -> its value at the first chunk, or one number for all of it; zeros by default
+    pulse    new frames in each chunk, where the file leaves that open; as of the call that streams by default
     """
 
     states: Mapping[str, str] | None = None
@@ -28,15 +24,24 @@ class Chunking:
     axes: Mapping[str, int] = field(default_factory=dict[str, int])
     delay: Mapping[str, int] = field(default_factory=dict[str, int])
     initial: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    outputs: Sequence[str] | None = None
-    told: Mapping[str, int] = field(default_factory=dict[str, int])
-    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
-    variables: tuple[Variable, ...] = ()
+    pulse: int | None = None
 
     @property
     def asked(self) -> bool:
-        """Whether the user or the file says that the model is called chunk by chunk."""
-        return bool(self.variables or self.states or self.context or self.axes or self.delay or self.initial)
+        """Whether the user says that the model is called chunk by chunk."""
+        return bool(self.states or self.context or self.axes or self.delay or self.initial)
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """What is said, by name."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: value for name, value in values.items() if value is not None and (value or name == "states")
+        }
+
+
+NOTHING = Chunking()
+"""All is found."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +62,12 @@ class Chunks:
     inputs   the other inputs; the first that streams counts the frames of the stream
     outputs  those that are kept
     context  input name -> frames of the past in front of each chunk
-    sizes    symbols of the file -> what they were made
     """
 
     pairs: tuple[Pair, ...]
     inputs: tuple[PortAxis, ...]
     outputs: tuple[PortAxis, ...]
     context: Mapping[str, int]
-    sizes: Mapping[str, int]
 
     @property
     def pulse(self) -> int:
@@ -79,7 +82,6 @@ class Chunks:
                 port.name: {"axis": port.axis, "how": port.how} for port in (*self.inputs, *self.outputs)
             },
             "context_frames": dict(self.context),
-            "sizes": dict(self.sizes),
         }
 
     def lines(self) -> list[tuple[str, str]]:
@@ -91,5 +93,4 @@ class Chunks:
         lines += [
             ("context", f"{name}: {frames} frames before each chunk") for name, frames in self.context.items()
         ]
-        lines += [("size", f"{name} = {size}") for name, size in self.sizes.items()]
         return lines

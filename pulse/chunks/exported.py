@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pulse.budget import counting
 from pulse.chunks.chunking import Chunks, PortAxis
 from pulse.chunks.scanned import Timing, scanned_calls
 from pulse.chunks.states import Pair
@@ -17,13 +18,31 @@ from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
 from pulse.pulsify.constant import transferred
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.pulsify.registers import Awaited, Register
 from pulse.pulsify.wiring import Wiring
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
-def reopened(typed: TypedModel, pulse: int | None = None, symbol: str | Symbol | None = None) -> PulsedModel:
+def in_pulses(
+    typed: TypedNetwork,
+    symbol: str | Symbol | None = None,
+    pulse: int | None = None,
+    align: bool = False,
+    max_context: int | None = None,
+) -> PulsedNetwork:
+    """The model in pulses of constant size; what was written in pulses comes back as the stream that it was."""
+    from pulse.pulsify.driver import pulsify
+
+    with counting(typed.spending):
+        if is_exported(typed.metadata):
+            return reopened(typed, pulse, symbol)
+        return pulsify(typed, symbol, pulse, align, max_context)
+
+
+def reopened(
+    typed: TypedNetwork, pulse: int | None = None, symbol: str | Symbol | None = None
+) -> PulsedNetwork:
     """The stream that a file's metadata speaks of; see ``pulse.onnx.metadata``.
 
     pulse, symbol   frames of the symbol in each pulse, and the symbol, to be sure of them
@@ -44,7 +63,7 @@ def reopened(typed: TypedModel, pulse: int | None = None, symbol: str | Symbol |
         ) from error
 
 
-def scanned_again(typed: TypedModel) -> TypedModel:
+def scanned_again(typed: TypedNetwork) -> TypedNetwork:
     """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
     notes = Notes.parse(typed.metadata)
     if notes is None:
@@ -72,7 +91,6 @@ def scanned_again(typed: TypedModel) -> TypedModel:
         (*(_axis(typed.inputs, note) for note in notes.inputs), *once),
         tuple(_axis(typed.outputs, note) for note in notes.outputs),
         {},
-        {},
     )
     initial = {state.input: state.value() for state in notes.states}
     result = scanned_calls(typed, chunks, initial, timing)
@@ -96,7 +114,7 @@ def _axis(facts: Mapping[str, TypedFact], note: PortNote) -> PortAxis:
 class _Reopening:
     """One file on its way back."""
 
-    def __init__(self, typed: TypedModel, notes: Notes) -> None:
+    def __init__(self, typed: TypedNetwork, notes: Notes) -> None:
         self._notes = notes
         self._scope = SymbolScope()
         self._symbol = self._scope.symbol(notes.symbol)
@@ -112,7 +130,7 @@ class _Reopening:
         self._require(typed.inputs, [*inputs, *([notes.end] if notes.end else [])], "input")
         self._wiring = Wiring(Graph[PulsedFact, Op](), self._symbol, notes.pulse)
 
-    def model(self) -> PulsedModel:
+    def model(self) -> PulsedNetwork:
         lean, graph, notes = self._typed, self._wiring.graph, self._notes
         streaming = {note.name: self._source(note) for note in notes.inputs if note.axis is not None}
         given = {lean.graph.find(name): outlet for name, outlet in streaming.items()}
@@ -125,7 +143,7 @@ class _Reopening:
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
         names = [note.port or note.name for note in self._outputs]
         graph.set_outputs([places[outlets[note.name]] for note in self._outputs], names)
-        return PulsedModel(
+        return PulsedNetwork(
             graph,
             lean,
             self._symbol,

@@ -1,7 +1,7 @@
 """What each input and output of a chunk model is: a stream, a state, or neither."""
 
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,35 +10,43 @@ from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
-from pulse.model import Variable
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
-def candidates(typed: TypedModel, variables: Sequence[Variable] = ()) -> Candidates:
+def candidates(typed: TypedNetwork) -> Candidates:
     """What may be the states of a model of constant shapes, beside those that its file keeps itself."""
     inputs, outputs = typed.inputs, typed.outputs
+    kept = {name for variable in typed.variables for name in (variable.input, variable.output)}
     return Candidates(
-        [name for name in inputs if name not in {variable.input for variable in variables}],
-        [name for name in outputs if name not in {variable.output for variable in variables}],
+        [name for name in inputs if name not in kept],
+        [name for name in outputs if name not in kept],
         lambda name, other: inputs[name].agrees(outputs[other]),
         lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
     )
 
 
-def planned(typed: TypedModel, given: Chunking) -> Chunks:
+def planned(
+    typed: TypedNetwork,
+    given: Chunking,
+    outputs: Sequence[str] | None = None,
+    told: Mapping[str, int] | None = None,
+) -> Chunks:
     """How a model of constant shapes is called.
 
+    given    what the user says of it
+    outputs  those to keep; all but the states' next values by default
+    told     input -> its axis of frames, where a symbol of the file had it
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    found = candidates(typed, given.variables)
+    found = candidates(typed)
     pairs = found.pairs() if given.states is None else found.given(given.states)
-    pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in given.variables)
+    pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [_input_axis(typed, name, given) for name in typed.inputs if name not in states]
+    inputs = [_input_axis(typed, name, given, told or {}) for name in typed.inputs if name not in states]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
@@ -46,25 +54,25 @@ def planned(typed: TypedModel, given: Chunking) -> Chunks:
             f"as in {spelled('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
-    kept = [name for name in typed.outputs if name not in nexts] if given.outputs is None else given.outputs
+    kept = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
     if not kept:
         raise PulsifyError(
             f"every output is the next value of a state; name the outputs to keep with {spelled('outputs')}"
         )
-    outputs = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
+    made = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
     streaming = [port.name for port in inputs if port.axis is not None]
-    _require(given.axes, [port.name for port in (*inputs, *outputs)], "an axis", "input or output")
+    _require(given.axes, [port.name for port in (*inputs, *made)], "an axis", "input or output")
     _require(given.context, streaming, "a context", "streaming input")
     _require(given.initial, states, "an initial value", "state")
     _require(
-        given.delay, [port.name for port in outputs if port.axis is not None], "a delay", "streaming output"
+        given.delay, [port.name for port in made if port.axis is not None], "a delay", "streaming output"
     )
     if main.name not in given.context:
-        _warn_of_context(typed, main, outputs)
-    return Chunks(pairs, tuple(inputs), tuple(outputs), dict(given.context), dict(given.sizes))
+        _warn_of_context(typed, main, made)
+    return Chunks(pairs, tuple(inputs), tuple(made), dict(given.context))
 
 
-def _warn_of_context(typed: TypedModel, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
+def _warn_of_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[PortAxis]) -> None:
     """Warn where sound goes in and fewer frames of sound come out: chunks that overlap look like that."""
     if not _is_sound(typed.inputs[main.name]):
         return
@@ -95,7 +103,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
     return tuple(int(dim) for dim in fact.shape)
 
 
-def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
+def _check_pairs(typed: TypedNetwork, pairs: Iterable[Pair]) -> None:
     for pair in pairs:
         before, after = typed.inputs[pair.input], typed.outputs[pair.output]
         if not before.agrees(after):
@@ -104,15 +112,15 @@ def _check_pairs(typed: TypedModel, pairs: Iterable[Pair]) -> None:
             )
 
 
-def _input_axis(typed: TypedModel, name: str, given: Chunking) -> PortAxis:
+def _input_axis(typed: TypedNetwork, name: str, given: Chunking, told: Mapping[str, int]) -> PortAxis:
     fact, context = typed.inputs[name], given.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in given.axes:
         axis, how = _given_axis(name, given.axes[name], sizes), "as given"
-    elif name in given.told:
-        axis, how = given.told[name], "of any length in the file"
+    elif name in told:
+        axis, how = told[name], "of any length in the file"
     else:
-        behind_batch = given.variables and len(sizes) > 2 and sizes[0] == 1
+        behind_batch = typed.variables and len(sizes) > 2 and sizes[0] == 1
         found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)
         if found is None:
             return PortAxis(name, None, 0, f"its shape {shape_text(sizes)} is no chunk's; given once")
@@ -124,7 +132,7 @@ def _input_axis(typed: TypedModel, name: str, given: Chunking) -> PortAxis:
     return PortAxis(name, axis, sizes[axis] - context, how)
 
 
-def _output_axis(typed: TypedModel, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
+def _output_axis(typed: TypedNetwork, name: str, given: Chunking, main: PortAxis | None) -> PortAxis:
     """``main`` is the input that counts the frames; None for the next value of a state."""
     fact = typed.graph.fact(typed.graph.find(name))
     sizes = _sizes(name, fact)
@@ -154,7 +162,7 @@ def _require(names: Iterable[str], known: Collection[str], what: str, kind: str)
             raise PulsifyError(f"{what} is given for {name}, which is no {kind}; there is {listed}")
 
 
-def _inventory(typed: TypedModel, states: Collection[str]) -> str:
+def _inventory(typed: TypedNetwork, states: Collection[str]) -> str:
     return "; ".join(
         f"{name}: {fact}{', a state' if name in states else ''}" for name, fact in typed.inputs.items()
     )

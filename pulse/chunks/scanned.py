@@ -1,16 +1,17 @@
 """A model of chunks as an ordinary typed model: a scan that runs it once for each chunk."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pulse.budget import counting
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
 from pulse.chunks.plan import planned
 from pulse.chunks.timing import Timing
-from pulse.dim import TDim
+from pulse.dim import TDim, scope_of
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
@@ -21,16 +22,23 @@ from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.wiring import wire
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""
 ZERO = TDim.of(0)
 
 
-def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tuple[TypedModel, Chunks]:
+def scanned(
+    typed: TypedNetwork,
+    given: Chunking,
+    symbol: str | None = None,
+    outputs: Sequence[str] | None = None,
+    told: Mapping[str, int] | None = None,
+) -> tuple[TypedNetwork, Chunks]:
     """What a chunk model means of a whole stream: its author's loop, as one typed model.
 
     The stream is filled up with zeros to whole chunks; each runs the model once, behind its frames of the past and
@@ -40,24 +48,25 @@ def scanned(typed: TypedModel, given: Chunking, symbol: str | None = None) -> tu
     typed   the model of one call, of constant shapes
     given   how it is called
     symbol  the name of the stream's length
+    outputs, told  as of ``planned``
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = planned(typed, given)
+    chunks = planned(typed, given, outputs, told)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
-    kept = {variable.input: variable.initial for variable in given.variables}
+    kept = {variable.input: variable.initial for variable in typed.variables}
     return scanned_calls(typed, chunks, {**kept, **given.initial}, timing), chunks
 
 
 def scanned_calls(
-    typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
-) -> TypedModel:
+    typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+) -> TypedNetwork:
     """The same of calls whose place in time is known, as that of a model in pulses is."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
 def in_chunks(
-    typed: TypedModel, chunks: Chunks, pulse: int | None = None, align: bool = False
-) -> PulsedModel:
+    typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
+) -> PulsedNetwork:
     """A scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""
     frames = chunks.pulse
     if pulse is not None and pulse % frames:
@@ -66,20 +75,25 @@ def in_chunks(
             f"pulse {pulse}: one call of the model takes {frames} new frames{past}; use a multiple of that, or give "
             "another context or other sizes of the inputs"
         )
-    return replace(typed.pulsify(None, pulse or frames, align), chunks=chunks)
+    from pulse.pulsify.driver import pulsify
+
+    with counting(typed.spending):
+        return replace(pulsify(typed, None, pulse or frames, align), chunks=chunks)
 
 
 class _Scanning:
     """A model of one call on its way to a scan over all of them."""
 
-    def __init__(self, typed: TypedModel, chunks: Chunks, initial: Mapping[str, Any], timing: Timing) -> None:
+    def __init__(
+        self, typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
+    ) -> None:
         self._typed, self._chunks, self._initial, self._timing = typed, chunks, initial, timing
-        self._scope = timing.symbol.scope
+        self._scope = scope_of(timing.symbol)
         self._graph = TypedGraph()
         self._calls = timing.calls(chunks)
         self._ends: dict[str, str] = {}
 
-    def model(self) -> TypedModel:
+    def model(self) -> TypedNetwork:
         """The scan between the frames of its inputs and those of its outputs."""
         chunks, graph = self._chunks, self._graph
         streaming = [port for port in chunks.inputs if port.axis is not None]
@@ -106,7 +120,7 @@ class _Scanning:
         kept = [port.name for port in chunks.outputs]
         graph.set_outputs([results[name] for name in kept], kept)
         typed = self._typed
-        return TypedModel(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
+        return TypedNetwork(graph, self._scope, typed.title, dict(typed.metadata), typed.origins)
 
     def _source(self, name: str, fact: TypedFact) -> OutletId:
         return self._graph.add(name, Source(fact), (), [fact])[0]
@@ -148,7 +162,7 @@ class _Scanning:
             return frames
         return wire(graph, port.name, Slice(axis, start, start + length, 1), [frames])[0]
 
-    def _body(self, frames: list[str], last: list[str]) -> tuple[TypedModel, dict[str, Array]]:
+    def _body(self, frames: list[str], last: list[str]) -> tuple[TypedNetwork, dict[str, Array]]:
         """One call: the states after it, then the outputs with frames; and each state's first value.
 
         The frames of the past that an input has in front are states as well, and so are outputs without frames.
@@ -182,7 +196,7 @@ class _Scanning:
         graph.inputs = [OutletId(node.id) for node in graph.nodes if isinstance(node.op, Source)]
         results = [*after.values(), *(places[lean.graph.find(name)] for name in frames)]
         graph.set_outputs(results, [*(f"{name}.next" for name in after), *frames])
-        return TypedModel(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
+        return TypedNetwork(graph, self._scope, self._typed.title, {}, self._typed.origins), initial
 
     def _needed(self, outputs: list[str], nexts: Mapping[str, str]) -> list[str]:
         """The states that the outputs need, at once or through other states."""

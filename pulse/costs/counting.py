@@ -8,36 +8,35 @@ from pulse.costs.account import Account, Compiled, Row, Streamed
 from pulse.costs.work import WORK, Work, graph_work, op_work
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
-from pulse.model import Model, load
+from pulse.loading.load import load
 from pulse.ops.bodies import bodies
 from pulse.ops.delay import Delay
 from pulse.ops.source import Const, Source
-from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedGraph, TypedModel
+from pulse.program.executable import Executable
+from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedGraph, TypedNetwork
 
 if TYPE_CHECKING:
-    from pulse.model import ModelSource
+    from pulse.loading.load import Loadable
 
 
-def account(
-    model: "Program | PulsedModel | TypedModel | Model | ModelSource", rate_hz: float | None = None
-) -> Account:
-    """What a model costs: the decluttered model of a file; of a pulsed model also its pulses, of a program its memory.
+def account(model: "Loadable", rate_hz: float | None = None) -> Account:
+    """What a model costs: decluttered, where it is loaded; of a pulsed model also its pulses, of a program its memory.
 
+    model    whatever ``pulse.load`` takes or gives
     rate_hz  frames of the symbol a second; ``sample_rate`` of the file's metadata where none is given
     Raises   PulseError: the model cannot be read
     """
-    if isinstance(model, Program):
+    if isinstance(model, Executable):
         return replace(account(model.model, rate_hz), compiled=_compiled(model))
-    if isinstance(model, PulsedModel):
+    if isinstance(model, PulsedNetwork):
         return replace(account(model.typed, rate_hz), symbol=model.symbol, streamed=_streamed(model))
-    if isinstance(model, TypedModel):
+    if isinstance(model, TypedNetwork):
         return _account(model, rate_hz)
-    return _account((model if isinstance(model, Model) else load(model)).analyse().declutter(), rate_hz)
+    return _account(load(model).typed, rate_hz)
 
 
-def _account(model: TypedModel, rate_hz: float | None) -> Account:
+def _account(model: TypedNetwork, rate_hz: float | None) -> Account:
     seen: set[int] = set()
     rows: list[Row] = []
     total, parameters = Work(), 0
@@ -70,7 +69,7 @@ def _account(model: TypedModel, rate_hz: float | None) -> Account:
     )
 
 
-def _rate(model: TypedModel) -> float | None:
+def _rate(model: TypedNetwork) -> float | None:
     text = model.metadata.get("sample_rate", "")
     return float(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
@@ -103,14 +102,14 @@ def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
             yield value
 
 
-def _streamed(model: PulsedModel) -> Streamed:
+def _streamed(model: PulsedNetwork) -> Streamed:
     buffers = model.buffers()
     delays = sum(size for _, op, size in buffers if isinstance(op, Delay))
     return Streamed(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
 
 
-def _compiled(program: Program) -> Compiled:
-    from pulse.program.native import NativeProgram
+def _compiled(program: Executable) -> Compiled:
+    from pulse.program.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):
         raise InputError(f"the {program.backend} backend has no instructions to count; use numba")

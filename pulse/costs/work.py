@@ -19,9 +19,7 @@ from pulse.ops.code_table import CodeTable
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.cumsum import CumSum, CumSumStream
-from pulse.ops.deform import DeformConv
 from pulse.ops.delay import Delay, LastFrames
-from pulse.ops.determinant import Det
 from pulse.ops.dft import Dft
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.ends import FillEnds
@@ -41,8 +39,6 @@ from pulse.ops.position import Positions, Range, TableRows
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.ops.resize import Interpolate, Polyphase
-from pulse.ops.roi import RoiAlign
-from pulse.ops.sample import GridSample
 from pulse.ops.scan import Scan, ScanStream
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.ops.search import TopK
@@ -82,7 +78,7 @@ class Work:
         return Work(self.macs * count, self.elementwise * count)
 
 
-def _conv(op: Conv | DeformConv, inputs: Facts, outputs: Facts) -> Work:
+def _conv(op: Conv, inputs: Facts, outputs: Facts) -> Work:
     bias = _size(outputs[0]) if len(inputs) > 2 else ZERO
     return Work(_size(outputs[0]) * volume(inputs[1].shape[1:]), bias)
 
@@ -176,7 +172,6 @@ def _moves(op: Op, inputs: Facts, outputs: Facts) -> Work:
 
 WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
     Conv: _conv,
-    DeformConv: _conv,
     ConvTranspose: _conv_transpose,
     MatMul: _matmul,
     Dft: _dft,
@@ -239,7 +234,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
 }
 """How much an op of each class computes, from the op and the facts of its inputs and outputs."""
 
-UNCOUNTED: tuple[type[Op], ...] = (Det, Generic, GridSample, RoiAlign)
+UNCOUNTED: tuple[type[Op], ...] = (Generic,)
 """Ops whose work is not known, or depends on data; so are those that users register."""
 
 

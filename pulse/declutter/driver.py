@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,15 +21,15 @@ from pulse.ops.loop import Loop
 from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph, TypedNetwork
+
+N = TypeVar("N", bound=TypedNetwork)
 
 DECLUTTER: tuple[Rule, ...] = (*CONSTANTS, *NOOPS, *MOVEMENT, *BROADCASTS, *PADS, *AFFINE, *COMMON)
 """Every rewrite, in the order in which they are tried on a node."""
 
 
-def declutter(
-    model: TypedModel, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
-) -> TypedModel:
+def declutter(model: N, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None) -> N:
     """The same meaning with less of everything; the given model is not changed.
 
     stop_after  no more than this many rewrites, to find the one that is to blame
@@ -37,8 +38,8 @@ def declutter(
 
 
 def decluttered(
-    model: TypedModel, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
-) -> tuple[TypedModel, Counter[str]]:
+    model: N, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
+) -> tuple[N, Counter[str]]:
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
     lean = model.copy()

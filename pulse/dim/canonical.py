@@ -13,15 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import gcd
-from typing import TYPE_CHECKING
 
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.interval import certainly_ge, interval
-from pulse.dim.tdim import Atom, DimLike, Monomial, Symbol, TDim
+from pulse.dim.tdim import Atom, DimLike, Monomial, Scope, Symbol, TDim
 from pulse.errors import DimError
-
-if TYPE_CHECKING:
-    from pulse.dim.scope import SymbolScope
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
 """Of a product: what grows beyond this is no length but a file that wants to fill the memory."""
@@ -29,7 +25,7 @@ MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
 ZERO, ONE = TDim((), 0, None), TDim((), 1, None)
 
 
-def common_scope(*dims: TDim) -> SymbolScope | None:
+def common_scope(*dims: TDim) -> Scope | None:
     """The one scope of the operands. Raises DimError if they come from two."""
     found: TDim | None = None
     for dim in dims:
@@ -41,7 +37,7 @@ def common_scope(*dims: TDim) -> SymbolScope | None:
     return None if found is None else found.scope
 
 
-def build(terms: dict[Monomial, int], const: int, scope: SymbolScope | None) -> TDim:
+def build(terms: dict[Monomial, int], const: int, scope: Scope | None) -> TDim:
     """The canonical dim of a sum; takes the dict over."""
     terms = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     _turn_quotients(terms)
@@ -189,7 +185,7 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[tuple[int, str], ...]:
     return tuple([atom.key for atom in term[0]])
 
 
-def _single(atom: Atom, scope: SymbolScope | None) -> TDim:
+def _single(atom: Atom, scope: Scope | None) -> TDim:
     return TDim((((atom,), 1),), 0, scope)
 
 
@@ -269,7 +265,7 @@ def _only_quotient(dim: TDim) -> Div | None:
     return atom if isinstance(atom, Div) else None
 
 
-def _reduce_quotient(dim: TDim, k: int, scope: SymbolScope) -> TDim:
+def _reduce_quotient(dim: TDim, k: int, scope: Scope) -> TDim:
     whole = ZERO
     while True:
         low, high = interval(dim)

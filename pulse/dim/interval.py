@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import groupby
 from math import lcm
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from pulse.dim.atoms import Broadcast, Div, Max, Min
-from pulse.dim.tdim import Atom, Monomial, Symbol, TDim
+from pulse.dim.tdim import Atom, Interval, Monomial, Symbol, TDim
 
-Interval: TypeAlias = tuple[int | None, int | None]
 ANY: Interval = (None, None)
 
 

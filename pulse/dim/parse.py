@@ -1,19 +1,16 @@
-"""The text of dims: `render` writes it, `parse` reads it back."""
+"""Dims read from text, as `str` writes them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from pulse.dim.canonical import broadcast, dim_max, dim_min, eq, ge, gt
-from pulse.dim.tdim import Symbol, TDim
+from pulse.dim.names import NAME, RESERVED
+from pulse.dim.tdim import Scope, Symbol, TDim
 from pulse.errors import DimError
 
-if TYPE_CHECKING:
-    from pulse.dim.scope import SymbolScope
-
-FUNCTIONS: dict[str, Callable[..., TDim]] = {"min": dim_min, "max": dim_max, "broadcast": broadcast}
+FUNCTIONS: dict[str, Callable[..., TDim]] = dict(zip(RESERVED, (dim_min, dim_max, broadcast)))
 RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
     ">=": ge,
     ">": gt,
@@ -25,29 +22,10 @@ RELATIONS: dict[str, Callable[[TDim, TDim], TDim]] = {
 MOST_NESTED = 64
 """Brackets, calls and signs inside of each other; no dim that a person writes has so many."""
 MOST_DIGITS = 18
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 TOKEN = re.compile(rf"\s*(\d+|{NAME.pattern}|`[^`]+`|//|>=|<=|==|!=|[-+*/%()<>,]|\Z)")
 
 
-def quote(name: str) -> str:
-    """The name as written in an expression: backquoted where it is no plain identifier."""
-    return name if NAME.fullmatch(name) and name not in FUNCTIONS else f"`{name}`"
-
-
-def render(dim: TDim) -> str:
-    parts: list[str] = []
-    for monomial, coefficient in dim.terms:
-        alone = coefficient == 1 and len(monomial) == 1
-        # a product reads left to right, so a quotient inside it needs its own brackets
-        factors = [atom.text if alone or atom.rank != 2 else f"({atom.text})" for atom in monomial]
-        size = [str(abs(coefficient))] if abs(coefficient) != 1 else []
-        parts.append(("-" if coefficient < 0 else "+") + "*".join(size + factors))
-    if dim.const or not parts:
-        parts.append(f"{dim.const:+d}")
-    return "".join(parts).removeprefix("+")
-
-
-def parse(text: str, scope: SymbolScope) -> TDim:
+def parse(text: str, scope: Scope) -> TDim:
     """Read an expression; `/` and `//` are floor division. Raises DimError with the place of a fault."""
     reader = _Reader(text, scope)
     dim = reader.relation()
@@ -59,7 +37,7 @@ def parse(text: str, scope: SymbolScope) -> TDim:
 class _Reader:
     """Recursive descent over one text."""
 
-    def __init__(self, text: str, scope: SymbolScope) -> None:
+    def __init__(self, text: str, scope: Scope) -> None:
         self.text, self.scope = text, scope
         self.start = self.end = self.nested = 0
         self.token = ""

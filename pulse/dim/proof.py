@@ -2,48 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from pulse.dim.cases import Extent, extent_under
-from pulse.dim.interval import Interval, interval, meet
-from pulse.dim.tdim import TDim
-from pulse.errors import DimError
-
-Verdict: TypeAlias = Literal["yes", "no", "unknown"]
-Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The answer to `left relation right`, for all allowed values of the symbols at once."""
-
-    left: TDim
-    relation: Relation
-    right: TDim
-    verdict: Verdict
-
-    @property
-    def yes(self) -> bool:
-        """True for every allowed value."""
-        return self.verdict == "yes"
-
-    @property
-    def no(self) -> bool:
-        """False for every allowed value."""
-        return self.verdict == "no"
-
-    @property
-    def unknown(self) -> bool:
-        return self.verdict == "unknown"
-
-    def __bool__(self) -> bool:
-        if self.unknown:
-            raise DimError(
-                f"cannot decide {self.left} {self.relation} {self.right} for every allowed value; "
-                f"assume more of the symbols in their scope, or ask for .yes or .no"
-            )
-        return self.yes
+from pulse.dim.interval import interval, meet
+from pulse.dim.tdim import Interval, Proof, Relation, TDim, Verdict
 
 
 def prove(left: TDim, relation: Relation, right: TDim) -> Proof:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from pulse.dim.atoms import Div, Eq, Ge
+from pulse.dim.atoms import Eq, Ge
 from pulse.dim.cases import extent_under
-from pulse.dim.interval import Interval
 from pulse.dim.parse import parse
-from pulse.dim.proof import Verdict
-from pulse.dim.tdim import Symbol, TDim
+from pulse.dim.tdim import Cache, Scope, Symbol, TDim
 from pulse.errors import DimError
 
 if TYPE_CHECKING:
@@ -20,17 +17,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(eq=False)
-class Cache:
-    """Results that hold until the next assumption."""
-
-    quotients: dict[tuple[TDim, int], TDim] = field(default_factory=dict[tuple[TDim, int], TDim])
-    mirrors: dict[Div, Div | None] = field(default_factory=dict[Div, Div | None])
-    intervals: dict[TDim, Interval] = field(default_factory=dict[TDim, Interval])
-    verdicts: dict[tuple[str, TDim], Verdict] = field(default_factory=dict[tuple[str, TDim], Verdict])
-    others: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
 
 
 def remembered(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concatenate[TDim, P], R]:
@@ -48,22 +34,15 @@ def remembered(function: Callable[Concatenate[TDim, P], R]) -> Callable[Concaten
     return found
 
 
-class SymbolScope:
+class SymbolScope(Scope):
     """Symbols by name, and the assumptions that every dim of the scope may rely on."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._symbols: dict[str, Symbol] = {}
         self._assumptions: tuple[TDim, ...] = ()
-        self.premises: tuple[TDim, ...] = ()
-        """Dims that are >= 0 by assumption."""
-        self.joint: tuple[TDim, ...] = ()
-        """The premises that are linear in two or more symbols."""
-        self.ranges: dict[Symbol, Interval] = {}
-        """Least and greatest value of symbols that assumptions speak of."""
-        self.cache = Cache()
 
     def symbol(self, name: str) -> Symbol:
-        """The symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
         if name not in self._symbols:
             if not name or "`" in name:
                 raise DimError(f"{name!r} cannot name a symbol; it must not be empty or hold a backquote")
@@ -84,10 +63,6 @@ class SymbolScope:
         return self._assumptions
 
     def assume(self, condition: str | TDim) -> None:
-        """Rely on a comparison (>=, >, <=, <, ==) from now on.
-
-        Raises DimError if it is no comparison or contradicts what was assumed before.
-        """
         test = self.parse(condition) if isinstance(condition, str) else condition
         if test == 1:
             return
@@ -141,6 +116,12 @@ class SymbolScope:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SymbolScope:
         return self
+
+
+def scope_of(symbol: Symbol) -> SymbolScope:
+    """The scope that made a symbol."""
+    assert isinstance(symbol.scope, SymbolScope)
+    return symbol.scope
 
 
 def _restore(

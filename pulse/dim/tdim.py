@@ -1,31 +1,47 @@
-"""TDim: an integer polynomial over atoms, canonical at birth. Symbol: the simplest atom."""
+"""TDim: an integer polynomial over atoms, canonical at birth. Symbol: the simplest atom.
+
+Here is what dims are and how they are written; what their operators compute is an ``Algebra``, given by ``pulse.dim``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, ClassVar, Literal, TypeAlias, final
 
+from pulse.dim.names import quote
 from pulse.errors import DimError
 
-if TYPE_CHECKING:
-    from pulse.dim.proof import Proof
-    from pulse.dim.scope import SymbolScope
+Interval: TypeAlias = tuple[int | None, int | None]
+Verdict: TypeAlias = Literal["yes", "no", "unknown"]
+Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
 
-# The modules that build and judge dims import this one, so the methods below import them when called.
+
+@dataclass(frozen=True)
+class Algebra:
+    """What the operators and proofs of dims compute: the functions of ``canonical``, ``slope`` and ``proof``."""
+
+    combine: Callable[[TDim, int, TDim, int], TDim]
+    multiply: Callable[[TDim, TDim], TDim]
+    floor_div: Callable[[TDim, int], TDim]
+    substitute: Callable[[TDim, dict[Symbol, TDim]], TDim]
+    slope: Callable[[TDim, Symbol], Fraction]
+    bounds: Callable[[TDim], Interval]
+    prove: Callable[[TDim, Relation, TDim], Proof]
 
 
 class Arithmetic:
     """The operators of TDim and Symbol; an operand that is no dim is left to its own type."""
 
-    def _combine(self, other: object, mine: int, theirs: int) -> TDim:
-        from pulse.dim.canonical import combine
+    algebra: ClassVar[Algebra]
 
+    def _combine(self, other: object, mine: int, theirs: int) -> TDim:
         right = _coerce(other)
-        return NotImplemented if right is None else combine(TDim.of(self), mine, right, theirs)
+        return NotImplemented if right is None else self.algebra.combine(TDim.of(self), mine, right, theirs)
 
     def __add__(self, other: DimLike) -> TDim:
         return self._combine(other, 1, 1)
@@ -46,10 +62,8 @@ class Arithmetic:
         return TDim.of(self)
 
     def __mul__(self, other: DimLike) -> TDim:
-        from pulse.dim.canonical import multiply
-
         right = _coerce(other)
-        return NotImplemented if right is None else multiply(TDim.of(self), right)
+        return NotImplemented if right is None else self.algebra.multiply(TDim.of(self), right)
 
     def __rmul__(self, other: DimLike) -> TDim:
         return self * other
@@ -70,48 +84,34 @@ class Arithmetic:
 
     def subs(self, values: Mapping[Symbol, DimLike]) -> TDim:
         """The same with symbols replaced, all at once."""
-        from pulse.dim.canonical import substitute
-
-        return substitute(TDim.of(self), {symbol: TDim.of(value) for symbol, value in values.items()})
+        return self.algebra.substitute(
+            TDim.of(self), {symbol: TDim.of(value) for symbol, value in values.items()}
+        )
 
     def slope(self, symbol: Symbol) -> Fraction:
         """Growth per unit of `symbol` towards +infinity. Raises DimError if not eventually linear."""
-        from pulse.dim.slope import slope
-
-        return slope(TDim.of(self), symbol)
+        return self.algebra.slope(TDim.of(self), symbol)
 
     def bounds(self) -> tuple[int | None, int | None]:
         """Proven least and greatest value; None where there is none or none is known."""
-        from pulse.dim.proof import bounds
-
-        return bounds(TDim.of(self))
+        return self.algebra.bounds(TDim.of(self))
 
     def prove_ge(self, other: DimLike) -> Proof:
         """`self >= other` for every allowed value of the symbols: yes, no (false for every one), unknown."""
-        from pulse.dim.proof import prove
-
-        return prove(TDim.of(self), ">=", TDim.of(other))
+        return self.algebra.prove(TDim.of(self), ">=", TDim.of(other))
 
     def prove_gt(self, other: DimLike) -> Proof:
-        from pulse.dim.proof import prove
-
-        return prove(TDim.of(self), ">", TDim.of(other))
+        return self.algebra.prove(TDim.of(self), ">", TDim.of(other))
 
     def prove_le(self, other: DimLike) -> Proof:
-        from pulse.dim.proof import prove
-
-        return prove(TDim.of(self), "<=", TDim.of(other))
+        return self.algebra.prove(TDim.of(self), "<=", TDim.of(other))
 
     def prove_lt(self, other: DimLike) -> Proof:
-        from pulse.dim.proof import prove
-
-        return prove(TDim.of(self), "<", TDim.of(other))
+        return self.algebra.prove(TDim.of(self), "<", TDim.of(other))
 
     def prove_eq(self, other: DimLike) -> Proof:
         """`self == other` for every allowed value: yes, no (different for every one), unknown."""
-        from pulse.dim.proof import prove
-
-        return prove(TDim.of(self), "==", TDim.of(other))
+        return self.algebra.prove(TDim.of(self), "==", TDim.of(other))
 
     def __ge__(self, other: DimLike) -> bool:
         return NotImplemented if _coerce(other) is None else bool(self.prove_ge(other))
@@ -169,7 +169,7 @@ class Symbol(Arithmetic, Atom):
     """A named integer of one scope, made by `SymbolScope.symbol`."""
 
     name: str
-    scope: SymbolScope
+    scope: Scope
     rank = 0
 
     @property
@@ -178,8 +178,6 @@ class Symbol(Arithmetic, Atom):
 
     @cached_property
     def text(self) -> str:
-        from pulse.dim.parse import quote
-
         return quote(self.name)
 
     @cached_property
@@ -214,7 +212,7 @@ class TDim(Arithmetic):
 
     terms: tuple[tuple[Monomial, int], ...]
     const: int
-    scope: SymbolScope | None
+    scope: Scope | None
 
     @staticmethod
     def of(value: object) -> TDim:
@@ -270,9 +268,16 @@ class TDim(Arithmetic):
 
     @cached_property
     def _text(self) -> str:
-        from pulse.dim.parse import render
-
-        return render(self)
+        parts: list[str] = []
+        for monomial, coefficient in self.terms:
+            alone = coefficient == 1 and len(monomial) == 1
+            # a product reads left to right, so a quotient inside it needs its own brackets
+            factors = [atom.text if alone or atom.rank != 2 else f"({atom.text})" for atom in monomial]
+            size = [str(abs(coefficient))] if abs(coefficient) != 1 else []
+            parts.append(("-" if coefficient < 0 else "+") + "*".join(size + factors))
+        if self.const or not parts:
+            parts.append(f"{self.const:+d}")
+        return "".join(parts).removeprefix("+")
 
     def __str__(self) -> str:
         return self._text
@@ -286,6 +291,73 @@ class TDim(Arithmetic):
 DimLike: TypeAlias = TDim | Symbol | int
 
 
+@dataclass(frozen=True)
+class Proof:
+    """The answer to `left relation right`, for all allowed values of the symbols at once."""
+
+    left: TDim
+    relation: Relation
+    right: TDim
+    verdict: Verdict
+
+    @property
+    def yes(self) -> bool:
+        """True for every allowed value."""
+        return self.verdict == "yes"
+
+    @property
+    def no(self) -> bool:
+        """False for every allowed value."""
+        return self.verdict == "no"
+
+    @property
+    def unknown(self) -> bool:
+        return self.verdict == "unknown"
+
+    def __bool__(self) -> bool:
+        if self.unknown:
+            raise DimError(
+                f"cannot decide {self.left} {self.relation} {self.right} for every allowed value; "
+                f"assume more of the symbols in their scope, or ask for .yes or .no"
+            )
+        return self.yes
+
+
+@dataclass(eq=False)
+class Cache:
+    """Results that hold until the next assumption."""
+
+    quotients: dict[tuple[TDim, int], TDim] = field(default_factory=dict[tuple[TDim, int], TDim])
+    mirrors: dict[Atom, Any] = field(default_factory=dict[Atom, Any])
+    intervals: dict[TDim, Interval] = field(default_factory=dict[TDim, Interval])
+    verdicts: dict[tuple[str, TDim], Verdict] = field(default_factory=dict[tuple[str, TDim], Verdict])
+    others: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
+
+
+class Scope(ABC):
+    """What dims read of the scope of their symbols; ``SymbolScope`` is the one there is."""
+
+    def __init__(self) -> None:
+        self.premises: tuple[TDim, ...] = ()
+        """Dims that are >= 0 by assumption."""
+        self.joint: tuple[TDim, ...] = ()
+        """The premises that are linear in two or more symbols."""
+        self.ranges: dict[Symbol, Interval] = {}
+        """Least and greatest value of symbols that assumptions speak of."""
+        self.cache = Cache()
+
+    @abstractmethod
+    def symbol(self, name: str) -> Symbol:
+        """The symbol of that name, always the same. Raises DimError for an empty name or a backquote."""
+
+    @abstractmethod
+    def assume(self, condition: str | TDim) -> None:
+        """Rely on a comparison (>=, >, <=, <, ==) from now on.
+
+        Raises DimError if it is no comparison or contradicts what was assumed before.
+        """
+
+
 def _coerce(value: object) -> TDim | None:
     if isinstance(value, TDim):
         return value
@@ -297,14 +369,12 @@ def _coerce(value: object) -> TDim | None:
 
 
 def _divide(numerator: object, divisor: object) -> TDim:
-    from pulse.dim.canonical import floor_div
-
     top, bottom = _coerce(numerator), _coerce(divisor)
     if top is None or bottom is None:
         return NotImplemented
     if bottom.terms or bottom.const <= 0:
         raise DimError(f"cannot divide {top} by {bottom}; the divisor must be a positive integer")
-    return floor_div(top, bottom.const)
+    return Arithmetic.algebra.floor_div(top, bottom.const)
 
 
 def _plain_symbol(dim: TDim) -> Symbol | None:

@@ -6,6 +6,7 @@ operator      registers a translator: a function from a NodeContext to the outle
 NodeContext   the node while it is translated: inputs, attributes, facts; ``wire`` adds ops
 Op            a new operation: facts, eval (plain numpy, the oracle), relation
 relations     Pointwise, Window, Ends, Positional, Cumulative, Banded, Tail, Final, Whole
+Check         values of an operand that have no result
 Stateful      a pulsed operation with a state
 the ops       that translators are mostly made of
 """
@@ -16,36 +17,46 @@ from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import operator
+from pulse.ops.check import Check
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Env, Op, broadcast_shapes, normal_axis, require_at_least, unify
-from pulse.ops.pad import Pad
-from pulse.ops.position import Range
-from pulse.ops.reduce import Reduce
-from pulse.ops.relation import (
+from pulse.ops.norm import Softmax
+from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
+    Env,
     Final,
+    Op,
     Pointwise,
     Positional,
     Relation,
     Tail,
     Whole,
     Window,
+    broadcast_shapes,
+    normal_axis,
+    require_at_least,
+    unify,
 )
-from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose
+from pulse.ops.pad import Pad
+from pulse.ops.position import Range
+from pulse.ops.reduce import Reduce
+from pulse.ops.scatter import ScatterND
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import Clock, Stateful
+from pulse.ops.within import Within
 
 __all__ = [
     "AddAxis",
     "Array",
     "Banded",
     "Cast",
+    "Check",
     "Clock",
     "Concat",
     "Conv",
@@ -72,8 +83,10 @@ __all__ = [
     "Relation",
     "RemoveAxis",
     "Reshape",
+    "ScatterND",
     "Shape",
     "Slice",
+    "Softmax",
     "Stateful",
     "Symbol",
     "SymbolScope",
@@ -83,6 +96,7 @@ __all__ = [
     "TypedFact",
     "Whole",
     "Window",
+    "Within",
     "broadcast_shapes",
     "ceil_div",
     "dim_max",
@@ -92,4 +106,5 @@ __all__ = [
     "operator",
     "require_at_least",
     "unify",
+    "volume",
 ]

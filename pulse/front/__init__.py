@@ -8,11 +8,12 @@ from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
 from pulse.front.levels import dc_block, deemphasis, gain, limiter, preemphasis
 from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
+from pulse.front.micro_frontend import micro_frontend
 from pulse.front.normalising import cmvn, sliding_cmvn
 from pulse.front.spectra import from_polar, magnitude, mask, phase, power
 from pulse.front.tensorflow import tf_mfcc, tf_spectrogram
 from pulse.front.transforms import irfft, istft, rfft, stft
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 __all__ = [
     "FUNCTIONS",
@@ -36,6 +37,7 @@ __all__ = [
     "mel",
     "mel_spectrogram",
     "mfcc",
+    "micro_frontend",
     "overlap_add",
     "phase",
     "power",
@@ -80,6 +82,7 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         kaldi_mfcc,
         tf_spectrogram,
         tf_mfcc,
+        micro_frontend,
         gain,
         preemphasis,
         deemphasis,

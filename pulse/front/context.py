@@ -6,9 +6,9 @@ from pulse.facts import Array
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads
-from pulse.ops.relation import PadMode
-from pulse.typed import TypedModel
+from pulse.ops.op import PadMode
 
 ENDS: dict[str, PadMode] = {"edge": "edge", "zeros": "constant"}
 FEATURES = "1,frames,80"

@@ -7,19 +7,20 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import DimError, FactError, InputError
-from pulse.facts import Array, Shape, TypedFact, shape_text
+from pulse.facts import Array, Shape, TypedFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
-from pulse.ops.op import Op, require_at_least
+from pulse.ops.op import Op, PadMode, require_at_least
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 ONE = TDim.of(1)
 
@@ -28,12 +29,14 @@ class Draft:
     """A model of one function: its inputs are made first, then its steps, then ``model``.
 
     where   the function, for errors and the model's title
-    inputs  name -> shape, such as ``1,257,frames,2``; f32
+    inputs  name -> shape, such as ``1,257,frames,2``
+    dtype   of the inputs
     Raises  InputError: no such shape
     """
 
-    def __init__(self, where: str, inputs: Mapping[str, str]) -> None:
+    def __init__(self, where: str, inputs: Mapping[str, str], dtype: type[np.generic] = np.float32) -> None:
         self.where = where
+        self.dtype = np.dtype(dtype)
         self.scope = SymbolScope()
         self.graph: TypedGraph = Graph()
         for name, text in inputs.items():
@@ -51,8 +54,8 @@ class Draft:
             raise InputError(
                 f"{self.where}: the shape of {name} must be dims such as '1,80,T': {error}"
             ) from error
-        if fact.dtype != np.float32:
-            raise InputError(f"{self.where}: {name} of shape {text!r} must be f32")
+        if fact.dtype != self.dtype:
+            raise InputError(f"{self.where}: {name} of shape {text!r} must be {dtype_name(self.dtype)}")
         return fact
 
     def error(self, message: str) -> InputError:

@@ -4,8 +4,8 @@ from pulse.errors import InputError
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count
 from pulse.front.windows import WindowLike, window_values
-from pulse.ops.relation import PadMode
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
+from pulse.ops.op import PadMode
 
 MOST_OVERLAPS = 1 << 10
 """Frames that reach one sample."""
@@ -28,6 +28,7 @@ def frames(
     pad_mode: str = "constant",
     window: WindowLike = None,
     periodic: bool = True,
+    beta: float = 12.0,
     shape: str = "1,T",
 ) -> TypedModel:
     """Cut sound into frames of ``size`` samples, one every ``hop``.
@@ -37,7 +38,7 @@ def frames(
     Delay    the first frame is there as soon as its last sample is
 
     pad_start, pad_end  samples beyond the ends: zeros, or of ``pad_mode`` ``reflect`` or ``edge``
-    window   multiplied with each frame
+    window   multiplied with each frame; ``beta`` of a kaiser window
     Raises   InputError
     """
     where = "frames"
@@ -51,7 +52,7 @@ def frames(
     x = draft.padded(draft["x"], 1, pad_start, pad_end, mode)
     y = draft.framed(x, 1, size, hop, "cut" if window is not None else "frames")
     if window is not None:
-        weights = window_values(where, window, size, periodic)
+        weights = window_values(where, window, size, periodic, beta)
         y = draft.each("mul", y, draft.constant("window", weights), name="windowed")
     return draft.model(frames=y)
 
@@ -61,6 +62,7 @@ def overlap_add(
     hop: int,
     window: WindowLike = None,
     periodic: bool = True,
+    beta: float = 12.0,
     trim_start: int = 0,
     trim_end: int = 0,
     shape: str | None = None,
@@ -71,7 +73,7 @@ def overlap_add(
     Output   sound [B, (frames - 1)*hop + size - trim_start - trim_end]
     Delay    none: a sample is there as soon as the last frame that reaches it is
 
-    window   multiplied with each frame before
+    window   multiplied with each frame before; ``beta`` of a kaiser window
     trim_start, trim_end  samples to leave out
     Raises   InputError
     """
@@ -90,7 +92,7 @@ def overlap_add(
     if draft.fixed(x, 2, "the samples of a frame") != size:
         raise draft.error(f"frames of shape {draft.text(x)!r} are not of size={size}")
     if window is not None:
-        weights = window_values(where, window, size, periodic)
+        weights = window_values(where, window, size, periodic, beta)
         x = draft.each("mul", x, draft.constant("window", weights), name="windowed")
     whole = draft.overlapped(x, hop)
     length = draft.shape(whole)[1]

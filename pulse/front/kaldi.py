@@ -13,8 +13,8 @@ from pulse.front.transforms import LONGEST, forward_matrix
 from pulse.front.triangles import MOST_BANDS, cosines, kaldi_triangles, require_band
 from pulse.front.windows import window_values
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.reduce import Reduce
-from pulse.typed import TypedModel
 
 WINDOWS = ("povey", "hamming", "hann", "hanning", "blackman", "rectangular", "sine")
 EPSILON = float(np.finfo(np.float32).eps)

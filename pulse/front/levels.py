@@ -8,11 +8,11 @@ from pulse.errors import InputError
 from pulse.front.draft import Draft
 from pulse.front.options import choice, count, number
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.cells import Activation, Cell
 from pulse.ops.conv import no_pads
 from pulse.ops.pool import Pool
 from pulse.ops.recurrent import Recurrent
-from pulse.typed import TypedModel
 
 SOUND = "1,T"
 

@@ -6,7 +6,7 @@ from pulse.errors import InputError
 from pulse.front.draft import Draft
 from pulse.front.options import choice, number
 from pulse.graph import OutletId
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 BASES = {"natural": 1.0, "log2": 1 / math.log(2), "log10": 1 / math.log(10)}
 """What the natural logarithm is multiplied with."""

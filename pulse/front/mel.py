@@ -13,7 +13,7 @@ from pulse.front.transforms import LONGEST, Normalized, transformed
 from pulse.front.triangles import MOST_BANDS, SCALES, cosines, mel_triangles, require_band
 from pulse.front.windows import WindowLike
 from pulse.graph import OutletId
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 NORMS = ("none", "slaney")
 LOGS = ("none", "natural", "log10", "db")

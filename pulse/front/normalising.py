@@ -12,12 +12,12 @@ from pulse.front.draft import Draft
 from pulse.front.options import choice, count, flag
 from pulse.front.statistics import FORMS, read_statistics
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.conv import no_pads
 from pulse.ops.pool import Pool
 from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
-from pulse.typed import TypedModel
 
 FEATURES = "1,frames,80"
 SMALLEST_VARIANCE = 1e-10

@@ -5,7 +5,7 @@ import math
 from pulse.front.draft import Draft
 from pulse.front.options import choice, number
 from pulse.graph import OutletId
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames,2"
 MASKS = ("real", "ratio", "complex", "polar")

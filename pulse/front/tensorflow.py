@@ -13,7 +13,7 @@ from pulse.front.spectra import squared
 from pulse.front.transforms import LONGEST, forward_matrix
 from pulse.front.triangles import require_band
 from pulse.front.windows import window_values
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 FLOOR = 1e-12
 """What TensorFlow takes at least of a band before the logarithm."""

@@ -15,10 +15,10 @@ from pulse.front.options import choice, count, flag
 from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centred, window_values
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.dft import dft_matrix, half_to_real
-from pulse.ops.relation import PadMode
+from pulse.ops.op import PadMode
 from pulse.ops.shape import Expand
-from pulse.typed import TypedModel
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 
@@ -47,6 +47,7 @@ def rfft(
     norm: str = "backward",
     window: WindowLike = None,
     periodic: bool = True,
+    beta: float = 12.0,
     onesided: bool = True,
     layout: str = "F,T,2",
     parts: str = "complex",
@@ -72,7 +73,7 @@ def rfft(
     size = min(n, draft.fixed(x, 2, "the samples of a frame"))
     matrix = forward_matrix(n, size, flag(where, "onesided", onesided), _norm(where, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic)[:size, None]
+        matrix = matrix * window_values(where, window, n, periodic, beta)[:size, None]
     y = draft.times(draft.part(x, 2, 0, size), matrix, "transform")
     return _spectrum(draft, y, layout, parts)
 
@@ -82,6 +83,7 @@ def irfft(
     norm: str = "backward",
     window: WindowLike = None,
     periodic: bool = True,
+    beta: float = 12.0,
     onesided: bool = True,
     layout: str = "F,T,2",
     parts: str = "complex",
@@ -105,7 +107,7 @@ def irfft(
     draft, y = _spectrum_input(where, layout, parts, bins, shape)
     matrix = inverse_matrix(n, onesided, 1 / _norm(where, norm, n))
     if window is not None:
-        matrix = matrix * window_values(where, window, n, periodic)
+        matrix = matrix * window_values(where, window, n, periodic, beta)
     return draft.model(frames=draft.times(y, matrix, "transform"))
 
 

@@ -1,6 +1,6 @@
 """Equations between dims with one unknown, which is at least 0."""
 
-from pulse.dim import Symbol, SymbolScope, TDim, ge
+from pulse.dim import Symbol, TDim, ge, scope_of
 
 NEAR = 256
 """Sizes below are tried one by one where an equation is not linear; above, clamps at short sizes play no part."""
@@ -43,7 +43,7 @@ def _linear(left: TDim, right: TDim, unknown: Symbol) -> TDim | None:
 
 def _beyond(left: TDim, right: TDim, unknown: Symbol) -> int | None:
     """By how much the solution exceeds ``NEAR``, negative where there is none from there on; None if not known."""
-    scope: SymbolScope = unknown.scope
+    scope = scope_of(unknown)
     with scope.trial():
         scope.assume(ge(TDim.of(unknown), TDim.of(0)))
         far = left.subs({unknown: TDim.of(unknown) + NEAR})

@@ -20,7 +20,7 @@ from pulse.infer.fact import Dim, InferenceFact, value_of
 from pulse.infer.holes import Holes, Places
 from pulse.infer.op import ModelOp
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant
+from pulse.typed import TypedGraph, TypedNetwork, constant
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def translated(
     if not op.uniform and any(fact.typed() is None for fact in facts):
         return None
     holes = Holes(scope)
-    target = TypedModel(TypedGraph(), scope, name)
+    target = TypedNetwork(TypedGraph(), scope, name)
     made: dict[tuple[OutletId, bool], OutletId] = {}
     for place, (wire, fact) in enumerate(zip(inputs, facts)):
         listed = place in op.parts

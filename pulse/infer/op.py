@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from pulse.graph import OutletId
 from pulse.infer.board import Board
 from pulse.infer.relations import Relation
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
 class ModelOp:
@@ -26,7 +26,7 @@ class ModelOp:
         """Where the node comes from: its name in the file and the line of the program, as far as the file tells."""
         return ""
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         """Wire typed ops that do the same; the outlets that stand for this node's outputs."""
         raise NotImplementedError
 

@@ -6,12 +6,11 @@ from typing import Protocol
 
 from pulse.dim import TDim
 from pulse.errors import FactError
-from pulse.facts import DType
+from pulse.facts import MOST_AXES, DType
 from pulse.graph import OutletId
 from pulse.infer.board import Axis, Board
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
-from pulse.typed import MOST_AXES
 
 
 class Relation(Protocol):

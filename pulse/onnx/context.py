@@ -14,7 +14,8 @@ from pulse.graph import OutletId
 from pulse.onnx.filenode import FileNode
 from pulse.ops.elementwise import Cast
 from pulse.ops.op import Op
-from pulse.typed import TypedGraph, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,12 @@ pulse_end          the input, i64 scalar, that is fed with the frames of the sym
 pulse_awaits       JSON list of {frames, offset, length}: pulses go on until ``offset + length`` frames, so many in each
                    pulse, have been run
 pulse_assumptions  JSON list of what must hold of the symbol
+sample_rate        frames of the symbol a second, where that is known
+title              what the model is called, where a recipe says it
 
 Lengths are integer arithmetic on the symbol: + - * min max, and / that rounds down.
+
+A file that was not exported may hold a recipe as ``pulse_recipe``: see ``pulse.recipes.embedded``.
 """
 
 import base64
@@ -31,6 +35,9 @@ from pulse.errors import LoadError
 from pulse.facts import Array
 
 FORMAT = "1"
+RECIPE = "pulse_recipe"
+"""The entry with the recipe of a file."""
+TITLE = "title"
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from pulse.budget import spending
 from pulse.dim import SymbolScope
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.model import InferenceFact, Model, ModelGraph
+from pulse.infer.network import FileNetwork, InferenceFact, ModelGraph
 from pulse.ops.source import Const, Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.wiring import wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,17 +32,17 @@ class Subgraph:
         """The names of its inputs."""
         return [value.name for value in self.proto.input]
 
-    def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedModel:
+    def typed(self, facts: Mapping[str, TypedFact], scope: SymbolScope, title: str) -> TypedNetwork:
         """The body as a model; inputs and captures whose value is known are constants in it.
 
         Raises LoadError where the file's bodies have too many nodes.
         """
         spending().unfold(nodes_inside(self.proto), title)
         known = {name: InferenceFact(fact.dtype, fact.shape, fact.value) for name, fact in facts.items()}
-        return Model(self.read(self.proto, known), scope, title).analyse()
+        return FileNetwork(self.read(self.proto, known), scope, title).analyse()
 
 
-def inlined(graph: TypedGraph, body: TypedModel, feeds: Mapping[str, OutletId]) -> list[OutletId]:
+def inlined(graph: TypedGraph, body: TypedNetwork, feeds: Mapping[str, OutletId]) -> list[OutletId]:
     """Wire a body into a graph, its inputs fed by wires of that graph; the outlets of its outputs. Raises FactError."""
     made: dict[OutletId, OutletId] = {}
     for number in body.graph.order():

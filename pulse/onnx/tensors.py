@@ -11,18 +11,17 @@ from onnx import TensorProto, helper, numpy_helper
 from pulse.errors import LoadError
 from pulse.facts import DTYPES, Array, DType
 
-_KNOWN = frozenset(DTYPES.values())
+_COVERED = {int(helper.np_dtype_to_tensor_dtype(dtype)): dtype for dtype in DTYPES.values()}
+"""ONNX element type -> numpy type. By code: what numpy makes of the others depends on onnx's version."""
 
 
 def onnx_dtype(code: int, what: str) -> DType:
     """The numpy type of an ONNX element type. Raises LoadError where it is not covered."""
-    try:
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
-    except KeyError:
-        raise LoadError(f"{what}: unknown element type {code}") from None
-    if dtype not in _KNOWN or code == TensorProto.STRING:
+    if code not in TensorProto.DataType.values():
+        raise LoadError(f"{what}: unknown element type {code}")
+    if code not in _COVERED:
         raise LoadError(f"{what}: element type {TensorProto.DataType.Name(code)} is not covered")
-    return dtype
+    return _COVERED[code]
 
 
 def tensor_value(tensor: TensorProto, folder: Path | None, what: str) -> Array:

@@ -10,8 +10,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op, broadcast_shapes, unify
-from pulse.ops.relation import Banded, Pointwise, Relation, Whole
+from pulse.ops.op import Banded, Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 from pulse.ops.stateful import Clock, OnPulses, frames_at
 
 

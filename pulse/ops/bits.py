@@ -8,8 +8,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.elementwise import broadcast_relation
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation
+from pulse.ops.op import Env, Op, Relation
 
 
 @dataclass(frozen=True)

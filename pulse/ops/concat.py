@@ -8,8 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, is_symbolic
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, unify
 
 Pads = tuple[tuple[TDim, TDim], ...]
 

@@ -9,8 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Cumulative, Pointwise, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
 from pulse.ops.stateful import Carried, Clock, frames_at
 
 

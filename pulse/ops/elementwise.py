@@ -16,8 +16,7 @@ from pulse.dim import TDim, dim_max, dim_min
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name, is_symbolic
 from pulse.ops.check import Check, conversion_check
-from pulse.ops.op import Env, Op, broadcast_shapes
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
 
 Result = Literal["same", "bool"]
 

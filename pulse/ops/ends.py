@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
-from pulse.ops.relation import PadMode
+from pulse.ops.op import PadMode
 from pulse.ops.stateful import Clock, Stateful, frames_at
 
 

@@ -9,8 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import windows
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Pointwise, Relation, Window
+from pulse.ops.op import Env, Op, Pointwise, Relation, Window
 
 
 @dataclass(frozen=True)

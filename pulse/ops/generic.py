@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from pulse.errors import InputError
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation, Whole
+from pulse.ops.op import Env, Op, Relation, Whole
 
 
 @dataclass(frozen=True, eq=False)

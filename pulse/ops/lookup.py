@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.scatter import (
     HELP,
     along_relation,

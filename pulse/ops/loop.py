@@ -9,10 +9,9 @@ from pulse.dim import TDim
 from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
-from pulse.ops.folding import turn_counter
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation, Whole
-from pulse.typed import TypedModel
+from pulse.ops.op import Env, Op, Relation, Whole
+from pulse.ops.turns import turn_counter
+from pulse.typed import TypedNetwork
 
 MOST_TURNS = 1 << 20
 """A loop without a trip count that does not stop by then is stuck."""
@@ -36,7 +35,7 @@ class Loop(Op):
 
     iterates = True
 
-    body: TypedModel
+    body: TypedNetwork
     names: tuple[str, ...]
     captured: tuple[str, ...]
     turns: TDim | None

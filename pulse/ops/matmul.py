@@ -8,8 +8,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact, dtype_name
 from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op, broadcast_shapes, unify
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes, unify
 
 ATTENTION_HELP = (
     "limit the reach of each frame (a window of past frames), or compute it outside of the stream"

@@ -8,8 +8,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op, broadcast_shapes
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, broadcast_shapes
 
 
 @dataclass(frozen=True)

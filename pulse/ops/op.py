@@ -1,7 +1,22 @@
-"""What an operation is: its facts, its value in plain numpy, and its relation to a stream."""
+"""What an operation is: its facts, its value in plain numpy, and its relation to a stream.
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeAlias
+An op only states how its outputs depend on the stream axis of its inputs; ``pulse.pulsify`` turns that into delays and
+registers.
+
+Pointwise    output frame j needs frame j of every streaming input
+Window       groups of ``up`` output frames need ``span`` neighbouring input frames, ``stride`` apart
+Ends         the input with frames added before its first and after its last one
+Positional   output frame j is a function of j alone
+Cumulative   output frame j needs the input frames 0 … j: a state is carried
+Banded       output frame j needs frame j of the first input, and of the others those near it
+Tail         the last frames of the input, known when the stream has ended
+Final        computed from values that are known when the stream has ended
+Whole        every output frame may need every input frame: cannot be streamed
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -9,9 +24,9 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.check import Check
-from pulse.ops.relation import Relation, Whole
 
 Env: TypeAlias = Mapping[Symbol, int]
+PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric"]
 
 
 class Op:
@@ -43,7 +58,7 @@ class Op:
         """The outputs in plain numpy, with ``env`` giving each symbol's value: the oracle."""
         raise NotImplementedError
 
-    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> "Relation":
         """How the outputs depend on time; ``axes[i]`` is the stream axis of input i, None where it has none."""
         return Whole("it has no rule for a streaming input", "compute it outside of the streaming model")
 
@@ -54,6 +69,133 @@ class Op:
     def detail(self) -> str:
         """The attributes, for dumps."""
         return ""
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Output frame j needs frame j of every streaming input.
+
+    axes   the stream axis of each output
+    at     the op for a pulse of n output frames, where its attributes name the length of the stream
+    """
+
+    axes: tuple[int, ...]
+    at: Callable[[int], Op] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The input with ``before`` frames added in front of the stream and ``after`` frames behind it.
+
+    Each frame is ``fill``, or comes from ``head`` and ``tail`` (arrays of the input's rank), or with the mode
+    ``edge``, ``reflect`` or ``symmetric`` from the frames next to that end.
+    """
+
+    axis: int
+    before: TDim
+    after: TDim
+    mode: PadMode = "constant"
+    fill: float = 0.0
+    head: Array | None = None
+    tail: Array | None = None
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether no frame is added."""
+        return self.before == 0 and self.after == 0
+
+
+@dataclass(frozen=True)
+class Window:
+    """Group g (``up`` output frames) needs the input frames ``g*stride .. g*stride + span - 1``.
+
+    The input is first extended by ``ends``. Output frame j is number ``j + skip`` of the concatenated groups.
+    ``op`` maps the ``needs(groups)`` frames of some groups to ``groups * up`` frames, and is given no others;
+    without an op, span, stride and up are 1. ``axis`` is the stream axis of the output, ``source`` the input that
+    streams.
+    """
+
+    axis: int
+    span: int = 1
+    stride: int = 1
+    up: int = 1
+    skip: int = 0
+    ends: Ends | None = None
+    op: Op | None = None
+    source: int = 0
+
+    def needs(self, groups: int) -> int:
+        """How many input frames so many groups in a row see."""
+        return (groups - 1) * self.stride + self.span
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Output frame j is a function of j alone; ``at(offset, frames)`` makes it for pulses of that many frames.
+
+    ``wanted`` is how many frames are asked for, which may be more than there are (of a table).
+    """
+
+    axis: int
+    wanted: TDim
+    at: Callable[[int, int], Op]
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative:
+    """Output frame j needs the input frames 0 .. j of every streaming input.
+
+    axes   the stream axis of each output; None for a state, which is known when the stream has ended
+    at     ``at(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a lead (None: no lead)
+    """
+
+    axes: tuple[int | None, ...]
+    at: Callable[[int, TDim, Sequence[Array] | None], Op]
+
+
+@dataclass(frozen=True)
+class Banded:
+    """Output frame j needs frame j of the first input, and the frames ``j - back .. j + ahead`` of the others.
+
+    axis   the stream axis of the output
+    at     ``at(offset, length)`` makes the op for pulses whose frame j is at index j + offset of a stream of
+           ``length`` frames; it reads the first input's pulse, and of the others ``back + ahead`` frames more
+    """
+
+    axis: int
+    back: int
+    ahead: int
+    at: Callable[[int, TDim], Op]
+
+
+@dataclass(frozen=True)
+class Final:
+    """A function of values without a stream axis that are known when the stream has ended."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The last ``frames`` frames of the input (all of them where there are fewer), known at the end."""
+
+    axis: int
+    frames: int
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Every output frame may need every input frame; ``help`` says what would stream instead."""
+
+    reason: str
+    help: str
+
+
+Relation: TypeAlias = Pointwise | Window | Ends | Positional | Cumulative | Banded | Tail | Final | Whole
+
+
+def relation_name(relation: Relation) -> str:
+    """The relation in the words of errors and tables."""
+    return type(relation).__name__.lower()
 
 
 def dims_value(shape: Sequence[TDim], env: Env) -> tuple[int, ...]:

@@ -9,8 +9,7 @@ from pulse.dim import TDim, dim_max
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, pads_text, without_pad
-from pulse.ops.op import Env, Op, dims_value, require_at_least
-from pulse.ops.relation import Ends, PadMode, Pointwise, Relation, Window
+from pulse.ops.op import Ends, Env, Op, PadMode, Pointwise, Relation, Window, dims_value, require_at_least
 
 
 @dataclass(frozen=True)

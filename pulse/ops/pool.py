@@ -10,8 +10,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.conv import Pads, matrix_type, pad_spatial, pads_text, windows, without_pad
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Ends, Pointwise, Relation, Whole, Window
+from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window
 
 PoolKind = Literal["max", "average", "sum", "lp"]
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, DType, TypedFact, dtype_name
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Positional, Relation
+from pulse.ops.op import Env, Op, Positional, Relation
 from pulse.ops.stateful import Clock, Stateful
 
 

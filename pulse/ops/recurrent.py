@@ -9,8 +9,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.cells import GATES, Cell, Wide
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Cumulative, Pointwise, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
 from pulse.ops.stateful import Carried, Clock
 
 

@@ -10,8 +10,7 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact, is_symbolic
 from pulse.ops.conv import matrix_type
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 
 ReduceKind: TypeAlias = Literal[
     "sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum", "log_sum_exp"

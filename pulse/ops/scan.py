@@ -9,10 +9,9 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Cumulative, Relation, Whole
+from pulse.ops.op import Cumulative, Env, Op, Relation, Whole, unify
 from pulse.ops.stateful import Carried, Clock, frames_at
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Scan(Op):
 
     iterates = True
 
-    body: TypedModel
+    body: TypedNetwork
     states: tuple[str, ...]
     frames: tuple[str, ...]
     captured: tuple[str, ...]

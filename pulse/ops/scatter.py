@@ -8,8 +8,7 @@ import numpy as np
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact, dtype_name
 from pulse.ops.check import Check, index_check
-from pulse.ops.op import Env, Op, unify
-from pulse.ops.relation import Pointwise, Relation, Whole
+from pulse.ops.op import Env, Op, Pointwise, Relation, Whole, unify
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,

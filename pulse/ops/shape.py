@@ -9,8 +9,18 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, Shape, TypedFact, shape_text
-from pulse.ops.op import Env, Op, broadcast_shapes, dims_value, unify
-from pulse.ops.relation import Pointwise, Positional, Relation, Whole, Window
+from pulse.ops.op import (
+    Env,
+    Op,
+    Pointwise,
+    Positional,
+    Relation,
+    Whole,
+    Window,
+    broadcast_shapes,
+    dims_value,
+    unify,
+)
 
 INFERRED = -1
 """The entry of a target shape that takes what the others leave."""

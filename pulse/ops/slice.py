@@ -7,9 +7,8 @@ import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op
+from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
 from pulse.ops.position import TableRows
-from pulse.ops.relation import Pointwise, Positional, Relation, Tail, Whole, Window
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pulse.facts import Array, DType, TypedFact
 from pulse.ops.check import Check
 from pulse.ops.elementwise import broadcast_relation
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation
+from pulse.ops.op import Env, Op, Relation
 
 
 @dataclass(frozen=True)

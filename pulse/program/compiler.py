@@ -6,7 +6,7 @@ from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.program.program import Program
 from pulse.program.reference import ReferenceProgram
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 BACKENDS = ("numba", "numpy")
 
@@ -15,7 +15,7 @@ Prepare = Callable[[Sequence[str]], None]
 
 
 def compile_model(
-    model: PulsedModel,
+    model: PulsedNetwork,
     backend: str = "numba",
     fetches: Sequence[OutletId] | None = None,
     weights: str = "f32",
@@ -35,7 +35,7 @@ def compile_model(
     if backend == "numpy":
         return ReferenceProgram(model, fetches or (), weights)
     if backend == "numba":
-        from pulse.program.native import NativeProgram
+        from pulse.program.native_program import NativeProgram
 
         return NativeProgram(model, fetches or (), weights, prepare)
     raise CompileError(f"no backend {backend!r}; choose {' or '.join(BACKENDS)}")

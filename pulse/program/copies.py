@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pulse.program.cost import cost_of
-from pulse.program.lowering import Instruction
+from pulse.program.lowering import Emitted
 
 REASONS = {
     "Concat": "parts are put side by side",
@@ -32,13 +32,12 @@ class Copies:
         return f"{self.count:4d} copies for {self.op}, {self.bytes} bytes: {self.reason}"
 
 
-def copies(rows: Sequence[Instruction]) -> list[Copies]:
+def copies(rows: Sequence[Emitted]) -> list[Copies]:
     """The copies of a program by the op that they are for, most bytes first."""
     found: dict[str, tuple[int, int]] = {}
     for row in rows:
         if row.kernel == "copy":
-            cost = cost_of(row)
             count, size = found.get(row.op, (0, 0))
-            found[row.op] = (count + 1, size + (0 if cost is None else cost.bytes))
+            found[row.op] = (count + 1, size + cost_of(row).bytes)
     made = [Copies(op, *numbers, REASONS.get(op, INNERMOST)) for op, numbers in found.items()]
     return sorted(made, key=lambda each: -each.bytes)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pulse.dim import Symbol
 from pulse.errors import InputError
 from pulse.pulsify.lengths import reaching
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol) -> int:

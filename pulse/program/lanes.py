@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
-from pulse.program.program import Program
+from pulse.program.executable import Executable
 from pulse.program.state import Feed, State
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Lanes:
     Not safe for use by two threads at once.
     """
 
-    def __init__(self, program: Program, states: Sequence[State]) -> None:
+    def __init__(self, program: Executable, states: Sequence[State]) -> None:
         self.program = program
         self._states = tuple(states)
         self._joined = set(range(len(states)))
@@ -234,7 +234,13 @@ def _form(port: Port, count: int) -> str:
     return f"{port.name}: {shape_text((count, *port.shape))},{dtype_name(port.dtype)}"
 
 
-def _spawned(program: Program, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
+class _Spawning(Protocol):
+    """A program, as copied lanes find it."""
+
+    def spawn_many(self, count: int, constants: Feed) -> Lanes: ...
+
+
+def _spawned(program: _Spawning, constants: Feed, joined: Sequence[int], snapshots: Sequence[bytes]) -> Lanes:
     """Copied or unpickled lanes."""
     lanes = program.spawn_many(len(snapshots), constants)
     for number, snapshot in enumerate(snapshots):

@@ -1,6 +1,6 @@
 """From the nodes of a pulsed graph to instructions over three memories."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -17,23 +17,33 @@ from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
 from pulse.plugins import load_plugins
+from pulse.program.kernels.copy import Copy
+from pulse.program.kernels.instruction import Instruction, numbered
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
 from pulse.wording import spelled
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
-Operand: TypeAlias = Value | int
 
 
 @dataclass(frozen=True)
-class Instruction:
-    """One row: a kernel, its arguments (a Value is an operand), and the node that it belongs to."""
+class Emitted:
+    """An instruction of a program, and the node that it belongs to."""
 
-    kernel: str
-    arguments: tuple[Operand, ...]
+    instruction: Instruction
     node: str
     op: str
+
+    @property
+    def kernel(self) -> str:
+        """The name of the kernel that runs it."""
+        return self.instruction.kernel_name
+
+    @property
+    def operands(self) -> Iterator[Value]:
+        """The tensors that it touches."""
+        return (value for _, _, value in self.instruction.operands() if isinstance(value, Value))
 
 
 Lower: TypeAlias = "Callable[[Lowering, PulsedNode, Any], list[Value]]"
@@ -72,8 +82,8 @@ class Lowering:
     weights: Image = field(default_factory=lambda: Image(Region.WEIGHTS))
     state: Image = field(default_factory=lambda: Image(Region.STATE))
     arena: list[Buffer] = field(default_factory=list[Buffer])
-    instructions: list[Instruction] = field(default_factory=list[Instruction])
-    endings: list[Instruction] = field(default_factory=list[Instruction])
+    instructions: list[Emitted] = field(default_factory=list[Emitted])
+    endings: list[Emitted] = field(default_factory=list[Emitted])
     values: dict[OutletId, Value] = field(default_factory=dict[OutletId, Value])
     pending: dict[OutletId, Callable[[], Value]] = field(default_factory=dict[OutletId, Callable[[], Value]])
     chained: dict[OutletId, int] = field(default_factory=dict[OutletId, int])
@@ -310,16 +320,16 @@ class Lowering:
 
     # instructions
 
-    def emit(self, kernel: str, *arguments: Operand) -> None:
+    def emit(self, instruction: Instruction) -> None:
         """Append an instruction of the step."""
-        for argument in arguments:
-            if isinstance(argument, Value):
-                argument.buffer.touch(len(self.instructions))
-        self.instructions.append(Instruction(kernel, arguments, self.node, self.op))
+        made = Emitted(instruction, self.node, self.op)
+        for value in made.operands:
+            value.buffer.touch(len(self.instructions))
+        self.instructions.append(made)
 
-    def emit_ending(self, kernel: str, *arguments: Operand) -> None:
+    def emit_ending(self, instruction: Instruction) -> None:
         """Append an instruction that runs after the step."""
-        self.endings.append(Instruction(kernel, arguments, self.node, self.op))
+        self.endings.append(Emitted(instruction, self.node, self.op))
 
     def copy(self, source: Value, target: Value) -> None:
         """Copy one tensor onto another of the same shape; the fewest loops that do it."""
@@ -328,19 +338,10 @@ class Lowering:
         )
         if len(sizes) > 6:
             raise CompileError(f"{self.node}: a copy over {len(sizes)} axes is not supported")
-        missing = 6 - len(sizes)
-        self.emit(
-            "copy",
-            source,
-            target,
-            source.dtype.itemsize,
-            *[1] * missing,
-            *sizes,
-            *[0] * missing,
-            *source_strides,
-            *[0] * missing,
-            *target_strides,
-        )
+        missing = [0] * (6 - len(sizes))
+        loops = numbered("n", [1] * len(missing) + sizes)
+        steps = numbered("a", missing + source_strides) | numbered("b", missing + target_strides)
+        self.emit(Copy(src=source, dst=target, size=source.dtype.itemsize, **loops, **steps))
 
     def ordered(self, value: Value, order: Sequence[int]) -> Value:
         """The tensor with its axes densely in an order: itself, or a copy."""

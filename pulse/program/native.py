@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,23 +15,29 @@ from pulse.ops.check import Site
 from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
+from pulse.program.executable import Executable
 from pulse.program.kernels import families as families
+from pulse.program.kernels.instruction import Tensor
 from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import KERNELS, compile_kernels, modules_of, require_kernels
-from pulse.program.lowering import Instruction, Lowering
+from pulse.program.kernels.registry import (
+    KERNELS,
+    compile_kernels,
+    modules_of,
+    require_kernels,
+)
+from pulse.program.kernels.time import Tick
+from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
-from pulse.program.program import Program
 from pulse.program.state import Feed, State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
-from pulse.pulsify.model import PulsedModel
-
-if TYPE_CHECKING:
-    from pulse.program.lanes import Lanes
+from pulse.pulsify.network import PulsedNetwork
 
 _MODULES = "kernels"
+SHOWN = 12
+"""Fields of an instruction in a listing."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +69,12 @@ class Place:
         return np.ndarray(self.shape, self.dtype, memory.data, self.offset, self.strides)
 
 
-class NativeProgram(Program):
+class NativeExecutable(Executable):
     """Instructions, weights, and the memory that a stream needs."""
 
     def __init__(
         self,
-        model: PulsedModel,
+        model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         prepare: Callable[[Sequence[str]], None] | None = None,
@@ -92,7 +98,7 @@ class NativeProgram(Program):
         self.instructions = (
             *lowering.instructions,
             *lowering.endings,
-            Instruction("tick", (lowering.clock,), "", "clock"),
+            Emitted(Tick(clock=lowering.clock), "", "clock"),
         )
         self.ends: tuple[tuple[TDim, int], ...] = tuple(
             (length, value.buffer.offset) for length, value in lowering.ends if not length.is_const
@@ -127,7 +133,8 @@ class NativeProgram(Program):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         del state["unlinked"], state["table"]
-        return {**state, _MODULES: modules_of(self._kernels())}
+        rows = [(row.kernel, dict(vars(row.instruction)), row.node, row.op) for row in self.instructions]
+        return {**state, "instructions": rows, _MODULES: modules_of(self._kernels())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         parts = dict(state)
@@ -137,6 +144,10 @@ class NativeProgram(Program):
         self.weights[:] = parts["weights"]
         self.weights.flags.writeable = False
         require_kernels(modules)
+        self.instructions = tuple(
+            Emitted(KERNELS[kernel].instruction(**fields), node, op)
+            for kernel, fields, node, op in parts["instructions"]
+        )
         self._link()
 
     @property
@@ -148,32 +159,24 @@ class NativeProgram(Program):
         """Memory of each stream, scratch not counted."""
         return self.initial.size
 
-    def spawn(self, constants: Feed | None = None) -> "NativeState":
-        return NativeState(self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes))
-
-    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
-        from pulse.program.native_lanes import NativeLanes
-
-        return NativeLanes(self, count, constants)
-
     def _table(self) -> NDArray[np.int64]:
         builder = TableBuilder()
         for row in self.instructions:
-            arguments = [_argument(argument) for argument in row.arguments]
-            builder.add(KERNELS[row.kernel], *arguments)
+            words = [_word_of(argument) for argument in row.instruction.arguments()]
+            builder.add(KERNELS[row.kernel], *words)
         return builder.finish()
 
     def listing(self) -> list[str]:
-        """The instructions as text: number, kernel, node, arguments; in front of them the copies and their reasons."""
+        """The instructions as text: number, kernel, node, fields; in front of them the copies and their reasons."""
         lines = [
             f"{len(self.instructions)} instructions, {self.weights.size} bytes of weights ({self.form}), "
             f"{self.state_bytes} of state, {self.arena_bytes} of arena",
             *map(str, copies(self.instructions)),
         ]
         for number, row in enumerate(self.instructions):
-            arguments = " ".join(_text(argument) for argument in row.arguments[:12])
-            more = " …" if len(row.arguments) > 12 else ""
-            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {arguments}{more}")
+            fields = [f"{name}={_text(value)}" for name, value in row.instruction.named()]
+            text = " ".join(fields if len(fields) <= SHOWN else [*fields[:SHOWN], "…"])
+            lines.append(f"{number:4d} {row.kernel:<14} {row.node} ({row.op})  {text}")
         return lines
 
 
@@ -182,18 +185,19 @@ def _word(memory: Array, offset: int) -> "memoryview[int]":
     return memory[offset : offset + 8].data.cast("B").cast("q")
 
 
-def _argument(argument: Value | int) -> int:
+def _word_of(argument: Tensor | int) -> int:
     if isinstance(argument, Value):
         place = Place.of(argument)
         return operand(place.region, place.offset)
+    assert isinstance(argument, int)
     return argument
 
 
-def _text(argument: Value | int) -> str:
-    if isinstance(argument, Value):
-        place = Place.of(argument)
+def _text(value: object) -> str:
+    if isinstance(value, Value):
+        place = Place.of(value)
         return f"{place.region.name.lower()[0]}{place.offset}[{'x'.join(map(str, place.shape))}]"
-    return str(argument)
+    return str(value)
 
 
 class NativeState(State):
@@ -201,7 +205,9 @@ class NativeState(State):
 
     pulses_worth_a_mark = 32  # one copy of the memory is nothing beside them: each pulse moves most of it
 
-    def __init__(self, program: NativeProgram, constants: Feed | None, memory: Array, arena: Array) -> None:
+    def __init__(
+        self, program: NativeExecutable, constants: Feed | None, memory: Array, arena: Array
+    ) -> None:
         super().__init__(program, constants)
         self._program = program
         self._memory = memory
@@ -217,6 +223,8 @@ class NativeState(State):
             (name, place.view(regions[place.region])) for name, place in zip(graph.output_names, program.sent)
         ]
         self._fetched = [place.view(regions[place.region]) for place in program.fetched]
+        self._alone = self._only_pair()
+        """Input and output, their names in front, where there are no others and nothing is fetched."""
         self._ends = [
             (length, self._memory[offset : offset + 8].view(np.int64)) for length, offset in program.ends
         ]
@@ -234,7 +242,18 @@ class NativeState(State):
     def _clear(self) -> None:
         self._memory[:] = self._program.initial
 
+    def _only_pair(self) -> tuple[str, Array, str, Array] | None:
+        if (len(self._inputs), len(self._outputs), len(self._fetched)) != (1, 1, 0) or self.constants:
+            return None
+        return (*self._inputs[0], *self._outputs[0])
+
     def _run(self, feed: Feed) -> dict[str, Array]:
+        if self._alone is not None:
+            name, place, to, result = self._alone
+            place[...] = feed[name]
+            self.changing = True
+            self._run_machine(*self._call)
+            return {to: result.copy()}
         for name, place in self._inputs:
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
@@ -242,7 +261,22 @@ class NativeState(State):
         self._run_machine(*self._call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
-        return {name: place.copy() for name, place in self._outputs}
+        results: dict[str, Array] = {}
+        for name, place in self._outputs:
+            results[name] = place.copy()
+        return results
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        for name, place in self._inputs:
+            array = feed.get(name)
+            place[...] = self.constants[name] if array is None else array
+        self.changing = True
+        self._run_machine(*self._call)
+        if self._fetched:
+            self.fetched = [place.copy() for place in self._fetched]
+        for name, place in self._outputs:
+            outputs[name][...] = place
+        return outputs
 
     def _ended(self) -> None:
         for length, register in self._ends:

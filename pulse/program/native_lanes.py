@@ -12,9 +12,9 @@ from pulse.program.cost import cost_of
 from pulse.program.kernels.lanes import BLOCK, COUNT, LANE_WORDS
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Choice, Lanes, lane_count
-from pulse.program.lowering import Instruction
+from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
-from pulse.program.native import NativeProgram, NativeState, Place
+from pulse.program.native import NativeExecutable, NativeState, Place
 from pulse.program.state import Feed
 from pulse.program.table import link_lanes
 
@@ -51,7 +51,7 @@ class NativeLanes(Lanes):
     They step in groups, one after the other. Arenas are scratch: they belong to the places in a group.
     """
 
-    def __init__(self, program: NativeProgram, count: int, constants: Feed | None) -> None:
+    def __init__(self, program: NativeExecutable, count: int, constants: Feed | None) -> None:
         lane_bytes = program.initial.size + program.arena_bytes
         self._group = group_size(lane_count(count), lane_bytes, program.weights.size)
         self._memory, memories = _side_by_side(count, program.initial.size)
@@ -142,9 +142,9 @@ class NativeLanes(Lanes):
         return 0 if whole == 1 else whole
 
 
-def reuses_weights(rows: Iterable[Instruction]) -> bool:
+def reuses_weights(rows: Iterable[Emitted]) -> bool:
     """Whether a lane alone uses a weight more than twice in a step: lanes that fill no block then only cost time."""
-    costs = [cost for row in rows if KERNELS[row.kernel].lanes and (cost := cost_of(row))]
+    costs = [cost_of(row) for row in rows if KERNELS[row.kernel].lanes]
     return sum(cost.multiply_adds for cost in costs) * FLOAT_BYTES > 2 * sum(cost.weights for cost in costs)
 
 

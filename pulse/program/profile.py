@@ -8,7 +8,7 @@ import numpy as np
 
 from pulse.program import machine
 from pulse.program.cost import Cost, cost_of
-from pulse.program.lowering import Instruction
+from pulse.program.lowering import Emitted
 
 MOST_ROUNDS = 100
 
@@ -22,7 +22,7 @@ class ProfileRow:
     node, op, kernel  whom it belongs to; the first one's where it stands for several
     seconds_per_step  the reading of the clock not included
     share             of the time of all instructions
-    cost              bytes and multiply-adds; None where the kernel has no rule
+    cost              bytes and multiply-adds
     instructions      how many these are
     """
 
@@ -31,7 +31,7 @@ class ProfileRow:
     kernel: str
     seconds_per_step: float
     share: float
-    cost: Cost | None
+    cost: Cost
     instructions: int = 1
 
     @property
@@ -45,7 +45,7 @@ class ProfileRow:
         return self._rate(lambda cost: cost.multiply_adds)
 
     def _rate(self, count: Callable[[Cost], int]) -> float | None:
-        if self.cost is None or not count(self.cost) or not self.seconds_per_step:
+        if not count(self.cost) or not self.seconds_per_step:
             return None
         return count(self.cost) / self.seconds_per_step / 1e9
 
@@ -57,7 +57,7 @@ class ProfileRow:
             self.kernel,
             self.seconds_per_step + other.seconds_per_step,
             self.share + other.share,
-            None if self.cost is None or other.cost is None else self.cost + other.cost,
+            self.cost + other.cost,
             self.instructions + other.instructions,
         )
 
@@ -91,9 +91,7 @@ class Profile:
         return sorted(together.values(), key=lambda row: -row.seconds_per_step)
 
 
-def measured(
-    instructions: Sequence[Instruction], table_address: int, bases_address: int, steps: int
-) -> Profile:
+def measured(instructions: Sequence[Emitted], table_address: int, bases_address: int, steps: int) -> Profile:
     """Run a linked table ``steps`` times with the clock read behind each row, and as often without.
 
     The times are the medians of rounds, so that what else the processor did in some of them is left out.

@@ -1,100 +1,23 @@
-"""Program: a pulsed model made ready to run."""
+"""Program: a pulsed model made ready to run, and its streams."""
 
-import hashlib
-from abc import ABC, abstractmethod
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from abc import abstractmethod
 
-from pulse.errors import LoadError, PulseError
-from pulse.ops.bodies import nodes_within
-from pulse.ops.source import Const
-from pulse.ops.stateful import Stateful
+from pulse.errors import PulseError
+from pulse.program.executable import Executable
+from pulse.program.lanes import Lanes, lane_count
 from pulse.program.state import Feed, State
-from pulse.program.weights import checked_form
-from pulse.pulsify.limit import longest
-from pulse.pulsify.model import PulsedModel
-from pulse.version import __version__
-
-if TYPE_CHECKING:
-    from pulse.program.lanes import Lanes
-
-_WRITER = "pickled by"
 
 
-class Program(ABC):
-    """A pulsed model made ready to run: immutable, shared by all of its streams.
-
-    A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
-    """
-
-    def __init__(self, model: PulsedModel, form: str = "f32") -> None:
-        self.model = model
-        self.form = checked_form(form)
-        """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
-        self.inputs = model.inputs
-        self.outputs = model.outputs
-        self.pulse = model.pulse
-        self.limit = longest(model.symbol, model.typed.scope.assumptions)
-        """The most frames of the symbol that the model takes, None where there is no limit."""
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What the program means: nothing that holds in one process only."""
-        return {**self.__dict__, _WRITER: __version__}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Raises LoadError: another version of pulse wrote it."""
-        parts = dict(state)
-        if (writer := parts.pop(_WRITER)) != __version__:
-            raise LoadError(
-                f"the program was pickled by pulse {writer}, and this is pulse {__version__}: compile the model here"
-            )
-        for name, value in parts.items():
-            setattr(self, name, value)
-
-    @property
-    @abstractmethod
-    def backend(self) -> str:
-        """``numba`` or ``numpy``."""
+class Program(Executable):
+    """A pulsed model made ready to run: immutable, shared by all of its streams."""
 
     @abstractmethod
     def spawn(self, constants: Feed | None = None) -> State:
         """A new stream. ``constants`` gives the inputs that do not stream. Raises InputError."""
 
-    def spawn_many(self, count: int, constants: Feed | None = None) -> "Lanes":
+    def spawn_many(self, count: int, constants: Feed | None = None) -> Lanes:
         """``count`` streams that step in one call; ``constants`` are those of all. Raises InputError."""
-        from pulse.program.lanes import Lanes, lane_count
-
         return Lanes(self, [self.spawn(constants) for _ in range(lane_count(count))])
-
-    @cached_property
-    def fingerprint(self) -> bytes:
-        """Tells snapshots of another model, pulse, backend or form of weights apart."""
-        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
-        for node in nodes_within(self.model.graph.nodes):
-            value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
-            digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
-            if isinstance(node.op, Stateful):
-                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
-        for register in self.model.registers:
-            digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
-        return digest.digest()
-
-    def steps(self, end: int) -> int:
-        """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
-        symbol, needed = self.model.symbol, -(-end // self.pulse)
-        for port in self.outputs:
-            if port.streams:
-                total = max(0, port.length.eval({symbol: end}))
-                needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
-        for wire in self.model.waits():
-            needed = max(needed, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
-        return needed
 
 
 def require_program(program: object) -> Program:

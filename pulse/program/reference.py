@@ -18,7 +18,7 @@ from pulse.program.program import Program
 from pulse.program.state import Feed, State
 from pulse.program.weights import stored_operand
 from pulse.pulsify.faults import body_sites, unchecked_bodies
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 BODIES = -1
 """Where a state counts the faults of bodies, beside the memories of nodes."""
@@ -27,12 +27,12 @@ BODIES = -1
 class ReferenceProgram(Program):
     """Runs each op's own numpy form.
 
-    arithmetic  as of ``TypedModel.run``
+    arithmetic  as of ``TypedNetwork.run``
     """
 
     def __init__(
         self,
-        model: PulsedModel,
+        model: PulsedNetwork,
         fetches: Sequence[OutletId] = (),
         form: str = "f32",
         arithmetic: Arithmetic = NATIVE,

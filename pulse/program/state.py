@@ -5,7 +5,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,11 +14,9 @@ from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.check import Site
 from pulse.ops.stateful import Clock, frames_at
 from pulse.program.ending import stream_end
-from pulse.pulsify.model import Port
+from pulse.program.executable import Executable
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
-
-if TYPE_CHECKING:
-    from pulse.program.program import Program
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
@@ -43,11 +41,13 @@ class State(ABC):
 
     pulses_worth_a_mark = 0
 
-    def __init__(self, program: "Program", constants: Feed | None) -> None:
+    def __init__(self, program: Executable, constants: Feed | None) -> None:
         self.program = program
         self.clock = Clock(program.model.symbol)
         self.constants = self._checked_constants(constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
+        self._forms = [(port.name, port.shape, port.dtype) for port in self._streaming]
+        self._given = {port.name: port for port in program.outputs}
         self.stops_at_faults = True
         """Whether a pulse with a value for which some node has no result raises; else such values are counted only."""
         self._counting = False
@@ -63,6 +63,12 @@ class State(ABC):
     @abstractmethod
     def _run(self, feed: Feed) -> dict[str, Array]:
         """One pulse of checked inputs; sets ``changing`` before anything that the next one reads is changed."""
+
+    def _run_into(self, feed: Feed, outputs: dict[str, Array]) -> dict[str, Array]:
+        """``_run``, its results into arrays of the outputs' shapes and dtypes."""
+        for name, array in self._run(feed).items():
+            outputs[name][...] = array
+        return outputs
 
     @abstractmethod
     def _clear(self) -> None:
@@ -116,19 +122,50 @@ class State(ABC):
                  FaultError: a node has no result for some value; the state then takes no more, but reset and restore
         """
         checked = self._checked(feed)
-        self.check_open()
-        pulse = self.clock.pulse
+        clock = self.clock
+        if self.changing or self._failed or clock.end is not None or self.program.limit is not None:
+            self.check_open()
+        pulse = clock.pulse
         try:
             return self.advance(checked)
         except FaultError:
             raise
         except BaseException:
-            self.changing = self.changing or self.clock.pulse != pulse
+            self.changing = self.changing or clock.pulse != pulse
             raise
 
-    def advance(self, feed: Feed, raises: bool = True) -> dict[str, Array]:
-        """``step`` for a pulse that has been checked, or that ``end`` gave; ``raises`` where it has faults."""
-        result = self._run(feed)
+    def step_into(self, feed: Feed | Array, outputs: Feed | Array) -> dict[str, Array]:
+        """``step`` that allocates no arrays.
+
+        feed     as of ``step``; not changed, unless an output lies over it
+        outputs  output name -> array of the port's shape and dtype, which is written; an array where there is one
+                 output. After an exception it may hold anything
+        returns  them by name
+        Raises   as ``step``; InputError also where ``outputs`` do not fit
+        """
+        checked = self._checked(feed)
+        targets = self._checked_outputs(outputs)
+        clock = self.clock
+        if self.changing or self._failed or clock.end is not None or self.program.limit is not None:
+            self.check_open()
+        pulse = clock.pulse
+        try:
+            return self.advance(checked, True, targets)
+        except FaultError:
+            raise
+        except BaseException:
+            self.changing = self.changing or clock.pulse != pulse
+            raise
+
+    def advance(
+        self, feed: Feed, raises: bool = True, outputs: dict[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """``step`` for a pulse that has been checked, or that ``end`` gave.
+
+        raises   where it has faults
+        outputs  arrays to write instead of new ones
+        """
+        result = self._run(feed) if outputs is None else self._run_into(feed, outputs)
         self.clock.pulse += 1
         self.changing = False
         if self._counting and (self._total is None or self._total[0]) and raises and self._stops():
@@ -292,11 +329,22 @@ class State(ABC):
                     "which the model needs: end it at another frame"
                 )
 
-    def _checked(self, feed: Feed | Array) -> dict[str, Array]:
-        if type(feed) is np.ndarray and len(self._streaming) == 1:
-            port = self._streaming[0]
-            if feed.shape == port.shape and feed.dtype == port.dtype:
-                return {port.name: feed}
+    def _checked(self, feed: Feed | Array) -> Feed:
+        if type(feed) is np.ndarray and len(self._forms) == 1:
+            name, shape, dtype = self._forms[0]
+            if feed.shape == shape and feed.dtype == dtype:
+                return {name: feed}
+        elif isinstance(feed, dict) and len(feed) == len(self._forms):
+            for name, shape, dtype in self._forms:
+                array = feed.get(name)
+                if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
+                    break
+            else:
+                return feed
+        return self._named_pulses(feed)
+
+    def _named_pulses(self, feed: Feed | Array) -> dict[str, Array]:
+        """A feed in whatever form, by name. Raises InputError."""
         named = self._named(feed)
         for port in self._streaming:
             array = named.get(port.name)
@@ -308,6 +356,24 @@ class State(ABC):
             unknown = sorted(named.keys() - {port.name for port in self._streaming})
             raise InputError(f"{', '.join(unknown)} is no streaming input; feed {self._wanted()}")
         return named
+
+    def _checked_outputs(self, outputs: Feed | Array) -> dict[str, Array]:
+        given, named = self._given, outputs
+        if isinstance(named, np.ndarray) and len(given) == 1:
+            named = dict.fromkeys(given, named)
+        if not isinstance(named, (dict, Mapping)) or named.keys() != given.keys():
+            raise InputError(f"give an array for each output: {'; '.join(map(_form, given.values()))}")
+        checked: dict[str, Array] = {}
+        for name, port in given.items():
+            array = named[name]
+            if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
+                raise InputError(
+                    f"expected an array for the output {_form(port)}, got {_shape(np.asarray(array))}"
+                )
+            if not array.flags.writeable:
+                raise InputError(f"the array for the output {name} cannot be written")
+            checked[name] = array
+        return checked
 
     def _named(self, feed: Feed | Array) -> dict[str, Array]:
         if isinstance(feed, np.ndarray) and len(self._streaming) == 1:
@@ -365,7 +431,13 @@ class State(ABC):
         return checked
 
 
-def _spawned(program: "Program", constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
+class _Spawning(Protocol):
+    """A program, as a copied stream finds it."""
+
+    def spawn(self, constants: Feed) -> State: ...
+
+
+def _spawned(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list[Array]) -> State:
     """A copied or unpickled stream."""
     state = program.spawn(constants)
     state.restore(snapshot)

@@ -25,7 +25,6 @@ FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096
 """Of f32. Such a matrix is read from the nearest cache in any form: fewer bits cost accuracy and save no time."""
 LARGEST_CODE = 127
-SUFFIXES = {np.dtype(np.float32): "", np.dtype(np.uint16): "_bf16", np.dtype(np.int8): "_int8"}
 
 
 def checked_form(form: str) -> str:

@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 
 
 def streamed(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from pulse.costs.seconds import op_seconds
 from pulse.dim import TDim
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 MOST_FRAMES = 1 << 24
 """Beyond that nothing is asked."""
@@ -11,7 +11,7 @@ MOST_FRAMES = 1 << 24
 class Effort:
     """The seconds of one core that a run of a model's offline form takes, by the frames of the symbol."""
 
-    def __init__(self, model: PulsedModel) -> None:
+    def __init__(self, model: PulsedNetwork) -> None:
         self._model = model
         self._known: dict[int, float] = {}
 
@@ -35,7 +35,7 @@ class Effort:
         return self._known[frames]
 
 
-def _counted(model: PulsedModel, frames: int) -> float:
+def _counted(model: PulsedNetwork, frames: int) -> float:
     env = {model.symbol: frames}
 
     def size(dim: TDim) -> int:

@@ -13,7 +13,7 @@ from pulse.program.program import Program
 from pulse.program.whole import begun, run_whole, streamed
 from pulse.proof.report import Divergence
 from pulse.proof.trials import Trial
-from pulse.pulsify.model import Placed, PulsedModel
+from pulse.pulsify.network import Placed, PulsedNetwork
 from pulse.tolerance import Feeds, Reference, offline
 
 TOGETHER = 1 << 23
@@ -64,7 +64,7 @@ def _wrong_among(
 
 
 def _wrong_outputs(
-    model: PulsedModel, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
+    model: PulsedNetwork, results: Mapping[str, Array], reference: Reference, trial: Trial, backend: str
 ) -> Iterator[Divergence]:
     for name in reference.native:
         yield from _wrong(name, "output", results[name], reference, model.port(name).axis, trial, backend)

@@ -16,13 +16,13 @@ from pulse.proof.locating import first_divergence, wrong_wires
 from pulse.proof.report import Coverage, Divergence, Report, Tried, Worst
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import LONG_S, Trial, trials_of
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Feeds, Oracle, Reference
 from pulse.wording import spelled
 
 
 def prove(
-    model: PulsedModel,
+    model: PulsedNetwork,
     oracle: Oracle,
     lengths: Sequence[int] | None = None,
     backend: str = "numba",
@@ -46,7 +46,7 @@ def prove(
 
 
 def compare(
-    model: PulsedModel,
+    model: PulsedNetwork,
     oracle: Oracle,
     programs: Sequence[Program],
     lengths: Sequence[int] | None = None,
@@ -121,7 +121,7 @@ def _judged(program: Program, feeds: Feeds, reference: Reference) -> Worst | str
 class _Seen:
     """What the streams have shown of the outputs."""
 
-    def __init__(self, model: PulsedModel) -> None:
+    def __init__(self, model: PulsedNetwork) -> None:
         self._model = model
         reading = outputs_that_read(model)
         self._covered = {port.name: Coverage(port.name, reads=port.name in reading) for port in model.outputs}
@@ -142,7 +142,7 @@ class _Seen:
         return tuple(self._covered.values())
 
 
-def outputs_that_read(model: PulsedModel) -> set[str]:
+def outputs_that_read(model: PulsedNetwork) -> set[str]:
     """The outputs that are computed from an input or a state."""
     graph = model.graph
     reached = {*graph.inputs, *(register.read for register in model.registers)}

@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.wording import spelled
 
 Outcome = Literal["equal", "diverged", "not proved"]
@@ -173,7 +173,7 @@ class Report:
     trials   what was to be tried
     """
 
-    model: PulsedModel
+    model: PulsedNetwork
     backends: tuple[str, ...]
     tried: tuple[Tried, ...]
     skipped: tuple[int, ...]

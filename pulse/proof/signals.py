@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.ops.arithmetic import NATIVE, is_floating
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.tolerance import Oracle
 
 Signal: TypeAlias = Literal["noise", "quiet", "loud", "steps", "gaps", "silence", "mixed"]
@@ -29,7 +29,7 @@ Range: TypeAlias = tuple[int, int]
 
 
 def feeds_of(
-    model: PulsedModel,
+    model: PulsedNetwork,
     length: int,
     signal: Signal = "noise",
     seed: int | Sequence[int] = 0,
@@ -124,7 +124,7 @@ def _uniform(values: Array) -> Array:
     return np.modf(np.abs(values) * 4099.0)[0]
 
 
-def integer_ranges(model: PulsedModel, oracle: Oracle, length: int) -> dict[str, Range]:
+def integer_ranges(model: PulsedNetwork, oracle: Oracle, length: int) -> dict[str, Range]:
     """The range of each integer input: as far as the offline model takes it at ``length`` frames, at most 2^20.
 
     An index has as many values as its table has rows; an input that is only computed with has all.
@@ -136,7 +136,7 @@ def integer_ranges(model: PulsedModel, oracle: Oracle, length: int) -> dict[str,
     }
 
 
-def _range(model: PulsedModel, oracle: Oracle, length: int, port: Port) -> Range:
+def _range(model: PulsedNetwork, oracle: Oracle, length: int, port: Port) -> Range:
     feeds = feeds_of(model, length)
 
     def takes(value: int) -> bool:

@@ -7,7 +7,7 @@ from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
 from pulse.pulsify.lengths import reaching
 from pulse.pulsify.limit import fits, longest
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 
 CONSECUTIVE = 8
 """So many lengths in a row: what is wrong only at multiples of a small number shows."""
@@ -60,7 +60,7 @@ class Trials:
         return max(trial.length for trial in self.trials)
 
 
-def trials_of(model: PulsedModel, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
+def trials_of(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
     """Streams that hear each signal, long ones that fill all that is remembered, and short ones of noise.
 
     lengths  to be tried instead
@@ -89,7 +89,7 @@ def trials_of(model: PulsedModel, lengths: Sequence[int] | None = None, long: bo
     return Trials(tuple(chosen), seen, _allowed(model, wanted), len(set(listed)) - len(chosen))
 
 
-def _usual(model: PulsedModel, effort: Effort) -> int:
+def _usual(model: PulsedNetwork, effort: Effort) -> int:
     """The length of the streams that hear each signal: some pulses and many frames, fewer where these take long."""
     affordable, shortest = effort.affordable(SIGNAL_S), _shortest(model)
     most = max(SIGNAL_PULSES * model.pulse, min(SIGNAL_FRAMES, affordable))
@@ -101,7 +101,7 @@ def _signals(long: bool) -> tuple[Signal, ...]:
     return (*PURE, "mixed") if long else ("noise", "mixed")
 
 
-def short_lengths(model: PulsedModel) -> list[int]:
+def short_lengths(model: PulsedNetwork) -> list[int]:
     """Shorter than a pulse, whole pulses, next to them, not a multiple, and eight in a row."""
     pulse, shortest = model.pulse, _shortest(model)
     steps = {0, 1, pulse // 2, pulse - 1, pulse, pulse + 1, 3 * pulse + pulse // 2, 8 * pulse + 1}
@@ -110,14 +110,14 @@ def short_lengths(model: PulsedModel) -> list[int]:
     return sorted({_allowed(model, length) for length in lengths if length > 0})
 
 
-def receptive_frames(model: PulsedModel) -> int | None:
+def receptive_frames(model: PulsedNetwork) -> int | None:
     """How many frames of the symbol an output depends on, the most of all; None where there is no limit."""
     spans = [field.frames for field in model.fields.values()]
     known = [span for span in spans if span is not None]
     return max(known) if known and len(known) == len(spans) else None
 
 
-def _wanted(model: PulsedModel, seen: int | None) -> int:
+def _wanted(model: PulsedNetwork, seen: int | None) -> int:
     """Frames of a long stream; no multiple of the pulse, where that is more than one frame."""
     pulse = model.pulse
     if seen is None:
@@ -129,14 +129,14 @@ def _wanted(model: PulsedModel, seen: int | None) -> int:
     return frames if limit is None else min(frames, limit)
 
 
-def _shortest(model: PulsedModel) -> int:
+def _shortest(model: PulsedNetwork) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
     reached = [port for port in ports if port.length.eval({model.symbol: 1 << 40}) > 0]
     return max((reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
-def _allowed(model: PulsedModel, length: int) -> int:
+def _allowed(model: PulsedNetwork, length: int) -> int:
     """The first length from there on that satisfies what the model assumes of it, if one is near."""
     assumptions = model.typed.scope.assumptions
     near = range(length, length + NEAR)

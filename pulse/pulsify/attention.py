@@ -18,7 +18,7 @@ from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.source import Source
 from pulse.patch import Patch
 from pulse.pulsify.mask import Band, Mask, NoBandError, Step
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph, TypedNetwork
 
 AFFINE = ("add", "sub", "mul", "div", "where")
 REGROUPED = (Reshape, AddAxis, RemoveAxis)
@@ -57,12 +57,12 @@ class Attended:
     limited  whether some reach is limited by ``max_context`` only
     """
 
-    model: TypedModel
+    model: TypedNetwork
     refused: dict[str, Refusal | None] = field(default_factory=dict[str, "Refusal | None"])
     limited: bool = False
 
 
-def attended(model: TypedModel, symbol: Symbol, max_context: int | None = None) -> Attended:
+def attended(model: TypedNetwork, symbol: Symbol, max_context: int | None = None) -> Attended:
     """Rewrite every attention over the stream whose reach is limited, or limited by ``max_context`` frames.
 
     Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
@@ -254,7 +254,9 @@ def _key(graph: TypedGraph, found: Attention) -> Hashable:
     return fact.dtype, fact.shape, tuple(steps)
 
 
-def _band(model: TypedModel, symbol: Symbol, found: Attention, max_context: int | None) -> Band | NoBandError:
+def _band(
+    model: TypedNetwork, symbol: Symbol, found: Attention, max_context: int | None
+) -> Band | NoBandError:
     product = OutletId(found.product)
     try:
         return Mask(model.graph, symbol, model.scope.assumptions, product, found.steps, max_context).band()

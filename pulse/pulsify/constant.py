@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact, TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.typed import TypedGraph
 
 

@@ -1,4 +1,4 @@
-"""``TypedModel.pulsify``: relate, fit the pulse, place, and tell what came out."""
+"""``TypedNetwork.pulsify``: relate, fit the pulse, place, and tell what came out."""
 
 from pulse.dim import Symbol
 from pulse.errors import PulsifyError
@@ -7,23 +7,23 @@ from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
 from pulse.pulsify.attention import attended
 from pulse.pulsify.faults import awaited, counters
-from pulse.pulsify.model import Placed, Port, PulsedModel
+from pulse.pulsify.network import Placed, Port, PulsedNetwork
 from pulse.pulsify.place import Placer, Wire
 from pulse.pulsify.prepare import prepared
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
 def pulsify(
-    model: TypedModel,
+    model: TypedNetwork,
     symbol: str | Symbol | None = None,
     pulse: int | None = None,
     align: bool = False,
     max_context: int | None = None,
-) -> PulsedModel:
+) -> PulsedNetwork:
     """Rewrite a model so that it takes ``pulse`` frames of ``symbol`` at a time and gives exact results.
 
     symbol       the stream; found where there is one
@@ -59,7 +59,7 @@ def pulsify(
         if outlet in seen
     }
     checks = counters(wiring, wiring.graph.outputs)
-    return PulsedModel(
+    return PulsedNetwork(
         wiring.graph,
         typed,
         stream,
@@ -86,7 +86,7 @@ def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
     return Port.of(wiring.graph.label(outlet), fact, fact.stream)
 
 
-def _outputs(typed: TypedModel, wiring: Wiring, placer: Placer, align: bool) -> tuple[Port, ...]:
+def _outputs(typed: TypedNetwork, wiring: Wiring, placer: Placer, align: bool) -> tuple[Port, ...]:
     graph = typed.graph
     streams: list[Stream | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):

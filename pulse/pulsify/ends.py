@@ -8,7 +8,7 @@ from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, DType, StreamFact
 from pulse.ops.ends import FillEnds, shown_frame
-from pulse.ops.relation import Ends
+from pulse.ops.op import Ends
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.wiring import Mirrored, Stream, Wiring, require_room

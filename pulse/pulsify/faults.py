@@ -13,7 +13,7 @@ from pulse.ops.fault_count import CountFaults, When
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.model import PulsedGraph, PulsedModel
+from pulse.pulsify.network import PulsedGraph, PulsedNetwork
 from pulse.pulsify.registers import Awaited
 from pulse.pulsify.wiring import Stream, Wiring
 
@@ -85,7 +85,7 @@ def _added(
     return wiring.add(name, CountFaults(check, node.name, node.op.name, when, *place), [outlet], None)
 
 
-def unchecked_bodies(model: PulsedModel) -> set[int]:
+def unchecked_bodies(model: PulsedNetwork) -> set[int]:
     """Nodes whose bodies nobody looks at: what those of a file read back hold before its stream begins is unknown."""
     order = model.graph.order(model.targets)
     late = set(order) if model.registers else known_at_end(model.graph, order)

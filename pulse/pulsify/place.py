@@ -1,6 +1,6 @@
 """Second pass: wire the pulsed graph, node by node, with the offsets that the relations ask for.
 
-With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.relation``:
+With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.op``:
 
 pointwise   D = max(Din of all inputs); the others are delayed to it
 window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip;
@@ -20,12 +20,12 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.delay import LastFrames
-from pulse.ops.op import Op
-from pulse.ops.relation import (
+from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
     Final,
+    Op,
     Pointwise,
     Positional,
     Relation,
@@ -40,14 +40,14 @@ from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related
 from pulse.pulsify.windows import fixed, place_window
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
 @dataclass
 class Placer:
     """Carries each typed wire into the pulsed graph."""
 
-    model: TypedModel
+    model: TypedNetwork
     related: Related
     wiring: Wiring
     wires: dict[OutletId, Wire]

@@ -11,10 +11,10 @@ from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
 from pulse.ops.shape import Expand
 from pulse.patch import Patch
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
-def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
+def prepared(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
     """The model with averages over padded streams written as a quotient of two sums."""
     result, changed = model.copy(), False
     for node_id in result.graph.order():
@@ -28,7 +28,7 @@ def prepared(model: TypedModel, symbol: Symbol) -> TypedModel:
     return result.copy() if changed else result
 
 
-def _average_as_quotient(model: TypedModel, node_id: int, op: Pool) -> None:
+def _average_as_quotient(model: TypedNetwork, node_id: int, op: Pool) -> None:
     """Mean = sum of x / count of frames, the count being the same sum over ones."""
     node = model.graph.nodes[node_id]
     patch = Patch(model.graph)

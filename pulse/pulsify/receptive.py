@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from pulse.graph import OutletId
-from pulse.ops.relation import Banded, Cumulative, Ends, Relation, Window
+from pulse.ops.op import Banded, Cumulative, Ends, Relation, Window
 from pulse.pulsify.relate import Related
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Receptive:
         return Receptive(first, max(self.last, other.last))
 
 
-def receptive_fields(model: TypedModel, related: Related) -> dict[OutletId, Receptive]:
+def receptive_fields(model: TypedNetwork, related: Related) -> dict[OutletId, Receptive]:
     """The receptive field of every wire that depends on a streaming input; padding does not count."""
     graph = model.graph
     fields = {

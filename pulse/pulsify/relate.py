@@ -9,12 +9,12 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import DimError, PulsifyError, Refusal
 from pulse.facts import TypedFact
 from pulse.graph import Node, OutletId
-from pulse.ops.op import Op
-from pulse.ops.relation import (
+from pulse.ops.op import (
     Banded,
     Cumulative,
     Ends,
     Final,
+    Op,
     Pointwise,
     Positional,
     Relation,
@@ -25,7 +25,7 @@ from pulse.ops.relation import (
 )
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wording import spelled
 
 TypedNode = Node[TypedFact, Op]
@@ -107,7 +107,9 @@ class Related:
         raise PulsifyError(f"pulse {pulse} is not a multiple of {divisor}: use {choice}")
 
 
-def relate(model: TypedModel, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None) -> Related:
+def relate(
+    model: TypedNetwork, symbol: Symbol, refused: Mapping[str, Refusal | None] | None = None
+) -> Related:
     """Walk the graph in order. Raises PulsifyError with every node that cannot stream.
 
     refused  nodes by name that are known not to stream, and why; None where another node's refusal covers it

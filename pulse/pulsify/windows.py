@@ -7,8 +7,7 @@ from pulse.dim import TDim
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.ends import FillEnds
-from pulse.ops.op import Op
-from pulse.ops.relation import Ends, Window
+from pulse.ops.op import Ends, Op, Window
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, sure_delay, surely_ended
 from pulse.pulsify.wiring import (

@@ -15,11 +15,10 @@ from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
 from pulse.ops.check import checked
 from pulse.ops.delay import Delay
-from pulse.ops.op import Op
-from pulse.ops.relation import Ends
+from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import signature
 from os import PathLike
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from pulse.errors import LoadError
 from pulse.facts import TypedFact, shape_text
 from pulse.front import FUNCTIONS
+from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
-from pulse.recipes.recipe import RecipeStage
+from pulse.recipes.recipe import RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
-from pulse.typed import TypedModel
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -47,10 +46,10 @@ def hears_sound(first: RecipeStage) -> bool:
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 
 
-def called(stage: RecipeStage, folder: Path, rates: Rates, facts: Sequence[TypedFact]) -> TypedModel:
+def called(stage: RecipeStage, place: Surroundings, rates: Rates, facts: Sequence[TypedFact]) -> TypedModel:
     """The model of a stage behind wires of these facts. Raises PulseError."""
     known = parameters(stage.kind)
-    options = {name: _beside(value, known[name], folder) for name, value in stage.options.items()}
+    options = {name: _beside(value, known[name], place) for name, value in stage.options.items()}
     for parameter, fact in zip(SHAPES, _in_order(stage, facts)):
         if parameter in known:
             options.setdefault(parameter, shape_text(fact.shape))
@@ -62,10 +61,10 @@ def called(stage: RecipeStage, folder: Path, rates: Rates, facts: Sequence[Typed
     return FUNCTIONS[stage.kind](**options)
 
 
-def _beside(value: Any, hint: object, folder: Path) -> Any:
+def _beside(value: Any, hint: object, place: Surroundings) -> Any:
     """A path as one beside the recipe; other values as they are."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
-    return str(folder / value) if paths else value
+    return str(place.beside(value)) if paths and isinstance(value, str) else value
 
 
 def _in_order(stage: RecipeStage, facts: Sequence[TypedFact]) -> Sequence[TypedFact]:

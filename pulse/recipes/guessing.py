@@ -34,6 +34,10 @@ class Guess:
     model_lines   more lines of the stage of the model
     rate_hz       of the sound
     notes         what is guessed, or has to be filled in
+    kind          what the model takes: ``spectra`` (complex), ``magnitudes``, ``features``, ``frames`` or ``sound``
+    samples       in a frame, of spectra, magnitudes and frames
+    layout        of the spectrum in front of it
+    behind        of the spectrum behind it
     """
 
     front: Sequence[str] = ()
@@ -41,6 +45,10 @@ class Guess:
     model_lines: Sequence[str] = ()
     rate_hz: int = RATE_HZ
     notes: Sequence[str] = ()
+    kind: str = "sound"
+    samples: int = 0
+    layout: str = ""
+    behind: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,13 +102,15 @@ def _complex(read: _Axes, gives: _Axes | None) -> Guess | None:
         return None
     transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
     back: list[str] = []
+    behind = ""
     if gives is not None and sorted(gives.sizes) == sorted(read.sizes):
         behind = gives.layout(
             ["2F"] if len(gives.sizes) == 1 else ["2" if s == 2 else "F" for s in gives.sizes]
         )
         back = [f'istft = {{ {transform}, length = "T"{_layout(behind)} }}']
     notes = _transform_notes(bins, back)
-    return Guess([f"stft = {{ {transform}{_layout(layout)} }}"], back, (), SPECTRA[bins], notes)
+    front = [f"stft = {{ {transform}{_layout(layout)} }}"]
+    return Guess(front, back, (), SPECTRA[bins], notes, "spectra", 2 * (bins - 1), layout, behind)
 
 
 def _magnitudes(read: _Axes, gives: _Axes | None) -> Guess | None:
@@ -109,14 +119,20 @@ def _magnitudes(read: _Axes, gives: _Axes | None) -> Guess | None:
         return None
     (bins,) = read.sizes
     transform = f'n_fft = {2 * (bins - 1)}, hop = {bins - 1}, window = "sqrt_hann"'
-    layout = _layout(f"{read.layout(['F'])},2")
-    front = [f'stft = {{ {transform}{layout} }}\nas = "spectrum"', "magnitude = {}"]
+    layout = f"{read.layout(['F'])},2"
+    front = [f'stft = {{ {transform}{_layout(layout)} }}\nas = "spectrum"', "magnitude = {}"]
     notes = [f"{bins} values in each frame are taken for magnitudes"]
-    if gives is None or gives != read:
-        return Guess(front, (), (), SPECTRA[bins], [*notes, *_transform_notes(bins, ())])
-    back = ['mask = {}\nfrom = ["spectrum", "mask"]', f'istft = {{ {transform}, length = "T"{layout} }}']
-    notes.append("its output of the same size is taken for a mask")
-    return Guess(front, back, ['as = "mask"'], SPECTRA[bins], [*notes, *_transform_notes(bins, back)])
+    back, lines = list[str](), list[str]()
+    if gives == read:
+        back = [
+            'mask = {}\nfrom = ["spectrum", "mask"]',
+            f'istft = {{ {transform}, length = "T"{_layout(layout)} }}',
+        ]
+        lines = ['as = "mask"']
+        notes.append("its output of the same size is taken for a mask")
+    notes += _transform_notes(bins, back)
+    behind = layout if back else ""
+    return Guess(front, back, lines, SPECTRA[bins], notes, "magnitudes", 2 * (bins - 1), layout, behind)
 
 
 def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
@@ -129,6 +145,7 @@ def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
         return Guess(
             [bank],
             notes=[f"{size} bands in front of time are taken for a mel spectrogram, its logarithm natural"],
+            kind="features",
         )
     for frames in range(1, 12):
         bands = size // frames
@@ -142,7 +159,7 @@ def _features(read: _Axes, gives: _Axes | None) -> Guess | None:
                 step = STACKED.get(frames, 1)
                 front.append(f"stack = {{ m = {frames}, n = {step} }}")
                 notes.append(f"{size} = {frames} x {bands}: {frames} frames as one, every {step}")
-            return Guess(front, notes=notes)
+            return Guess(front, notes=notes, kind="features")
     return None
 
 
@@ -155,7 +172,8 @@ def _blocks(read: _Axes, gives: _Axes | None) -> Guess | None:
     start = size - hop
     back = [f"overlap_add = {{ size = {size}, hop = {hop}, trim_end = {start} }}"] if gives == read else []
     notes = [f"{size} values are taken for the samples of a frame, one every {hop}, without a window"]
-    return Guess([f"frames = {{ size = {size}, hop = {hop}, pad_start = {start} }}"], back, notes=notes)
+    front = [f"frames = {{ size = {size}, hop = {hop}, pad_start = {start} }}"]
+    return Guess(front, back, notes=notes, kind="frames", samples=size)
 
 
 def _sound(read: _Axes, gives: _Axes | None) -> Guess | None:

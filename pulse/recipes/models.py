@@ -1,17 +1,26 @@
 """The stages that are models: the options beside ``model``, and the stage of a chain that they become."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pulse.chain import Stage
+from pulse.chunks.chunking import Chunking
 from pulse.errors import LoadError
 from pulse.facts import Array
-from pulse.recipes.recipe import RecipeStage
+from pulse.loading.formats import read_onnx
+from pulse.loading.load import load
+from pulse.loading.loaded import Loaded
+from pulse.models import TypedModel
+from pulse.onnx.metadata import is_exported
+from pulse.recipes.recipe import ITSELF, RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, wanted
-from pulse.typed import TypedModel
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
 
 _ARRAYS = Mapping[str, float | bool | list | str]  # pyright: ignore[reportMissingTypeArgument, reportUnknownVariableType]
 OPTIONS: Mapping[str, object] = {
@@ -26,7 +35,7 @@ OPTIONS: Mapping[str, object] = {
     "initial": _ARRAYS,
     "outputs": Sequence[str],
 }
-"""What ``pulse.stream`` takes, with types."""
+"""What ``pulse.load`` and ``pulse.Chunking`` take, as TOML has it."""
 EXAMPLES = {
     "inputs": '{ feat = "1,80,T" }',
     "constants": "{ sr = 16000 }",
@@ -80,22 +89,44 @@ def _is_array(value: Value) -> bool:
         return False
 
 
-def opened(stage: RecipeStage, folder: Path, limits: Mapping[str, Any]) -> TypedModel:
+def opened(stage: RecipeStage, place: Surroundings, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``
+    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
     Raises   PulseError
     """
     options = dict(stage.options)
-    path = folder / options.pop("model")
+    name = options.pop("model")
     for key in ("constants", "initial"):
         if key in options:
-            options[key] = {name: _value(each, folder) for name, each in options[key].items()}
-    return Stage(path, **options, **limits).opened()
+            options[key] = {name: _value(each, place) for name, each in options[key].items()}
+    said = Chunking(
+        **{each.name: options.pop(each.name) for each in fields(Chunking) if each.name in options}
+    )
+    if name != ITSELF:
+        return Stage(load(place.beside(name), chunking=said, **options, **limits)).opened()
+    if place.itself is None:
+        raise LoadError(
+            'model = "." is the file in whose metadata a recipe is, and this one is a file of its own; name the model'
+        )
+    return _itself(place.itself, said, options, limits)
 
 
-def _value(value: Any, folder: Path) -> Any:
-    return _array(folder / value) if isinstance(value, str) else value
+def _itself(
+    source: "ModelSource", said: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
+) -> TypedModel:
+    """The model that holds the recipe, without it. Raises PulseError."""
+    kept = {key: options[key] for key in ("outputs", "symbol") if key in options}
+    model = read_onnx(source, **{key: value for key, value in options.items() if key not in kept}, **limits)
+    if is_exported(model.metadata):
+        raise LoadError(
+            "was written in pulses, so it needs no recipe; write one for the model that it was made of"
+        )
+    return Loaded(model, **kept, chunking=said).analyse()
+
+
+def _value(value: Any, place: Surroundings) -> Any:
+    return _array(place.beside(value)) if isinstance(value, str) else value
 
 
 def _array(path: Path) -> Array:

@@ -1,23 +1,31 @@
-"""A first recipe of a model."""
+"""A first recipe of a model, or of two of them one behind the other."""
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
-from pulse.chunks.opening import Opened, counts_streams, open_model
-from pulse.errors import LoadError, PulseError, PulsifyError
-from pulse.facts import shape_text
-from pulse.model import load
+import numpy as np
+
+from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError
+from pulse.facts import TypedFact, shape_text
+from pulse.loading.load import load
+from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.guessing import guessed, is_sound
+from pulse.recipes.pairing import Part, Stages, paired
 from pulse.recipes.rates import KEY, growth
 from pulse.recipes.reading import parsed
+from pulse.recipes.recipe import Surroundings
 from pulse.recipes.spelling import as_keys, toml
 from pulse.recipes.whole import joined
 from pulse.wording import current_spelling, speaking
+
+CHUNKS = (1, 512, 256, 160, 480, 1024)
+"""New frames in a call that are tried, where a model takes any number of them."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +40,34 @@ class Proposal:
     notes: tuple[str, ...]
 
 
-def proposed(model: Path, folder: Path) -> Proposal:
-    """A recipe of a model, to stand in a folder.
+def proposed(models: Sequence[Path], folder: Path) -> Proposal:
+    """A recipe of a model, or of two of which the second hears the first, to stand in a folder.
 
-    Raises PulseError: the model cannot be read, or nothing usual fits its input
+    Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
     with speaking(as_keys(current_spelling())):
-        return _proposed(model, folder)
+        notes: list[str] = []
+        with catch_warnings():
+            filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes say it
+            parts = [_part(model, folder, notes) for model in models]
+        found = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else paired(*parts)
+        rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
+        if parts[0].rate_hz is None:
+            notes.append(f"the rate of {rate_hz} Hz is a guess")
+        notes += found.notes
+        text = "\n".join([f"rate = {rate_hz}", *(f"\n[[stage]]\n{stage}" for stage in found.texts), ""])
+        try:
+            joined(parsed(text, Surroundings.of(folder / "recipe.toml")))
+        except PulseError as error:
+            notes.append(f"it does not fit as it is: {error}")
+        return Proposal(text, tuple(notes))
 
 
-def _proposed(model: Path, folder: Path) -> Proposal:
-    notes: list[str] = []
+def _part(model: Path, folder: Path, notes: list[str]) -> Part:
+    """What is known of one model. Raises PulseError."""
     opened, options = _opened(model, notes)
-    whole = opened.original
+    whole = opened.analyse()
     streams = {name: fact for name, fact in whole.inputs.items() if growth(fact)}
-    for name, fact in whole.inputs.items():
-        if name not in streams:
-            notes.append(f"{name} ({fact}) does not stream: add constants = {toml({name: 0})} with its value")
     outputs = [name for name, fact in whole.outputs.items() if growth(fact) and fact.shape[0] == 1]
     if not streams or not outputs:
         raise LoadError(f"{model}: has no input and output of a stream; there is nothing to put around it")
@@ -56,73 +75,99 @@ def _proposed(model: Path, folder: Path) -> Proposal:
         options["outputs"] = outputs
         notes.append(f"of its outputs {', '.join(outputs)} go on with every frame, the others are left out")
     name, fact = next(iter(streams.items()))
-    found = guessed(fact, whole.outputs[outputs[0]])
-    if found is None:
+    made = whole.outputs[outputs[0]]
+    guess = guessed(fact, made)
+    if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
             "by hand, see docs/recipes.md"
         )
+    told = whole.metadata.get(KEY, "")
+    rate_hz = int(told) if told.isascii() and told.isdigit() and is_sound(fact.shape) else None
     if is_sound(fact.shape):
         notes.append(f"{name} ({shape_text(fact.shape)}) is sound; nothing is put in front of it")
+        _say_context(opened, options, name, outputs[0], notes)
+    _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
     if len(streams) > 1:
         notes.append(f"{', '.join(list(streams)[1:])}: inputs of the whole, as nothing gives them")
-    told = whole.metadata.get(KEY, "")
-    rate = int(told) if told.isascii() and told.isdigit() and is_sound(fact.shape) else found.rate_hz
-    if str(rate) != told:
-        notes.append(f"the rate of {rate} Hz is a guess")
-    path = _path(model, folder)
-    options_lines = [f"{key} = {toml(value)}" for key, value in options.items()]
-    reads = [f"from = {toml({name: 'features'})}"] if len(streams) > 1 and found.front else []
-    front = [*found.front]
-    if reads:
-        front[-1] += '\nas = "features"'
-    stages = [*front, "\n".join([f"model = {path}", *options_lines, *reads, *found.model_lines]), *found.back]
-    text = "\n".join([f"rate = {rate}", *(f"\n[[stage]]\n{stage}" for stage in stages), ""])
-    notes += found.notes
-    try:
-        joined(parsed(text, folder / "recipe.toml"))
-    except PulseError as error:
-        notes.append(f"it does not fit as it is: {error}")
-    return Proposal(text, tuple(notes))
+    lines = [f"model = {_path(model, folder)}", *(f"{key} = {toml(value)}" for key, value in options.items())]
+    return Part(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
 
 
-def _opened(path: Path, notes: list[str]) -> tuple[Opened, dict[str, Any]]:
+def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
+    """Of a model of chunks of sound: whether a chunk begins with samples of the one before."""
+    if opened.chunks is None or opened.form.call is None or "pulse" in options:
+        return
+    taken, given = (opened.form.call.inputs[name].shape, opened.form.call.outputs[output].shape)
+    sizes = [max((int(dim) for dim in shape if not dim.symbols), default=1) for shape in (taken, given)]
+    more = sizes[0] - sizes[1]
+    if sizes[1] > 1 and more > 0:
+        options["context"] = {name: more}
+        notes.append(
+            f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are taken "
+            f"for those of the call before; its author knows, and whether leading samples of {output} are to be "
+            f"dropped, as in delay = {toml({output: sizes[1]})}"
+        )
+    elif sizes[1] == 1 and sizes[0] > 1:
+        notes.append(
+            f"a call takes {sizes[0]} samples of {name}: all of them are taken for new ones; if the first ones are "
+            f"those of the call before, say how many, as in context = {toml({name: sizes[0] // 9})}"
+        )
+
+
+def _say_constants(
+    inputs: Mapping[str, TypedFact],
+    streams: Mapping[str, TypedFact],
+    options: dict[str, Any],
+    rate_hz: int,
+    notes: list[str],
+) -> None:
+    """The inputs that do not stream: a whole number is taken for the rate, others have to be filled in."""
+    for name, fact in inputs.items():
+        if name in streams:
+            continue
+        if all(dim == 1 for dim in fact.shape) and np.issubdtype(fact.dtype, np.integer):
+            options.setdefault("constants", {})[name] = rate_hz
+            notes.append(f"{name} ({fact}) is taken for the rate")
+        else:
+            notes.append(f"{name} ({fact}) does not stream: add constants = {toml({name: 0})} with its value")
+
+
+def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
     """The model, and what its stage has to say of it."""
+    loaded = load(path)
     options: dict[str, Any] = {}
     try:
-        opened = open_model(path)
+        loaded.analyse()
     except PulsifyError as error:
-        options["pulse"] = 1
-        try:
-            opened = open_model(path, pulse=1)
-        except PulseError:
-            raise LoadError(
-                f"{error}; its author knows: write its recipe by hand, see docs/recipes.md"
-            ) from error
-        notes.append("it takes chunks of any length; pulse = 1 gives it a frame in each")
-    if is_exported(opened.original.metadata):
+        loaded, size = _in_chunks(loaded, path, error)
+        options["pulse"] = size
+        notes.append(
+            "it takes chunks of any length; pulse = 1 gives it a frame in each"
+            if size == 1
+            else f"it takes chunks of any length: pulse = {size} new frames in each is a guess, and so is that no "
+            f"chunk begins with frames of the one before; its author knows, and context = "
+            f"{toml({next(iter(loaded.analyse().inputs)): size // 8})} would say so"
+        )
+    else:
+        notes += [f"{name} counts streams, here {size}" for name, size in loaded.sizes.items()]
+    if is_exported(loaded.metadata):
         raise LoadError(
             f"{path}: was written in pulses, so it needs no recipe; give the model that it was made of"
         )
-    if opened.chunks is None:
-        shapes = _of_one_stream(path)
-        if shapes:
-            options["inputs"] = shapes
-            opened = open_model(path, shapes)
-    return opened, options
+    return loaded, options
 
 
-def _of_one_stream(path: Path) -> Mapping[str, str]:
-    """The shapes of inputs whose symbols count streams, for one stream."""
-    model = load(path)
-    ones = dict.fromkeys(counts_streams(model), 1)
-    return {
-        name: ",".join(str(dim.subs(ones)) for dim in fact.shape if dim is not None)
-        for name, fact in model.inputs.items()
-        if fact.shape is not None
-        and None not in fact.shape
-        and any(dim.symbols & ones.keys() for dim in fact.shape if dim is not None)
-    }
+def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
+    """A model that takes chunks of any length, with a length that suits it. Raises LoadError."""
+    for size in CHUNKS:
+        tried = loaded.at(size)
+        try:
+            tried.analyse()
+        except PulseError:
+            continue
+        return tried, size
+    raise LoadError(f"{reason}; its author knows: write its recipe by hand, see docs/recipes.md") from reason
 
 
 def _path(model: Path, folder: Path) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pulse.dim.slope import slope
 from pulse.errors import LoadError
 from pulse.facts import TypedFact
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 KEY = "sample_rate"
 """The entry of a model's metadata: frames of its symbol a second."""

@@ -7,41 +7,35 @@ from typing import cast
 
 from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
-from pulse.printable import printable
+from pulse.printable import LONGEST_TITLE, is_title
 from pulse.recipes import functions, models
-from pulse.recipes.recipe import Recipe, RecipeStage
+from pulse.recipes.recipe import Recipe, RecipeStage, Surroundings
 from pulse.recipes.values import Value, fits, quoted, require_known, take
 
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
-LONGEST_TITLE = 100
-KEYS = ("title", "rate", "outputs", "stage")
+KEYS = ("title", "rate", "inputs", "outputs", "stage")
+SOUND = "1,T"
+"""The shape of an input that is named without one."""
 WIRING = ("from", "as")
 _NAMES = Sequence[str] | Mapping[str, str] | str
 
 
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
-    return parsed(_contents(path), path)
+    return parsed(contents(path), Surroundings.of(path))
 
 
-def parsed(text: str, path: Path) -> Recipe:
-    """The recipe of a text, as if it stood in a file. Raises LoadError as ``read_recipe``."""
-    where = str(path)
+def parsed(text: str, place: Surroundings) -> Recipe:
+    """The recipe of a text. Raises LoadError as ``read_recipe``."""
+    where = place.where
     try:
         table: dict[str, Value] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise LoadError(f"{path}: no TOML: {error or 'it nests too deeply'}") from error
+        raise LoadError(f"{where}: no TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
     title = take(table, "title", str, where, '"denoiser"')
-    if title is None:
-        title = path.stem
-    elif (
-        not title.strip()
-        or len(title) > LONGEST_TITLE
-        or printable(title) != title
-        or set("/\\") & set(title)
-    ):
+    if title is not None and not is_title(title):
         raise LoadError(
             f"{where}: title = {quoted(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
         )
@@ -49,6 +43,7 @@ def parsed(text: str, path: Path) -> Recipe:
     if rate is not None and rate < 1:
         raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
     outputs = take(table, "outputs", Sequence[str], where, '["sound"]')
+    inputs = _inputs(table, where)
     given = table.get("stage")
     if not isinstance(given, list) or not given:
         raise LoadError(f"{where}: has no stages; each begins with a line [[stage]]")
@@ -56,10 +51,24 @@ def parsed(text: str, path: Path) -> Recipe:
         _stage(number, stage, where) for number, stage in enumerate(cast("list[Value]", given), start=1)
     ]
     _require_order(stages, where)
-    return Recipe(path, title, rate, stages, outputs)
+    return Recipe(place, title or place.path.stem, title is not None, rate, stages, outputs, inputs)
 
 
-def _contents(path: Path) -> str:
+def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
+    """The inputs that are declared, with their shapes."""
+    given: Sequence[str] | Mapping[str, str] = (
+        take(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
+    )
+    if isinstance(given, Mapping):
+        return given
+    for name in given:
+        if given.count(name) > 1:
+            raise LoadError(f"{where}: inputs: {name} is there twice; give each input a name of its own")
+    return dict.fromkeys(given, SOUND)
+
+
+def contents(path: Path) -> str:
+    """The text of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
             raise LoadError(f"{path}: is no regular file; give the recipe itself")

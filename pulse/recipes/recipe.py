@@ -1,9 +1,56 @@
 """What a recipe says, as it was written; every key known, every value of its type."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from pulse.errors import LoadError
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
+
+ITSELF = "."
+"""The model of a stage that is the file in whose metadata the recipe is."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where a recipe is.
+
+    where   what errors call it
+    path    of its file; it gives the title where the recipe has none
+    folder  what it names is beside it there; None where there is none
+    itself  the model in whose metadata it is; None where it is a file of its own
+    """
+
+    where: str
+    path: Path
+    folder: Path | None
+    itself: "ModelSource | None" = None
+
+    @classmethod
+    def of(cls, path: Path) -> "Surroundings":
+        """Of a recipe that is a file of its own."""
+        return cls(str(path), path, path.parent)
+
+    def beside(self, name: str) -> Path:
+        """A file that the recipe names. Raises LoadError: one that comes with a model names others than beside it."""
+        if self.itself is None:
+            return self.path.parent / name
+        if self.folder is None:
+            raise LoadError(f"{name}: is not there, as this recipe is of no file; give the path of the model")
+        try:
+            folder = self.folder.resolve()
+            found = (folder / name).resolve()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise LoadError(f"{name!r} is no path ({error}); check it") from error
+        if not found.is_relative_to(folder):
+            raise LoadError(
+                f"{name}: is outside of {self.folder}; a recipe in a model's metadata names files in its folder only: "
+                "copy it there, or write the recipe as a file of its own"
+            )
+        return self.folder / name
 
 
 @dataclass(frozen=True)
@@ -43,14 +90,18 @@ class RecipeStage:
 class Recipe:
     """A whole recipe.
 
-    path     of its file; what it names is beside it
+    place    where it is
     title    of the model that it makes
+    titled   whether the recipe says so itself
     rate_hz  samples a second of its sound; None where it does not say so
     outputs  the outputs to keep; None: those of the last stage
+    inputs   name -> shape of the inputs that stages read by name
     """
 
-    path: Path
+    place: Surroundings
     title: str
+    titled: bool
     rate_hz: int | None
     stages: Sequence[RecipeStage]
     outputs: Sequence[str] | None
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])

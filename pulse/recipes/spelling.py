@@ -1,6 +1,7 @@
 """How messages spell parameters while a recipe is opened: as its keys."""
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -28,7 +29,11 @@ def toml(value: Any) -> str:
         return (
             "{ " + ", ".join(f"{_key(name)} = {toml(each)}" for name, each in items) + " }" if items else "{}"
         )
-    return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, cast('list[Any]', value)))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _key(name: str) -> str:

@@ -5,18 +5,24 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pulse.chain import Stage, chain
 from pulse.errors import LoadError, PulseError
 from pulse.facts import TypedFact
+from pulse.models import TypedModel
+from pulse.onnx.metadata import RECIPE, TITLE
 from pulse.recipes import functions, models
+from pulse.recipes.embedded import embedded_recipe
 from pulse.recipes.rates import KEY, Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
+from pulse.recipes.recognition import is_recipe_file, path_of
 from pulse.recipes.spelling import as_keys
-from pulse.typed import TypedModel
 from pulse.wording import current_spelling, speaking
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
 
 MOST_STAGES = 256
 """Stages of a recipe, those of recipes in it included."""
@@ -33,14 +39,18 @@ class _Opening:
 _opening: ContextVar[_Opening | None] = ContextVar("opening", default=None)
 
 
-def recipe_model(path: Path, limits: Mapping[str, Any] | None = None) -> TypedModel:
+def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The whole model of a recipe, offline.
 
-    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.stream``, for each of its models
+    source   its file, or a model that holds one in its metadata
+    limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``, for each of its models
     Raises   LoadError, naming the file and the number of the stage
     """
+    path = path_of(source)
     with _reading(path):
-        return joined(read_recipe(path), limits)
+        if path is not None and is_recipe_file(path):
+            return joined(read_recipe(path), limits)
+        return joined(embedded_recipe(source), limits)
 
 
 def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
@@ -50,25 +60,29 @@ def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedMode
         opening.stages += len(recipe.stages)
         if opening.stages > MOST_STAGES:
             raise LoadError(
-                f"{recipe.path}: more than {MOST_STAGES} stages, with those of the recipes in it; convert a part of it "
-                "to one file with pulse convert -o"
+                f"{recipe.place.where}: more than {MOST_STAGES} stages, with those of the recipes in it; convert a "
+                "part of it to one file with pulse convert -o"
             )
         rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
-            model = chain(*stages, outputs=recipe.outputs, title=recipe.title)
+            model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
         except PulseError as error:
-            raise LoadError(f"{recipe.path}: {error}") from error
-    model.metadata.pop(KEY, None)
+            raise LoadError(f"{recipe.place.where}: {error}") from error
+    for key in (KEY, RECIPE, TITLE):
+        model.metadata.pop(key, None)
+    if recipe.titled:
+        model.metadata[TITLE] = recipe.title
     model.metadata.update(rates.metadata())
     return model
 
 
 @contextmanager
-def _reading(path: Path) -> Generator[None]:
+def _reading(path: Path | None) -> Generator[None]:
     """Raises LoadError where a recipe is a stage of itself."""
-    opening, here = _opening.get() or _Opening(), path.resolve()
-    if here in opening.paths:
+    opening = _opening.get() or _Opening()
+    here = Path() if path is None else path.resolve()
+    if path is not None and here in opening.paths:
         raise LoadError(f"{path}: the recipe is a stage of itself; name another model")
     token = _opening.set(opening)
     opening.paths.append(here)
@@ -81,13 +95,12 @@ def _reading(path: Path) -> Generator[None]:
 
 def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str, Any]) -> Stage:
     """A stage of the chain, whose model is made when what it reads is known."""
-    folder = recipe.path.parent
 
     def opened(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
-                return functions.called(stage, folder, rates, facts)
-            model = models.opened(stage, folder, limits)
+                return functions.called(stage, recipe.place, rates, facts)
+            model = models.opened(stage, recipe.place, limits)
             rates.agree_model(model, facts, stage.place)
         except PulseError as error:
             raise LoadError(f"{stage.place}: {error}") from error

@@ -1,5 +1,5 @@
 """TFLite files: verified, read, and translated to typed ops."""
 
-from pulse.tflite.opening import is_tflite, load
+from pulse.tflite.opening import load
 
-__all__ = ["is_tflite", "load"]
+__all__ = ["load"]

@@ -15,8 +15,8 @@ from pulse.tflite import operators as operators
 from pulse.tflite.file import Tensor
 from pulse.tflite.node import F32, I64, Body, TfliteNode
 from pulse.tflite.registry import STATES, TRANSLATORS
-from pulse.typed import TypedModel, constant
-from pulse.typed import wire as wired
+from pulse.typed import TypedNetwork, constant
+from pulse.wiring import wire as wired
 
 _SHORT = 60
 
@@ -43,7 +43,7 @@ class TfliteOp(ModelOp):
     def covered(self) -> bool:
         return self.kind in TRANSLATORS
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         placed = tuple(None if slot is None else inputs[slot] for slot in self.slots)
         names = (wire, *(tensor.name for tensor in self.makes[1:]))
         node = TfliteNode(
@@ -98,7 +98,7 @@ class Enter(ModelOp):
 
     tensor: Tensor
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         graph, found = target.graph, self.tensor.quantization
         if found is None:
             return wired(graph, wire, Cast(I64), inputs)
@@ -113,7 +113,7 @@ class Leave(ModelOp):
 
     tensor: Tensor
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         graph, found, dtype = target.graph, self.tensor.quantization, self.tensor.dtype
         assert dtype is not None
         if found is None:

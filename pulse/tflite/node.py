@@ -17,15 +17,16 @@ from pulse.onnx.context import NodeContext
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import Op
 from pulse.tflite.file import Quantization, Tensor
-from pulse.typed import TypedModel, wire
+from pulse.typed import TypedNetwork
+from pulse.wiring import wire
 
 F32, F64, I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
-Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedModel]
+Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
 """A subgraph as a model: its number, the facts of its inputs by their places, a title."""
 
 
-def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedModel:
+def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
     raise NotImplementedError
 
 

@@ -1,35 +1,17 @@
-"""From a path or bytes to a Model."""
+"""From a path or bytes to a FileNetwork."""
 
 import os
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pulse.budget import Budget, Spending, counting
 from pulse.errors import LoadError
-from pulse.model import Model
-from pulse.tflite.verify import IDENTIFIER
+from pulse.infer.network import FileNetwork
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: the offsets of a FlatBuffer reach no further."""
-_HEAD = 8
-
-
-def is_tflite(source: object) -> bool:
-    """Whether a path leads to a TFLite file, or bytes are one: told by its identifier, not by its name."""
-    if isinstance(source, bytes):
-        return source[4:_HEAD] == IDENTIFIER
-    if not isinstance(source, str | PathLike):
-        return False
-    path = Path(cast("str | PathLike[str]", source))
-    try:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(_HEAD)[4:] == IDENTIFIER
-    except (OSError, ValueError):
-        return False
 
 
 def load(
@@ -38,15 +20,17 @@ def load(
     constants: Mapping[str, Any] | None = None,
     budget: Mapping[str, float] | None = None,
     signature: str | None = None,
-) -> Model:
+) -> FileNetwork:
     """Read a TFLite model from a path or its bytes; its variables are among its inputs and outputs.
 
     inputs, constants, budget   as of ``pulse.load``
     signature   which one of the file's to read; the first by default
     Raises   LoadError: the file cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it
     """
+    from pulse.onnx.read.inputs import check_given
     from pulse.tflite.reader import read
 
+    check_given(inputs, constants)
     data, title = (source, "model") if isinstance(source, bytes) else _contents(Path(os.fspath(source)))
     with counting(Spending(Budget.of(budget))):
         return read(data, title, inputs or {}, constants or {}, signature)

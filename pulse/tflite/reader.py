@@ -1,4 +1,4 @@
-"""Read a .tflite file into a Model."""
+"""Read a .tflite file into a FileNetwork."""
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -13,13 +13,13 @@ from pulse.errors import LoadError, PulseWarning
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.model import Constant, Input, Model, ModelGraph, Variable
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
 from pulse.onnx.read.inputs import input_facts
 from pulse.tflite.file import Signature, Subgraph, Tensor, TfliteFile, parse
 from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
 from pulse.tflite.registry import STATES
-from pulse.typed import TypedModel, known
+from pulse.typed import TypedNetwork, known
 
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
@@ -28,7 +28,7 @@ _HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
 
 def read(
     data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
-) -> Model:
+) -> FileNetwork:
     """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
     file = parse(data, title)
     signature = _chosen(file.signatures, key, title)
@@ -104,7 +104,7 @@ def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
 
 
 class _Builder:
-    """Grows the graph of a Model from a subgraph.
+    """Grows the graph of a FileNetwork from a subgraph.
 
     ``_current`` has the value of each variable at this point of the program, ``_begins`` what it was before. A layer
     over any number of frames begins with its first state, ``_open``: one call is the whole stream.
@@ -123,7 +123,7 @@ class _Builder:
 
     def model(
         self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
-    ) -> Model:
+    ) -> FileNetwork:
         """The subgraph as a model of its own, its variables among inputs and outputs."""
         self._open = any(
             dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
@@ -136,9 +136,9 @@ class _Builder:
         variables = [self._variable(name, names) for name in self._begins]
         nexts = [self._current[variable.input] for variable in variables]
         self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
-        return Model(self.graph, self._scope, self._title, variables=tuple(variables))
+        return FileNetwork(self.graph, self._scope, self._title, variables=tuple(variables))
 
-    def body(self, facts: Mapping[int, TypedFact]) -> Model:
+    def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
         """The subgraph as what another one runs: its codes stay centred, its variables are none."""
         for place, number in enumerate(self._subgraph.inputs):
             fact = facts[place]
@@ -156,7 +156,7 @@ class _Builder:
                 f"{self._title}: {self._subgraph.name} assigns variables inside of a loop or branch"
             )
         self.graph.set_outputs(results, [f"out{place}" for place in range(len(results))])
-        return Model(self.graph, self._scope, self._title)
+        return FileNetwork(self.graph, self._scope, self._title)
 
     def _port(self, number: int, name: str, fact: InferenceFact) -> None:
         tensor = self._subgraph.tensors[number]
@@ -198,9 +198,9 @@ class _Builder:
                 centred(tensor).astype(np.float32) if tensor.coded and tensor.data is not None else value
             )
 
-    def _assigned(self) -> Model:
+    def _assigned(self) -> FileNetwork:
         self.graph.set_outputs(list(self._current.values()), list(self._current))
-        return Model(self.graph, self._scope, self._title)
+        return FileNetwork(self.graph, self._scope, self._title)
 
     def _checked(self, number: int, reader: str) -> int:
         if not 0 <= number < len(self._file.subgraphs):
@@ -330,7 +330,7 @@ class _Builder:
         for number, outlet in zip(states, outlets[len(operator.outputs) :]):
             self._values[number] = self._current[tensors[number].name] = outlet
 
-    def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedModel:
+    def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
         builder = _Builder(self._file, self._checked(number, title), self._scope, title)
         spending().unfold(len(builder._subgraph.operators), title)
         if len(facts) != len(builder._subgraph.inputs):

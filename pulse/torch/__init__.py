@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from pulse.errors import InputError, PulseWarning
-from pulse.model import Model, load
+from pulse.loading.formats import read_onnx
+from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.comparison import Comparison
@@ -58,7 +59,7 @@ def from_torch(
         with quiet():
             proto, notes = export(torch, module, call, opset, title)
         _warn(title, notes)
-        model = load(proto, ignore_value_info=True)
+        model = read_onnx(proto, ignore_value_info=True)
         if compare:
             with quiet():
                 typed = model.analyse()

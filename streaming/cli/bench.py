@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pulse.facts import Array
     from pulse.program.profile import Profile
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.latency import Latency
 
 WARM_UP_STEPS = 50
@@ -73,6 +73,7 @@ def bench(
             "pulse_ms": opened.milliseconds(program.pulse),
             "rate_hz": opened.rate_hz,
             "rate_from": opened.rate_from,
+            "sizes": dict(program.model.sizes),
             "steps": steps,
             "rounds": [part.as_dict() for part in each],
             "latency": latency.as_dict(),
@@ -86,7 +87,7 @@ def bench(
         return
     pairs = [("model", f"{opened.title}, {backend_text(program)}"), ("rate", opened.rate_text())]
     pairs.append(("pulse", opened.pulse_text(program.pulse)))
-    pairs += opened.chunk_pairs(program.model)
+    pairs += opened.model.told()
     if deadline_s is not None:
         missed = f"missed by {latency.missed} of {latency.count}"
         share = latency.percentile_s(99) / deadline_s

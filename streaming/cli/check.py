@@ -38,18 +38,16 @@ def check(
       [cyan]pulse check model.onnx --long --seed 7[/cyan]
     """
     from pulse.accuracy import RoundingError, rounding_errors
-    from pulse.oracle import oracle_of
+    from pulse.loading.proving import proved
     from pulse.program.weights import checked_form
-    from pulse.proof import prove
     from pulse.proof.report import json_number
     from streaming.cli.model import compiling, open_model
 
     form = checked_form(weights)
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     pulsed, prepare = opened.pulsed(pulse), compiling()
-    oracle = oracle_of(pulsed, opened.model.original)
     with timed() as spent:
-        report = prove(pulsed, oracle, proof.length or None, backend, proof.seed, prepare, proof.long)
+        report = proved(opened.model, pulsed, proof.length or None, backend, proof.seed, prepare, proof.long)
     errors: list[RoundingError] = []
     if form != "f32":
         errors = rounding_errors(pulsed, form, report.lengths[-1], backend, proof.seed, prepare)
@@ -61,6 +59,7 @@ def check(
                 "model": opened.title,
                 "pulse_frames": pulsed.pulse,
                 "pulse_ms": opened.milliseconds(pulsed.pulse),
+                "sizes": dict(pulsed.sizes),
                 "delays": [opened.delay(port, pulsed.pulse) for port in outputs],
                 "receptive_fields": {
                     name: {"frames": field.frames, "ahead_frames": field.ahead}
@@ -78,7 +77,7 @@ def check(
     else:
         pairs = [("model", opened.title), ("rate", opened.rate_text())]
         pairs.append(("pulse", opened.pulse_text(pulsed.pulse)))
-        pairs += opened.chunk_pairs(pulsed)
+        pairs += opened.model.told()
         pairs += [(f"delay of {port.name}", opened.delay_text(port, pulsed.pulse)) for port in outputs]
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))

@@ -36,15 +36,15 @@ def budget(options: ChunkOptions) -> Mapping[str, float]:
     return _read("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
-def chunking(options: ChunkOptions) -> Chunking:
-    """What the user says of a chunk model. Raises InputError."""
+def chunking(options: ChunkOptions, pulse: int | None = None) -> Chunking:
+    """What the user says of a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
         _read("--context", options.context, "a number of frames", "input=64", _number),
         _read("--axis", options.axis, "an axis", "x=1", _number),
         _read("--delay", options.delay, "a number of frames", "y=256", _number),
         _read("--initial", options.initial, "a value", "h=h0.npy", _value),
-        options.keep,
+        pulse,
     )
 
 

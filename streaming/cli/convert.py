@@ -10,7 +10,7 @@ from streaming.cli.console import print_json, print_pairs, print_table, size
 from streaming.cli.proof import USUAL, ProofOptions, end_with
 
 if TYPE_CHECKING:
-    from pulse.pulsify.model import PulsedModel
+    from pulse.models import PulsedModel
     from streaming.cli.exporting import Exported
 
 PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
@@ -83,6 +83,7 @@ def convert(
             "outputs": [port.as_dict() for port in pulsed.outputs],
             "delays": delays,
             "chunks": None if pulsed.chunks is None else pulsed.chunks.as_dict(),
+            "sizes": dict(pulsed.sizes),
             "buffers": [
                 {"name": name, "op": op.name, "detail": op.detail(), "bytes": count}
                 for name, op, count in buffers
@@ -99,7 +100,7 @@ def convert(
         ("model", opened.title),
         ("rate", opened.rate_text()),
         ("pulse", opened.pulse_text(pulsed.pulse)),
-        *opened.chunk_pairs(pulsed),
+        *opened.model.told(),
     ]
     pairs += [
         (f"delay of {port.name}", opened.delay_text(port, pulsed.pulse))

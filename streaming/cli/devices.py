@@ -21,6 +21,8 @@ def devices(json: options.AsJson = False) -> None:
       [cyan]pulse devices[/cyan]                      a table; there may be none
 
       [cyan]pulse run --live --mic usb --speaker 3[/cyan]
+
+      [cyan]pulse run aec.onnx --live --mic usb:0 --far usb:1[/cyan]   two channels of one device
     """
     from streaming.hosts.usual import list_devices
 
@@ -39,9 +41,10 @@ def devices(json: options.AsJson = False) -> None:
 
 def _row(device: "Device") -> list[str]:
     is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
+    plays = f"{device.name}, hears what plays" if device.monitor else device.name
     return [
         str(device.index),
-        device.name,
+        plays,
         device.host_api,
         str(device.inputs or "-"),
         str(device.outputs or "-"),

@@ -8,8 +8,8 @@ import typer
 from streaming.cli import options
 
 if TYPE_CHECKING:
-    from pulse.pulsify.model import PulsedModel
-    from pulse.typed import TypedModel
+    from pulse.loading.loaded import Loaded
+    from pulse.models import PulsedModel, TypedModel
     from streaming.cli.model import Opened
 
 
@@ -56,25 +56,16 @@ def dump(
 
     if json and stage is not Stage.ACCOUNT:
         raise InputError("--json goes with --stage account; the other stages are text")
-    if stage is Stage.ACCOUNT:
-        opened = _opened(model, pulse, symbol, rate, inputs, max_context, chunks)
-        write_text(_account(opened, pulse, backend, weights, dot, json))
+    from streaming.cli.model import load_model, open_model
+
+    if stage in (Stage.LOAD, Stage.TYPED):
+        write_text(_read(stage, load_model(model, symbol, inputs, chunks, pulse), dot))
         return
-    write_text(_text(stage, dot, model, pulse, symbol, rate, inputs, max_context, backend, weights, chunks))
-
-
-def _opened(
-    model: options.ModelPath,
-    pulse: options.Pulse,
-    symbol: options.SymbolName,
-    rate: options.Rate,
-    inputs: options.Inputs,
-    max_context: options.MaxContext,
-    chunks: options.ChunkOptions,
-) -> "Opened":
-    from streaming.cli.model import open_model
-
-    return open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
+    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
+    if stage is Stage.ACCOUNT:
+        write_text(_account(opened, pulse, backend, weights, dot, json))
+    else:
+        write_text(_text(stage, opened, pulse, backend, weights, dot))
 
 
 def _account(
@@ -104,60 +95,35 @@ def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> 
     return "".join(f"{line}\n" for line in account(model, rate_hz).header())
 
 
-def _text(
-    stage: Stage,
-    dot: bool,
-    model: options.ModelPath,
-    pulse: options.Pulse,
-    symbol: options.SymbolName,
-    rate: options.Rate,
-    inputs: options.Inputs,
-    max_context: options.MaxContext,
-    backend: options.Backend,
-    weights: options.Weights,
-    chunks: options.ChunkOptions,
-) -> str:
-    import pulse as pulse_package
+def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
+    """A model as it was read: its own nodes, or its typed ones; of a model of chunks one call."""
+    from pulse import dump as dumps
+    from pulse.models import Model
+
+    if stage is Stage.LOAD:
+        model = loaded.model
+        return dumps.dot(model.graph, model.title) if dot else "\n".join(model.lines()) + "\n"
+    typed = loaded.read.analyse() if isinstance(loaded.read, Model) else loaded.analyse()
+    shown = (dumps.dot if dot else dumps.text)(typed.graph, f"{typed.title}, typed")
+    return shown if dot else _totals(typed) + shown
+
+
+def _text(stage: Stage, opened: "Opened", pulse: options.Pulse, backend: str, weights: str, dot: bool) -> str:
+    """A model on its way to a program."""
     from pulse import dump as dumps
     from pulse.errors import InputError
     from pulse.printable import printable
-    from pulse.recipes.opening import is_recipe
-    from streaming.builtin import model_path
-    from streaming.cli.chunk_options import budget, constants
-    from streaming.cli.model import compile_model, parse_inputs
+    from streaming.cli.model import compile_model
 
     show = dumps.dot if dot else dumps.text
-    if stage is Stage.TYPED and model is not None and is_recipe(model):
-        typed = _opened(model, pulse, symbol, rate, inputs, max_context, chunks).model.original
-        shown = show(typed.graph, f"{typed.title}, typed")
-        return shown if dot else _totals(typed) + shown
-    if stage in (Stage.LOAD, Stage.TYPED):
-        loaded = pulse_package.load(
-            model or model_path(),
-            parse_inputs(inputs),
-            constants(chunks),
-            chunks.ignore_value_info,
-            budget(chunks),
-        )
-        if stage is Stage.TYPED:
-            typed = loaded.analyse()
-            shown = show(typed.graph, f"{typed.title}, typed")
-            return shown if dot else _totals(typed) + shown
-        return dumps.dot(loaded.graph, loaded.title) if dot else "\n".join(loaded.lines()) + "\n"
-    opened = _opened(model, pulse, symbol, rate, inputs, max_context, chunks)
     if stage is Stage.DECLUTTERED:
         shown = show(opened.typed.graph, f"{opened.title}, decluttered")
         return shown if dot else _totals(opened.typed, opened.rate_hz) + shown
     pulsed = opened.pulsed(pulse)
     if stage is Stage.PULSED:
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        return (
-            shown
-            if dot
-            else _totals(pulsed, opened.rate_hz)
-            + shown
-            + "".join(f"{what}: {text}\n" for what, text in opened.chunk_pairs(pulsed))
-        )
+        told = "".join(f"{what}: {text}\n" for what, text in opened.model.told())
+        return shown if dot else _totals(pulsed, opened.rate_hz) + shown + told
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")
     program = compile_model(pulsed, backend, weights)

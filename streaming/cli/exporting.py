@@ -9,8 +9,8 @@ from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, ti
 from streaming.replacing import part_of, publish
 
 if TYPE_CHECKING:
+    from pulse.models import PulsedModel
     from pulse.proof import Report
-    from pulse.pulsify.model import PulsedModel
     from streaming.cli.model import Opened
 
 
@@ -61,7 +61,7 @@ def export(
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     from pulse.errors import InputError
-    from pulse.onnx.write.check import check
+    from pulse.loading.proving import proved_file
     from pulse.onnx.write.model import to_onnx
 
     if path.suffix.lower() != ".onnx":
@@ -77,8 +77,9 @@ def export(
         report = None
         with timed() as spent:
             if proof is not None:
-                original = opened.model.original
-                report = check(proto, pulsed, original, proof.length or None, proof.seed, proof.long)
+                report = proved_file(
+                    opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long
+                )
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)

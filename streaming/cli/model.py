@@ -1,22 +1,23 @@
 """The model that a command is about: opened, its pulse chosen, compiled."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 import numpy as np
 
-from pulse.chunks.opening import Opened as OpenedModel
 from pulse.dim import TDim
 from pulse.errors import InputError, PulseWarning
+from pulse.facts import TypedFact
+from pulse.loading.load import load
+from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port
 from pulse.pulsify.receptive import Receptive
-from pulse.recipes.opening import open_source
-from pulse.typed import TypedModel
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.chunk_options import budget, chunking, constants, pairs
 from streaming.cli.options import ChunkOptions
@@ -27,15 +28,15 @@ PULSE_S = 0.01
 
 @dataclass(frozen=True)
 class Opened:
-    """A model and what is known of its time.
+    """A model, and how long its frames last.
 
-    model        decluttered, and how its chunks are called if it takes chunks
+    model        as it was loaded
     rate_hz      frames of the symbol a second; None where nobody says it
     rate_from    ``model`` (its metadata), ``builtin``, ``option`` or ``default``
     max_context  the longest stream, for attention to all frames before
     """
 
-    model: OpenedModel
+    model: Loaded
     rate_hz: int | None
     rate_from: str | None
     max_context: int | None = None
@@ -48,7 +49,7 @@ class Opened:
     @property
     def title(self) -> str:
         """The model's name."""
-        return self.typed.title
+        return self.model.title
 
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
@@ -60,11 +61,6 @@ class Opened:
 
     def _pulsed(self, pulse: int | None) -> PulsedModel:
         return self.model.pulsed(pulse, max_context=self.max_context)
-
-    @staticmethod
-    def chunk_pairs(pulsed: PulsedModel) -> list[tuple[str, str]]:
-        """How the model's chunks are called: names and values; nothing where it is pulsified."""
-        return [] if pulsed.chunks is None else pulsed.chunks.lines()
 
     def milliseconds(self, frames: int | float) -> float | None:
         """How long frames of the symbol last."""
@@ -117,6 +113,27 @@ class Opened:
         return "" if milliseconds is None else f" = {milliseconds:.2f} ms"
 
 
+def load_model(
+    path: Path | None,
+    symbol: str | None = None,
+    inputs: Sequence[str] | None = None,
+    chunks: ChunkOptions | None = None,
+    pulse: int | None = None,
+) -> Loaded:
+    """Load, with what the options say; ``pulse`` where the model may take chunks of any length. Raises PulseError."""
+    given = chunks or ChunkOptions()
+    return load(
+        path or model_path(),
+        parse_inputs(inputs),
+        constants(given),
+        given.keep,
+        symbol,
+        chunking(given, pulse),
+        given.ignore_value_info,
+        budget(given),
+    )
+
+
 def open_model(
     path: Path | None,
     symbol: str | None = None,
@@ -126,21 +143,10 @@ def open_model(
     chunks: ChunkOptions | None = None,
     pulse: int | None = None,
 ) -> Opened:
-    """Load, analyse and declutter; ``pulse`` where the model may take chunks of any length. Raises PulseError."""
-    given = chunks or ChunkOptions()
-    shapes = parse_inputs(inputs)
-    model = open_source(
-        path or model_path(),
-        shapes,
-        constants(given),
-        chunking(given),
-        symbol,
-        pulse,
-        given.ignore_value_info,
-        budget(given),
-    )
+    """The same, with its rate; it has a stream. Raises PulseError."""
+    model = load_model(path, symbol, inputs, chunks, pulse)
     if not model.ready:
-        model = replace(model, symbol=model.typed.find_symbol(symbol).name)
+        model.typed.find_symbol(symbol)
     rate, told = _rate(model, rate_hz, builtin=path is None)
     return Opened(model, rate, told, max_context)
 
@@ -150,15 +156,15 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
     return pairs("--input", texts, "a shape", "x=1,80,T,f32")
 
 
-def _rate(model: OpenedModel, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
+def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
     """The rate and who says it; warns where the one given contradicts the model."""
-    known, told = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model.typed, given), "model")
+    known, told = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model, given), "model")
     if given is None:
         if known is not None:
             return known, told
         return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
     if known is not None and known != given:
-        who = "the built-in model" if builtin else f"{model.typed.title}: by its metadata the model"
+        who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
             f"{who} is made for {known} Hz; --rate {given} lets it hear other frequencies: leave it out",
             PulseWarning,
@@ -167,30 +173,32 @@ def _rate(model: OpenedModel, given: int | None, builtin: bool) -> tuple[int | N
     return given, "option"
 
 
-def _stated(typed: TypedModel, given: int | None) -> int | None:
+def _stated(model: Loaded, given: int | None) -> int | None:
     """The rate in the metadata; None where there is none. Raises InputError."""
-    text = typed.metadata.get("sample_rate")
+    text = model.metadata.get("sample_rate")
     if text is None:
         return None
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     if given is not None:
         return None
-    raise InputError(f"{typed.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
+    raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
 
 
-def hears_sound(model: OpenedModel) -> bool:
-    """Whether the model has one input, f32, of one value for each frame of the symbol; states do not count."""
+def hears_sound(model: Loaded) -> bool:
+    """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.ready:
-        ports = model.pulsed().inputs
-        return len(ports) == 1 and ports[0].is_sound
+        ports = [port for port in model.pulsed().inputs if port.streams]
+        return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol
-    facts = list(typed.inputs.values())
-    if len(facts) != 1 or facts[0].dtype != np.float32:
-        return False
     stream = TDim.of(typed.find_symbol(symbol))
-    dims = list(facts[0].shape)
-    if dims.count(stream) != 1:
+    facts = [fact for fact in typed.inputs.values() if any(dim.symbols for dim in fact.shape)]
+    return bool(facts) and all(_is_sound(fact, stream) for fact in facts)
+
+
+def _is_sound(fact: TypedFact, stream: TDim) -> bool:
+    dims = list(fact.shape)
+    if fact.dtype != np.float32 or dims.count(stream) != 1:
         return False
     dims.remove(stream)
     return all(dim == 1 for dim in dims)

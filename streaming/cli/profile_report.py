@@ -38,10 +38,10 @@ def _numbers(row: "ProfileRow") -> dict[str, Any]:
     return {
         "us_per_step": row.seconds_per_step * 1e6,
         "share": row.share,
-        "weight_bytes": None if cost is None else cost.weights,
-        "state_bytes": None if cost is None else cost.state,
-        "scratch_bytes": None if cost is None else cost.arena,
-        "multiply_adds": None if cost is None else cost.multiply_adds,
+        "weight_bytes": cost.weights,
+        "state_bytes": cost.state,
+        "scratch_bytes": cost.arena,
+        "multiply_adds": cost.multiply_adds,
         "gigabytes_per_s": row.gigabytes_per_s,
         "giga_multiply_adds_per_s": row.giga_multiply_adds_per_s,
     }
@@ -69,9 +69,8 @@ def print_profile(profile: "Profile", every: bool) -> None:
 
 def _cells(row: "ProfileRow") -> list[str]:
     cost = row.cost
-    counts = ["?"] * 4 if cost is None else [_size(cost.weights), _size(cost.state), _size(cost.arena)]
-    if cost is not None:
-        counts.append(f"{cost.multiply_adds:,}" if cost.multiply_adds else "")
+    counts = [_size(cost.weights), _size(cost.state), _size(cost.arena)]
+    counts.append(f"{cost.multiply_adds:,}" if cost.multiply_adds else "")
     rates = [row.gigabytes_per_s, row.giga_multiply_adds_per_s]
     return [
         duration(row.seconds_per_step),

@@ -10,10 +10,26 @@ from streaming.cli.console import print_json, print_note
 
 
 def recipe(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="An ONNX file.", show_default=False)],
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL [SECOND]",
+            help="An ONNX file, or two of which the second hears the first; with --embed also a recipe.",
+            show_default=False,
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write it there: .toml.", show_default=False),
+    ] = None,
+    embed: Annotated[
+        Path | None,
+        typer.Option(
+            "--embed",
+            metavar="FILE",
+            help="Write the model there, .onnx, with the recipe in its metadata.",
+            show_default=False,
+        ),
     ] = None,
     json: options.AsJson = False,
 ) -> None:
@@ -23,40 +39,33 @@ def recipe(
     guessed is said on standard error, one line each: the hop, the window, the rate. Look at them, then try
     pulse run RECIPE in.wav out.wav. docs/recipes.md has the format.
 
+    Of a model that holds a recipe in its metadata, that recipe.
+
     [bold]Examples[/bold]
 
       [cyan]pulse recipe model.onnx[/cyan]                   on standard output, to stand beside the model
 
       [cyan]pulse recipe model.onnx -o model.toml[/cyan]
+
+      [cyan]pulse recipe first.onnx second.onnx[/cyan]          two models in a row, such as DTLN's
+
+      [cyan]pulse recipe model.toml --embed whole.onnx[/cyan]   the model of a recipe, with the recipe inside
     """
-    from pulse.errors import InputError
-    from pulse.recipes.proposal import proposed
-    from streaming.replacing import part_of, publish, unwritable
+    from streaming.cli.recipes import described, embed_in, refuse_bad_use, write_recipe
     from streaming.terminal import write_text
 
-    if output is not None and output.suffix.lower() != ".toml":
-        raise InputError(f"{output}: a recipe is written as .toml, not {output.suffix or 'this'}")
-    if output is not None and output.exists():
-        raise InputError(f"{output}: is there already; move it away, or give another name")
-    found = proposed(model, model.parent if output is None else output.parent)
-    if output is not None:
-        part = part_of(output)
-        try:
-            part.write_text(found.text, encoding="utf-8")
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise unwritable(output, error.strerror) from error
-        publish(part, output)
+    refuse_bad_use(models, output, embed)
+    target = output or embed
+    text, notes, place = described(models, (models[0] if target is None else target).parent)
+    if embed is not None:
+        embed_in(text, place, embed)
+    elif output is not None:
+        write_recipe(text, output)
     if json:
-        print_json(
-            {
-                "recipe": found.text,
-                "notes": list(found.notes),
-                "written": None if output is None else str(output),
-            }
-        )
+        written = None if target is None else str(target)
+        print_json({"recipe": text, "notes": list(notes), "written": written})
         return
-    for note in found.notes:
+    for note in notes:
         print_note(note)
-    if output is None:
-        write_text(found.text)
+    if target is None:
+        write_text(text)

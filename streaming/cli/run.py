@@ -17,9 +17,10 @@ from streaming.progress import progress
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.cli.model import Opened
     from streaming.events.choice import Choice
+    from streaming.written import Write
 
 
 @options.takes(chunks=options.ChunkOptions, asked_events=EventOptions, live=LiveOptions)
@@ -54,13 +55,33 @@ def run(
         str | None,
         typer.Option("--output", help="The output to write, where there are several.", show_default=False),
     ] = None,
+    heard: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in",
+            metavar="NAME=SOURCE[:CHANNEL]",
+            help="What an input hears, where there are several: a file, with --live a device; channels are counted "
+            "from 0. .npy for an input that is no sound. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    written: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--out",
+            metavar="NAME=FILE",
+            help="An output and its file, in place of OUT; those of one sound file are its channels, in order. "
+            "May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     raw: Annotated[
         str | None,
         typer.Option(
             "--raw",
             metavar="ENCODING[,HZ[,CHANNELS]]",
-            help="IN has no header: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and 1 channel "
-            "where they are not given.",
+            help="What is read has no header: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and "
+            "1 channel where they are not given.",
             show_default=False,
         ),
     ] = None,
@@ -111,6 +132,12 @@ def run(
 
       [cyan]pulse run vad.onnx in.wav speech.srt --events segments --event min_silence_s=0.3[/cyan]
 
+      [cyan]pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav[/cyan]   two sounds in
+
+      [cyan]pulse run aec.onnx in.wav out.wav[/cyan]               the same, of a file with a channel for each input
+
+      [cyan]pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav[/cyan]
+
       [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            STFT or features, model and what is behind it
 
       [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
@@ -136,6 +163,8 @@ def run(
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
+    if heard and not written and not live.live and target is None:
+        source, target = None, source
     events = asked_events.choice()
     if events is not None and model is None:
         raise InputError(
@@ -149,18 +178,27 @@ def run(
         from streaming.cli.live.command import run_live
 
         refuse_same([model, source], [target, *live.written])
-        run_live(opened, program, source, target, subtype, output, channel, live, events, json)
+        if written:
+            raise InputError(
+                "--out does not go with --live; --output is what is played, --frames a file of frames"
+            )
+        run_live(opened, program, source, target, subtype, output, channel, heard or [], live, events, json)
         return
     if live != NOT_LIVE:
         raise InputError("the options of the panel Live need --live")
-    source = source or noisy_path()
+    if written and (target is not None or output is not None or events is not None):
+        raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
+    if not heard:
+        source = source or noisy_path()
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
-    if source.suffix.lower() in READABLE:
+    if source is not None and source.suffix.lower() in READABLE and not heard:
         if raw or form or subtype:
             raise InputError(f"{source}: holds frames; --raw, --format and --subtype are for sound")
+        if written:
+            raise InputError(f"{source}: holds frames; --out is for sound, give OUT and --output")
         report = _run_arrays(opened, program, source, target, output, events, deadline_s)
     else:
-        asked = SoundOptions(channel, raw, form, subtype, events)
+        asked = SoundOptions(channel, raw, form, subtype, events, heard or [], written or [])
         report = _run_sound(opened, program, source, target, output, asked, deadline_s, model is None)
     if json:
         print_json(report)
@@ -193,80 +231,160 @@ class SoundOptions:
     form: str | None
     subtype: str | None
     events: "Choice | None"
+    heard: list[str]
+    written: list[str]
 
 
 def _run_sound(
     opened: "Opened",
     program: "Program",
-    source: Path,
+    source: Path | None,
     target: Path | None,
     output: str | None,
     asked: SoundOptions,
     deadline_s: float | None,
     builtin: bool,
 ) -> dict[str, Any]:
+    from contextlib import ExitStack
+
     from pulse.errors import InputError
     from streaming.builtin import noisy_path
-    from streaming.channels import Channels
-    from streaming.files import audio_input, audio_output, stream_sound
+    from streaming.cli.sounds import open_sounds
+    from streaming.files import stream_sound
     from streaming.replacing import refuse_same
+    from streaming.routing import sound_inputs
     from streaming.sound_formats import float_way
-    from streaming.source import is_stream, open_source
-    from streaming.target import OUTPUT_NAMES, Target
+    from streaming.source import is_stream
     from streaming.wav_stream import StreamForm
 
-    choice = Channels.parse(asked.channel)
-    port = audio_input(program)
-    if port is None or opened.rate_hz is None:
+    if not sound_inputs(program) or opened.rate_hz is None:
         forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
         once = " ".join(f"--constant {found.name}=VALUE" for found in program.inputs if not found.streams)
         raise InputError(
-            f"{opened.title}: takes no sound but {forms}; give its input as .npy or .npz"
-            + (f", or what does not stream with {once}" if once else "")
+            f"{opened.title}: takes no sound but {forms}; write a recipe with what is in front of it (pulse recipe), "
+            "give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
         )
-    chosen = _output(
-        program, output, lambda candidate: audio_output(candidate, port) == (asked.events is None)
-    )
-    sound = audio_output(chosen, port)
-    if asked.events is not None:
-        if asked.subtype is not None:
-            raise InputError("--subtype is for sound; leave it out with --events")
-        path = target or Path(f"{opened.title}-events.csv")
-        place = Target.of_events(path, asked.events, source.stem, asked.form)
-    else:
-        path = target or Path(
-            "denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}"
-        )
-        place = Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype)
-    if place.is_sound and not sound:
-        raise InputError(
-            f"{place.name}: output {chosen.name} is no sound at the rate of the input; write .npy or .csv"
-        )
+    if asked.events is not None and asked.subtype is not None:
+        raise InputError("--subtype is for sound; leave it out with --events")
     raw = None if asked.raw is None else StreamForm.parse(asked.raw, opened.rate_hz)
-    if not is_stream(source) and not place.streamed:
-        refuse_same([source], [path])
-    if str(path) in OUTPUT_NAMES:
-        place = replace(place, descriptor=take_stdout(text=asked.events is not None))
-    with (
-        open_source(source, raw) as reader,
-        progress(f"{source.name} -> {path.name}", not place.is_terminal) as advance,
-    ):
-        result = stream_sound(program, reader, place, opened.rate_hz, chosen, choice, deadline_s, advance)
+    with ExitStack() as stack:
+        writes = _writes(opened, program, source, target, output, asked, builtin)
+        writes = [_standard(write, asked.events is not None) for write in writes]
+        sounds = open_sounds(stack, program, asked.heard, source, asked.channel, raw)
+        for write in writes:
+            if not write.target.streamed:
+                refuse_same([path for path in sounds.paths if not is_stream(path)], [write.target.path])
+        place = writes[0].target
+        shown = not any(write.target.is_terminal for write in writes)
+        title = f"{sounds.title} -> {', '.join(write.target.path.name for write in writes)}"
+        with progress(title, shown) as advance:
+            result = stream_sound(
+                program, sounds.heard, writes, opened.rate_hz, sounds.arrays, deadline_s, advance
+            )
+        reader = sounds.heard[0].reader
         about = {
             "file_rate_hz": reader.rate_hz,
             "file_channels": reader.channels,
             "file_encoding": reader.encoding,
             "channel": asked.channel,
             "duration_s": (result.samples or 0) / reader.rate_hz,
+            "heard": sounds.rows(),
+            "padded_s": {
+                name: float(frames / program.model.port(name).rate / opened.rate_hz)
+                for name, frames in result.padded.items()
+            },
         }
-    report: dict[str, Any] = run_report(opened, program, source, path, [chosen.name], result) | about
-    if place.form is not None and result.clipping is not None and result.clipping.total:
-        report["warnings"].append(
-            f"{place.name}: clipped to {(result.encoding or '').lower()}: {result.clipping}; {float_way(place.form)}"
-        )
-    if source == noisy_path() and place.is_sound and not place.streamed:
-        report |= snr(path)
+    names = [port.name for write in writes for port in write.ports]
+    inputs = ", ".join(map(str, sounds.paths))
+    outputs = ", ".join(str(write.target.path) for write in writes)
+    report: dict[str, Any] = run_report(opened, program, inputs, outputs, names, result) | about
+    for one in result.written:
+        if one.target.form is not None and one.clipping.total:
+            report["warnings"].append(
+                f"{one.target.name}: clipped to {one.encoding.lower()}: {one.clipping}; {float_way(one.target.form)}"
+            )
+    if source == noisy_path() and place.is_sound and not place.streamed and builtin:
+        report |= snr(place.path)
     return report
+
+
+def _writes(
+    opened: "Opened",
+    program: "Program",
+    source: Path | None,
+    target: Path | None,
+    output: str | None,
+    asked: SoundOptions,
+    builtin: bool,
+) -> "list[Write]":
+    """Which outputs go where. Raises InputError."""
+    from streaming.routing import audio_output, sound_inputs
+    from streaming.target import Target
+    from streaming.written import Write
+
+    heard = sound_inputs(program)[0]
+    if asked.written:
+        return _named_writes(program, heard, asked)
+    chosen = _output(
+        program, output, lambda candidate: audio_output(candidate, heard) == (asked.events is None)
+    )
+    sound = audio_output(chosen, heard)
+    if asked.events is not None:
+        path = target or Path(f"{opened.title}-events.csv")
+        name = "sound" if source is None else source.stem
+        return [Write((chosen,), Target.of_events(path, asked.events, name, asked.form))]
+    path = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
+    write = Write((chosen,), Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype))
+    _require_sound(write, heard)
+    return [write]
+
+
+def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "list[Write]":
+    """Those of --out. Raises InputError."""
+    from pulse.errors import InputError
+    from streaming.routing import audio_output
+    from streaming.target import Target
+    from streaming.written import Write
+
+    ports: dict[str, list[Port]] = {}
+    for text in asked.written:
+        name, given, path = text.partition("=")
+        if not (name and given and path):
+            raise InputError(f"--out {text}: give NAME=FILE, such as speech=speech.wav")
+        port = _output(program, name, lambda _: False)
+        ports.setdefault(path, []).append(port)
+    writes: list[Write] = []
+    for path, those in ports.items():
+        usual = "wav" if audio_output(those[0], heard) else "csv"
+        write = Write(tuple(those), Target.of(Path(path), usual, asked.form, asked.subtype))
+        _require_sound(write, heard)
+        if not write.target.is_sound and len(those) > 1:
+            raise InputError(
+                f"{path}: holds the frames of one output, not of {', '.join(port.name for port in those)}; name a file "
+                "for each"
+            )
+        writes.append(write)
+    return writes
+
+
+def _require_sound(write: "Write", heard: "Port") -> None:
+    from pulse.errors import InputError
+    from streaming.routing import audio_output
+
+    for port in write.ports:
+        if write.target.is_sound and not audio_output(port, heard):
+            raise InputError(
+                f"{write.target.name}: output {port.name} is no sound at the rate of the input; write .npy or .csv"
+            )
+
+
+def _standard(write: "Write", text: bool) -> "Write":
+    """The same, with the descriptor of standard output where it goes there."""
+    from streaming.target import OUTPUT_NAMES
+
+    if str(write.target.path) not in OUTPUT_NAMES:
+        return write
+    return replace(write, target=replace(write.target, descriptor=take_stdout(text=text)))
 
 
 def _run_arrays(
@@ -293,7 +411,7 @@ def _run_arrays(
     shown = not (isinstance(place, Target) and place.is_terminal)
     with progress(f"{source.name} -> {target.name}", shown) as advance:
         result = stream_arrays(program, arrays, {chosen.name: place}, opened.rate_hz, deadline_s, advance)
-    report = run_report(opened, program, source, target, [chosen.name], result)
+    report = run_report(opened, program, str(source), str(target), [chosen.name], result)
     if opened.rate_hz is not None:
         report["duration_s"] = result.frames / opened.rate_hz
     return report

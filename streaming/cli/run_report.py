@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run_report(
-    opened: "Opened", program: "Program", source: Path, target: Path, outputs: list[str], result: "FileRun"
+    opened: "Opened", program: "Program", source: str, target: str, outputs: list[str], result: "FileRun"
 ) -> dict[str, Any]:
     """Everything about a run, for JSON."""
     computed_s = result.latency.mean_s * result.latency.count
@@ -20,8 +20,8 @@ def run_report(
     sound_s = None if opened.rate_hz is None else result.frames / opened.rate_hz
     return {
         "model": opened.title,
-        "input": str(source),
-        "output": str(target),
+        "input": source,
+        "output": target,
         "backend": program.backend,
         "weights": program.form,
         "rate_hz": opened.rate_hz,
@@ -29,12 +29,13 @@ def run_report(
         "pulse_frames": program.pulse,
         "pulse_ms": opened.milliseconds(program.pulse),
         "chunks": None if program.model.chunks is None else program.model.chunks.as_dict(),
+        "sizes": dict(program.model.sizes),
         "delays": [opened.delay(port, program.pulse) for port in ports if port.streams],
         "frames": result.frames,
         "streams": result.streams,
-        "encoding": result.encoding,
-        "clipped_samples": 0 if result.clipping is None else result.clipping.total,
-        "clipping": [] if result.clipping is None else result.clipping.as_list(),
+        "encoding": result.written[0].encoding if result.written else None,
+        "clipped_samples": sum(one.clipping.total for one in result.written),
+        "clipping": [found for one in result.written for found in one.clipping.as_list()],
         "events": result.events,
         "nonfinite_values": result.nonfinite,
         "warnings": [f"{result.nonfinite} values of the output are NaN or infinite"]
@@ -78,10 +79,11 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     pairs = [
         ("model", f"{report['model']}, {backend_text(program)}"),
         ("file", files),
+        *_heard_pairs(report.get("heard", []), report.get("padded_s", {})),
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
-    pairs += opened.chunk_pairs(program.model)
+    pairs += opened.model.told()
     for delay in report["delays"]:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
@@ -121,6 +123,23 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     print_pairs(pairs)
     for warning in report["warnings"]:
         stderr().print(f"warning: {warning}", style="yellow")
+
+
+def _heard_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
+    """What each input hears, where there are several or one was padded."""
+    if len(rows) < 2 and not padded_s:
+        return []
+    told: list[str] = []
+    for row in rows:
+        chosen = "mix" if row["channel"] is None else f"channel {row['channel']}"
+        form = "mono" if row["channels"] == 1 else f"{chosen} of {row['channels']}, counted from 0"
+        text = f"{row['input']}: {row['source']}, {row['rate_hz']} Hz, {form}"
+        told.append(text)
+    told += [
+        f"{name}: ends {duration(seconds)} before the longest, zeros follow"
+        for name, seconds in padded_s.items()
+    ]
+    return [("" if place else "heard", text) for place, text in enumerate(told)]
 
 
 def _name(path: str, side: str) -> str:

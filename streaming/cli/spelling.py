@@ -29,6 +29,7 @@ OPTIONS = {
     "engine": "--engine",
     "priority": "--priority",
     "reconnect": "--reconnect",
+    "routes": "--in",
     "input": "--mic",
     "output": "--speaker",
     "raw": "--raw",

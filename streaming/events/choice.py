@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pulse.errors import InputError
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.wording import spelled
 from streaming.events.argmax import Argmax
 from streaming.events.clock import Clock

@@ -15,14 +15,14 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
 from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
-from streaming.files import audio_input
 from streaming.frames import FramesFile
 from streaming.resampling import Resampler
+from streaming.routing import sound_inputs
 from streaming.sound import Clipping
 from streaming.sound_formats import is_sound
 
@@ -262,6 +262,6 @@ def _names(program: Program) -> str:
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
     """How many samples the file is to have where it is as long as its source; None where that is not known."""
-    heard = audio_input(program)
+    heard = next(iter(sound_inputs(program)), None)
     same = source is not None and heard is not None and port.length == heard.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

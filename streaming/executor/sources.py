@@ -22,8 +22,8 @@ from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
 from streaming.encodings import Encoding
 from streaming.executor.pipeline import Block
-from streaming.files import audio_input
 from streaming.resampling import Resampler
+from streaming.routing import in_order, sound_inputs
 
 LONG_S = 0.05
 """Longer blocks are resampled in a helper thread, so that the event loop goes on."""
@@ -147,25 +147,40 @@ async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
 
 def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
     """Sound as the model's input takes it."""
-    port = audio_input(program)
-    if port is None:
+    ports = sound_inputs(program)
+    if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
         raise InputError(
-            f"{program.model.title}: takes no sound; give arrays, by input: {program.inputs[0].name}"
+            f"{program.model.title}: takes no sound; give arrays, by input: "
+            f"{', '.join(port.name for port in program.inputs)}"
         )
     choice = Channels.parse(channel)
     if choice.each:
         raise InputError("channel each: an executor's stream hears one; open a stream for every channel")
+    if len(ports) > 1:
+        in_order(
+            program.model.title,
+            [port.name for port in ports],
+            "the source",
+            source.channels,
+            "give blocks of arrays by input",
+        )
+        if choice != Channels():
+            raise InputError(
+                f"channel {channel}: the channels of the source go to {', '.join(port.name for port in ports)} in order"
+            )
     choice.streams(source.channels)
-    resampler = Resampler(source.rate_hz, require_rate(rate_hz), 1, source.quality)
-    shape = [1] * len(port.shape)
-    axis = port.axis or 0
+    resampler = Resampler(source.rate_hz, require_rate(rate_hz), len(ports), source.quality)
 
-    def shaped(samples: Samples) -> Samples:
-        shape[axis] = len(samples)
-        return samples.reshape(shape)
+    def shaped(samples: Samples) -> Block:
+        return {
+            port.name: np.ascontiguousarray(samples[:, number]).reshape(
+                [-1 if axis == port.axis else 1 for axis in range(len(port.shape))]
+            )
+            for number, port in enumerate(ports)
+        }
 
-    def heard(block: Samples) -> Samples:
-        return shaped(resampler.process(choice.select(block)))
+    def heard(block: Samples) -> Block:
+        return shaped(resampler.process(block if len(ports) > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[Block]:
         sound = source.blocks()

@@ -40,9 +40,14 @@ class Device:
         """Host API and name, which is how devices of the same name are told apart."""
         return f"{self.host_api}: {self.name}"
 
+    @property
+    def monitor(self) -> bool:
+        """Whether by its name it hears what another one plays, as sources of PulseAudio and PipeWire do."""
+        return self.inputs > 0 and "monitor" in self.name.casefold()
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self)
+        return asdict(self) | {"monitor": self.monitor}
 
     def channels(self, kind: Kind) -> int:
         """How many there are in a direction."""

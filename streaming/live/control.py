@@ -9,7 +9,7 @@ from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.live.line import Line
-from streaming.live.voices import Voices, require_alike, sound_input, sound_output
+from streaming.live.voices import Voices, heard_inputs, require_alike, sound_output
 from streaming.native import line_words as w
 from streaming.native import positions
 from streaming.native.orders import give_order, obey_now, take_back
@@ -101,7 +101,7 @@ class Control:
             require_alike(line.program, program)
             sound = None
             if line.form.channels_out:
-                sound = sound_output(program, sound_input(program), line.behaviour.output)
+                sound = sound_output(program, heard_inputs(program)[0], line.behaviour.output)
             if line.behaviour.records and [port.delay for port in program.outputs] != [
                 port.delay for port in line.program.outputs
             ]:

@@ -28,7 +28,8 @@ class Form:
     rate_in_hz, rate_out_hz  of the device
     channels_in              of the device
     channels_out             of the device; 0 where nothing is played
-    channels                 what of the input is heard
+    channels                 what of the input is heard, by a model with one input of sound
+    heard                    the channel of the device that each input hears, in the order of a model with several
     block_frames             of the device; 0 where it is not known or changes
     two_clocks               whether input and output are devices with clocks of their own
     """
@@ -41,6 +42,12 @@ class Form:
     channels: Channels = Channels()
     block_frames: int = 0
     two_clocks: bool = False
+    heard: tuple[int, ...] = ()
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are. Raises InputError."""
+        return 1 if self.heard else self.channels.streams(self.channels_in)
 
     def __post_init__(self) -> None:
         if min(self.rate_hz, self.rate_in_hz, self.rate_out_hz) < 1:
@@ -52,6 +59,11 @@ class Form:
             raise InputError(
                 f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
                 "one channel in at least, and no negative number"
+            )
+        if self.heard and not 0 <= min(self.heard) <= max(self.heard) < self.channels_in:
+            raise InputError(
+                f"inputs hear channels {', '.join(map(str, self.heard))} of a device with {self.channels_in}, counted "
+                "from 0: choose those that there are"
             )
         if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
             raise InputError(

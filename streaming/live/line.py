@@ -13,7 +13,7 @@ from pulse.uncopied import Uncopied
 from streaming.live.form import Behaviour, Form
 from streaming.live.memory import LineMemory
 from streaming.live.resamplers import Resamplers
-from streaming.live.voices import Voices, sound_input, sound_output
+from streaming.live.voices import Voices, heard_inputs, sound_output
 from streaming.native import line_words as w
 from streaming.native import positions
 from streaming.native.callback import stream_callback
@@ -41,7 +41,7 @@ class Record:
 class Line(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
-    program    one input streams, and it is sound; the numba backend runs without Python
+    program    whose inputs that stream are sound; the numba backend runs without Python
     form       what is connected
     behaviour  how it runs
     constants  the inputs that do not stream, by name
@@ -62,9 +62,14 @@ class Line(Uncopied):
     ) -> None:
         self.form, self.behaviour = form, behaviour
         self.constants = dict(constants or {})
-        self.streams = form.channels.streams(form.channels_in)
-        source = sound_input(program)
-        sound = sound_output(program, source, behaviour.output) if form.channels_out else None
+        self.streams = form.streams
+        sources = heard_inputs(program)
+        if len(sources) != max(len(form.heard), 1):
+            raise InputError(
+                f"{program.model.title}: hears {', '.join(port.name for port in sources)}; give a form with a channel "
+                "for each"
+            )
+        sound = sound_output(program, sources[0], behaviour.output) if form.channels_out else None
         if form.channels_out and sound is None:
             raise InputError(
                 f"{program.model.title}: no output is sound at the rate of its input, so it plays nothing; leave out "
@@ -81,7 +86,7 @@ class Line(Uncopied):
         if behaviour.engine == "callback" and not self.native:
             raise InputError('engine "callback": only programs of the numba backend run there; take "worker"')
         self._events: list[Event] = []
-        self.resamplers = Resamplers(form, self.streams, program.pulse, behaviour.quality)
+        self.resamplers = Resamplers(form, self.streams, program.pulse, behaviour.quality, len(sources))
         self.schedule = self.resamplers.course.schedule(
             behaviour.headroom_s, behaviour.engine == "worker", form.two_clocks
         )

@@ -38,7 +38,7 @@ WARM_PULSES = 3
 class Live(Uncopied):
     """A program between a device that hears and one that plays.
 
-    program    one input streams, and it is sound
+    program    whose inputs that stream are sound
     plan       devices, rates, blocks, channels
     behaviour  engine, policy, headroom
     realtime   what is asked of the system
@@ -69,7 +69,7 @@ class Live(Uncopied):
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
         self.host = usual_host() if host is None else host
-        self.devices = Streams(self.host, plan, program.pulse)
+        self.devices = Streams(self.host, plan, program)
         behaviour = replace(behaviour, held_clock=self.host.held)
         self.line = Line(program, self.devices.form, behaviour, constants)
         self.line.set_time(round(self._now_s() * 1e9))
@@ -135,6 +135,9 @@ class Live(Uncopied):
         form, behaviour, program = self.line.form, self.line.behaviour, self.line.program
         choice = form.channels
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
+        if form.heard:
+            inputs = zip(self.line.voices.inputs, form.heard)
+            named = ", ".join(f"{port.name} hears channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,

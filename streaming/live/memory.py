@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.program.memory import aligned_bytes
+from pulse.program.memory import aligned, aligned_bytes
 from pulse.uncopied import Uncopied
 from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
 from streaming.live.resamplers import Resamplers
@@ -47,7 +47,7 @@ class LineMemory(Uncopied):
 
     heard    the ring of input; what has been accepted stays for about ``RING_S``
     played   the ring of what was played, silence included
-    slots    the pulse that is computed
+    slots    the pulse that is computed: for each stream and input its samples, as a packed pulse has them
     gains    model and bypass now, then what they are to become, then what they are becoming
     records  outputs for Python, as bytes
     times    how long things took
@@ -77,7 +77,9 @@ class LineMemory(Uncopied):
         out_frames = ring_frames(form.rate_out_hz, 4 * (room + schedule.frames + form.block_frames))
         self.heard = self._floats(in_frames, form.channels_in)
         self.played = self._floats(out_frames, max(form.channels_out, 1))
-        self.slots = self._floats(self._streams, self._pulse)
+        self._inputs = len(voices.inputs)
+        packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
+        self.slots = packed[:, :, : self._pulse]
         self.gains = self._floats(6)
         self.gains[::2] = 1
         record_bytes = w.RECORD_HEADER + self._streams * voices.output_bytes
@@ -118,6 +120,7 @@ class LineMemory(Uncopied):
                 w.IN_CHANNELS: form.channels_in,
                 w.OUT_CHANNELS: form.channels_out,
                 w.STREAMS: self._streams,
+                w.INPUTS: self._inputs,
                 w.PULSE: self._pulse,
                 w.RATE: form.rate_hz,
                 w.IN_RATE: form.rate_in_hz,
@@ -164,15 +167,16 @@ class LineMemory(Uncopied):
 
     def _set_up_streams(self) -> None:
         form, resamplers = self._form, self._resamplers
-        streams = self._integers(self._streams, w.STREAM_WORDS)
+        streams = self._integers(self._streams, self._inputs, w.STREAM_WORDS)
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
-        for number, stream in enumerate(streams):
-            stream[w.CHANNEL] = number if form.channels.each else MIX
-            if form.channels.index is not None:
-                stream[w.CHANNEL] = form.channels.index
-            stream[w.SLOT_IN] = self.slots[number].ctypes.data
-            stream[w.IN_RESAMPLER] = resamplers.inward[number].address if resamplers.inward else 0
+        for number, inputs in enumerate(streams):
+            for place, feed in enumerate(inputs):
+                feed[w.CHANNEL] = form.heard[place] if form.heard else self._channel(number)
+                feed[w.SLOT_IN] = self.slots[number, place].ctypes.data
+                if resamplers.inward:
+                    feed[w.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
+            stream = inputs[0]
             stream[w.OUT_RESAMPLER] = resamplers.outward[number].address if resamplers.outward else 0
             stream[w.DRY], stream[w.DRY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
             stream[w.DRY_FRAMES] = self._model_delay
@@ -186,6 +190,11 @@ class LineMemory(Uncopied):
                 w.SCRATCH: self._floats(resamplers.largest).ctypes.data,
             }
         )
+
+    def _channel(self, stream: int) -> int:
+        """What a stream of a model with one input of sound hears."""
+        channels = self._form.channels
+        return stream if channels.each else MIX if channels.index is None else channels.index
 
     def _set_up_times(self) -> None:
         times = self.times

@@ -58,9 +58,7 @@ class Outputs:
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
             delivery.check_end(ran * pulse + rest)
-            port = next(port for port in state.program.inputs if port.streams)
-            shape = [rest if axis == port.axis else 1 for axis in range(len(port.shape))]
-            results = state.flush(self._line.memory.slots[number, :rest].reshape(shape))
+            results = state.flush(voices.shaped(self._line.memory.slots[number, :, :rest]))
             words[w.FAULTS] += state.take_faults()
             delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))

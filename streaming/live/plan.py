@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 from pulse.errors import InputError
+from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, Order
 from streaming.live.form import Form
 from streaming.live.line import Line
+from streaming.live.patch import patched
+from streaming.routing import Route
 
 STEREO = 2
 
@@ -19,7 +22,9 @@ class Plan:
     rate_hz         of the model
     input, output   a device's number or a part of its name; the system's usual one where None
     play            whether anything is played
-    channels        what of the input is heard: the mean of the first two channels, one, or one stream for each
+    channels        what of the input is heard: the mean of the first two channels, one, or one stream for each; for a
+                    model with one input of sound
+    routes          what inputs hear, by name; the channels of ``input`` in the order of the inputs where none is said
     device_rate_hz  of the devices; their usual one where None
     block_frames    device frames that come at once; as many as a pulse where None, the device's choice where 0
     latency         of the devices: ``low``, ``high`` or seconds
@@ -33,6 +38,7 @@ class Plan:
     device_rate_hz: int | None = None
     block_frames: int | None = None
     latency: str | float = "low"
+    routes: tuple[Route, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rate_hz < 1 or (self.device_rate_hz is not None and self.device_rate_hz < 1):
@@ -46,16 +52,19 @@ class Plan:
 class Streams:
     """The devices of a plan, and the streams that are open on them.
 
-    pulse_frames  of the model
-    Raises        InputError, DeviceError: no such device or channel
+    program  that hears
+    Raises   InputError, DeviceError: no such device or channel
     """
 
-    def __init__(self, host: Host, plan: Plan, pulse_frames: int) -> None:
+    def __init__(self, host: Host, plan: Plan, program: Program) -> None:
         self._host, self._plan = host, plan
-        self.source = host.choose("input", plan.input)
+        patch = patched(host, plan.input, plan.channels, plan.routes, program)
+        self.source = patch.source
+        self._usual = patch.wanted is None
         self.target = host.choose("output", plan.output) if plan.play else None
-        heard = _channels_in(plan.channels, self.source)
-        streams = plan.channels.streams(heard)
+        channels = patch.channels
+        heard = max(patch.heard) + 1 if patch.heard else _channels_in(channels, self.source)
+        streams = 1 if patch.heard else channels.streams(heard)
         played = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
         if played and streams > played and streams > 1:
             raise InputError(
@@ -65,10 +74,10 @@ class Streams:
         rate = plan.device_rate_hz or self._usual_rate()
         frames = plan.block_frames
         if frames is None:
-            frames = max(round(pulse_frames * rate / plan.rate_hz), 1)
+            frames = max(round(program.pulse * rate / plan.rate_hz), 1)
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
-        self.form = Form(plan.rate_hz, rate, rate, heard, played, plan.channels, frames, apart)
+        self.form = Form(plan.rate_hz, rate, rate, heard, played, channels, frames, apart, patch.heard)
         self.inside = False
         """Whether a callback of a device that was stopped has not returned: it may still use the line."""
         self._open: list[OpenStream] = []
@@ -119,9 +128,7 @@ class Streams:
         """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")
-        self.source = self._host.choose(
-            "input", self._plan.input if self._plan.input is None else self.source.name
-        )
+        self.source = self._host.choose("input", None if self._usual else self.source.name)
         if self.target is not None:
             wanted = None if self._plan.output is None else self.target.name
             self.target = self._host.choose("output", wanted)

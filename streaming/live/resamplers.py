@@ -11,24 +11,28 @@ LARGEST = 4096
 
 
 class Resamplers:
-    """Those of a line, one for each stream; none where rates are equal and there is one clock.
+    """Those of a line: inward one for each input of each stream, outward one for each stream.
+
+    None where rates are equal and there is one clock.
 
     largest  frames that are fed at a time
     inward   from the device's input to the model
     outward  from the model to the device's output, tuned where that has a clock of its own
     """
 
-    def __init__(self, form: Form, streams: int, pulse_frames: int, quality: str) -> None:
+    def __init__(self, form: Form, streams: int, pulse_frames: int, quality: str, inputs: int = 1) -> None:
         self._form = form
         self._pulse_frames = pulse_frames
         self.largest = max(LARGEST, pulse_frames)
 
-        def each(rate_in_hz: int, rate_out_hz: int) -> list[NativeResampler]:
-            return [NativeResampler(rate_in_hz, rate_out_hz, quality, self.largest) for _ in range(streams)]
+        def each(rate_in_hz: int, rate_out_hz: int, count: int) -> list[NativeResampler]:
+            return [NativeResampler(rate_in_hz, rate_out_hz, quality, self.largest) for _ in range(count)]
 
         differs = form.two_clocks or form.rate_out_hz != form.rate_hz
-        self.inward = each(form.rate_in_hz, form.rate_hz) if form.rate_in_hz != form.rate_hz else []
-        self.outward = each(form.rate_hz, form.rate_out_hz) if form.channels_out and differs else []
+        self.inward = (
+            each(form.rate_in_hz, form.rate_hz, streams * inputs) if form.rate_in_hz != form.rate_hz else []
+        )
+        self.outward = each(form.rate_hz, form.rate_out_hz, streams) if form.channels_out and differs else []
 
     @property
     def course(self) -> Course:

@@ -11,16 +11,16 @@ from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program
 from pulse.program.state import State
-from pulse.pulsify.model import Port
+from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
-from streaming.files import audio_output
 from streaming.native import line_words as w
+from streaming.routing import audio_output
 
 
 class Voices(Uncopied):
     """One state of a program for each stream.
 
-    program     one input streams, and it is sound
+    program     whose inputs that stream are sound
     sound       the output that is played; None where nothing is
     constants   the inputs that do not stream, by name
     delay       frames that the sound is to be late, of which the model's own delay is a part
@@ -33,6 +33,7 @@ class Voices(Uncopied):
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
     ) -> None:
         self.program = program
+        self.inputs = heard_inputs(program)
         self.sound = sound
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
         for state in self.states:
@@ -127,15 +128,21 @@ class Voices(Uncopied):
             for fault in state.faults
         ]
 
+    def shaped(self, slots: NDArray[np.float32]) -> dict[str, Array]:
+        """The samples of a stream, [inputs, frames], as the inputs of the model take them."""
+        return {
+            port.name: slot.reshape([-1 if axis == port.axis else 1 for axis in range(len(port.shape))])
+            for port, slot in zip(self.inputs, slots)
+        }
+
     def run(self, slots: NDArray[np.float32]) -> int:
-        """A pulse in Python, for programs that have no compiled form: [streams, frames] into the packed outputs.
+        """A pulse in Python, for programs without a compiled form: [streams, inputs, frames] into the packed outputs.
 
         Returns for how many values a node had no result.
         """
         faults = 0
-        port = next(port for port in self.program.inputs if port.streams)
         for number, state in enumerate(self.states):
-            results = state.step(slots[number].reshape(port.shape))
+            results = state.step(self.shaped(slots[number]))
             faults += state.take_faults()
             for slot in self.packed[number].outputs:
                 slot.view(self._outputs[number])[...] = results[slot.name]
@@ -155,14 +162,15 @@ def _packed(state: State) -> Packed:
     return Packed(empty.words, empty.constants, (), layout.outputs, 0, layout.output_bytes)
 
 
-def sound_input(program: Program) -> Port:
-    """The input of a model that hears sound. Raises InputError."""
+def heard_inputs(program: Program) -> list[Port]:
+    """The inputs of a model that hears sound, in its order. Raises InputError: other inputs stream."""
     streaming = [port for port in program.inputs if port.streams]
-    if len(streaming) == 1 and streaming[0].is_sound:
-        return streaming[0]
+    if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
+        return streaming
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes no sound but {forms}; a live run needs one input of sound, float32"
+        f"{program.model.title}: takes no sound but {forms}; in a live run all inputs that stream are sound, float32, "
+        "of one value a frame: a recipe says what is in front of such a model, see docs/recipes.md"
     )
 
 

@@ -46,7 +46,8 @@ CACHE_LINE = 8
     BLOCK,  # frames that are played at once, if all blocks are alike
     BLOCK_NS,
     SPARE,  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-) = range(39)
+    INPUTS,  # sounds that each stream hears
+) = range(40)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
 (
@@ -120,7 +121,7 @@ COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
 
 LINE_WORDS = 128
 
-# A stream.
+# An input of a stream, INPUTS of them for each stream; from OUT_RESAMPLER on only the first of a stream counts.
 CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
 STREAM_WORDS = 8
 

@@ -11,8 +11,14 @@ from streaming.native.resample import feed, missing, produce, ready
 
 
 @device
+def stream_at(words: Pointer, number: int) -> Pointer:
+    """The words of a stream, those of its first input."""
+    return words_at(words[w.STREAM]) + number * words[w.INPUTS] * w.STREAM_WORDS
+
+
+@device
 def gather(words: Pointer, stream: Pointer, target: Pointer, frames: int) -> None:
-    """One stream's samples of the next frames in the ring, which lie in one piece there."""
+    """The samples of one input of a stream, of the next frames in the ring, which lie in one piece there."""
     channels = words[w.IN_CHANNELS]
     place = words[w.IN_READ] & (words[w.IN_FRAMES] - 1)
     channel_of(target, floats_at(words[w.IN_RING]) + place * channels, channels, stream[w.CHANNEL], frames)
@@ -21,7 +27,7 @@ def gather(words: Pointer, stream: Pointer, target: Pointer, frames: int) -> Non
 @device
 def fill_slots(words: Pointer) -> bool:
     """Take from the ring what the next pulse needs, no frame more; whether it is there."""
-    pulse, filled, streams = words[w.PULSE], words[w.FILLED], words[w.STREAMS]
+    pulse, filled, inputs = words[w.PULSE], words[w.FILLED], words[w.STREAMS] * words[w.INPUTS]
     first = words_at(words[w.STREAM])
     scratch = floats_at(words[w.SCRATCH])
     while filled < pulse:
@@ -30,13 +36,13 @@ def fill_slots(words: Pointer) -> bool:
         piece = min(waiting, words[w.LARGEST], words[w.IN_FRAMES] - (read & (words[w.IN_FRAMES] - 1)))
         if first[w.IN_RESAMPLER] == 0:
             piece = made = min(piece, pulse - filled)
-            for s in range(streams):
+            for s in range(inputs):
                 stream = first + s * w.STREAM_WORDS
                 gather(words, stream, floats_at(stream[w.SLOT_IN]) + filled, piece)
         else:
             piece = min(piece, missing(words_at(first[w.IN_RESAMPLER]), pulse - filled))
             made = 0
-            for s in range(streams):
+            for s in range(inputs):
                 stream = first + s * w.STREAM_WORDS
                 resampler = words_at(stream[w.IN_RESAMPLER])
                 if piece > 0:

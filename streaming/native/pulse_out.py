@@ -10,6 +10,7 @@ from streaming.native.device_side import FLOAT, now_ns, owed, position
 from streaming.native.drift import corrected
 from streaming.native.mixing import delayed, faded, finite, spread
 from streaming.native.primitives import load, store
+from streaming.native.pulse_in import stream_at
 from streaming.native.resample import feed, produce, ready, tune
 
 
@@ -20,7 +21,7 @@ def mix(words: Pointer) -> None:
     gains[4] = gains[2]
     gains[5] = gains[3]
     for s in range(words[w.STREAMS]):
-        stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
+        stream = stream_at(words, s)
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         sound, dry = floats_at(voice[w.HEARD]), floats_at(stream[w.DRY])
         move_bytes(as_u8(dry), bytes_at(stream[w.SLOT_IN]), pulse * FLOAT)
@@ -40,7 +41,7 @@ def send(words: Pointer) -> None:
     streams, made = words[w.STREAMS], words[w.PULSE]
     ring = floats_at(words[w.OUT_RING])
     for s in range(streams):
-        stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
+        stream = stream_at(words, s)
         voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
         sound, copies = floats_at(voice[w.HEARD]), channels if streams == 1 else 1
         if stream[w.OUT_RESAMPLER] == 0:
@@ -81,7 +82,7 @@ def follow_clocks(words: Pointer, made: int) -> None:
         words[w.OUT_RATE],
     )
     for s in range(words[w.STREAMS]):
-        stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
+        stream = stream_at(words, s)
         tune(words_at(stream[w.OUT_RESAMPLER]), adjust)
 
 

@@ -11,6 +11,7 @@ from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import record
 from streaming.native.mixing import cross, delayed
 from streaming.native.primitives import store
+from streaming.native.pulse_in import stream_at
 
 
 @device
@@ -19,7 +20,7 @@ def run_voices(words: Pointer, voices: int) -> None:
     pulse, sound = words[w.PULSE], words[w.OUT_CHANNELS] > 0
     for s in range(words[w.STREAMS]):
         voice = words_at(voices) + s * w.VOICE_WORDS
-        stream = words_at(words[w.STREAM]) + s * w.STREAM_WORDS
+        stream = stream_at(words, s)
         packed_step(words_at(voice[w.PACKED]), stream[w.SLOT_IN], voice[w.SLOT_OUT])
         faults = take_faults(words_at(voice[w.PACKED]))
         if voices == words[w.VOICES]:

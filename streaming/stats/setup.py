@@ -19,7 +19,7 @@ class Setup:
     output           name of the device that plays, None without one
     device_rate_hz   of the devices
     block_frames     device frames that come at once; 0 where the device chooses
-    channels         which channels are heard: ``mix``, ``each``, a number
+    channels         which channels are heard: ``mix``, ``each``, a number; of several inputs which one each hears
     streams          how many streams that makes
     engine           where the model computes: ``callback``, ``worker``, ``python``
     policy           what is done when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``

@@ -4,6 +4,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+import pulse
 from bench.models import PUBLISHED, catalogue, tcn, tcn_explicit_state
 from bench.models.entry import Entry
 from bench.models.gru import gru
@@ -77,7 +78,7 @@ def test_a_missing_folder_leaves_the_published_models_out():
 def test_a_wrong_or_failing_peer_is_no_opponent():
     """It is told how, and is not timed."""
     entry = Entry("gru", "GRU", 1, lambda: gru(8, 1))
-    program = contests.pulse.stream(entry.source(), 1)
+    program = pulse.stream(entry.source(), 1)
     pulses = contests.noise(program, 1.0)[:CHECKED]
 
     class Wrong(contests.PulsePeer):
@@ -111,7 +112,7 @@ def test_the_fastest_right_form_of_a_runtime_is_chosen():
 
 def test_frames_of_a_delay_are_dropped_before_results_are_compared():
     """This project's conformer comes seven frames late; what tract says of its own delay counts for tract."""
-    program = contests.pulse.stream(SYNTHETIC["conformer"].source(), 8)
+    program = pulse.stream(SYNTHETIC["conformer"].source(), 8)
     (port,) = program.outputs
     pulses = contests.noise(program, 1.0)[:3]
     frames = contests.streamed(contests.PulsePeer(program), program, pulses)["y"].shape[1]

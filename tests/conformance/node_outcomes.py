@@ -88,7 +88,7 @@ def run(model: ModelProto, inputs: Sequence[Array]) -> tuple[dict[str, Array], b
         try:
             shapes = {name: _spec(array) for name, array in feeds.items() if name not in constants}
             values = {name: feeds[name] for name in constants}
-            typed = pulse.load(model, inputs=shapes, constants=values).analyse()
+            typed = pulse.load(model, inputs=shapes, constants=values).model.analyse()
             return typed.run({name: feeds[name] for name in typed.inputs}), bool(constants)
         except (InputError, LoadError) as error:
             refusal = refusal or error

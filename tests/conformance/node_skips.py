@@ -38,6 +38,17 @@ RANDOM = (
     "RandomUniform",
     "RandomUniformLike",
 )
+PLUGIN = (
+    "AffineGrid",
+    "DeformConv",
+    "Det",
+    "GridSample",
+    "MaxUnpool",
+    "NegativeLogLikelihoodLoss",
+    "RoiAlign",
+    "SoftmaxCrossEntropyLoss",
+)
+"""What ``demos/image_operators`` has; ``tests/demos/test_image_operators.py`` runs their cases."""
 ROUNDED = ("test_dft_inverse", "test_dft_inverse_opset19", "test_attention_4d_causal_fp16_expanded")
 """Cases that no exact result passes; ``test_node_cases`` compares them at the rounding of their own type."""
 
@@ -114,6 +125,7 @@ SKIPS: tuple[tuple[str, Test], ...] = (
     ("a dropout that trains: the expected output is one draw of many", _trains_at_random),
     ("a choice of boxes: how many there are depends on data", _uses("NonMaxSuppression")),
     ("decodes image files", _uses("ImageDecoder")),
+    ("images and training: a plugin in demos/image_operators has them", _uses(*PLUGIN)),
     (
         "its expected output divides by a number of frames that is not whole; PyTorch and onnxruntime "
         "divide by the frames that there are",

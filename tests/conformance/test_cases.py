@@ -11,9 +11,9 @@ import pytest
 
 import pulse
 from pulse.errors import PulseError
+from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import streamed
-from pulse.typed import TypedModel
 from tests.agreement import Expected
 from tests.shared import ROOT, shared
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
-from pulse.pulsify.model import PulsedModel
 from tests.agreement import Expected
 from tests.shared import shared
 

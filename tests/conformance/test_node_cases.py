@@ -1,11 +1,20 @@
 """The node cases of ``onnx.backend.test``: operators that must run do, the others run or say why not."""
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.conformance.node_cases import as_array, node_cases
 from tests.conformance.node_outcomes import Outcome, attempt, failed, outcomes, run
 from tests.conformance.node_skips import MUST, ROUNDED
+
+CASES_OF = (1, 22)
+"""The onnx whose cases the lists are about. Earlier ones lack operators, and have results that were corrected later."""
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, onnx.__version__.split(".")[:2])) < CASES_OF,
+    reason=f"onnx {onnx.__version__} has earlier node cases than 1.22, which the lists are about",
+)
 
 
 def told(found: list[Outcome]) -> str:

@@ -47,7 +47,7 @@ def fireredvad(models: Path) -> TypedModel:
     return chain(
         front.kaldi_fbank(),
         front.cmvn(path=shared("sound") / "cmvn.ark"),
-        Stage(models / "fireredvad_stream.onnx", inputs={"feat": "1,time,80"}),
+        models / "fireredvad_stream.onnx",
         outputs=["probs"],
     )
 

@@ -8,12 +8,12 @@ import onnxruntime
 import pytest
 import soundfile
 
-import pulse
 from pulse.facts import Array
 from pulse.oracle import oracle_of
 from pulse.program.whole import streamed
 from pulse.tolerance import Reference
 from streaming.session import Session
+from tests.pulse.chunks import models
 from tests.shared import shared
 
 CHUNKS = 200
@@ -64,7 +64,7 @@ def features() -> Array:
 
 Case = tuple[str, Callable[[], Array], str, int, int, dict[str, Any], dict[str, Any]]
 CASES: list[Case] = [
-    # file, stream, its input, axis, pulse, what pulse.stream is told, what onnxruntime is fed beside it
+    # file, stream, its input, axis, pulse, what is said of it, what onnxruntime is fed beside it
     ("silero_vad_16k_static", sound(512), "input", 1, 512, {"context": {"input": 64}}, {}),
     (
         "silero_vad_16k",
@@ -122,7 +122,7 @@ def test_chunk_by_chunk(
 ) -> None:
     """Every output of each of 200 chunks as onnxruntime has it; the first ones as the author's loop in f64."""
     path, x = shared("models") / f"{file}.onnx", make()
-    program = pulse.stream(path, frames, **told)
+    program = models.stream(path, frames, **told)
     assert program.model.chunks is not None
     states = {pair.input: pair.output for pair in program.model.chunks.pairs}
     wanted = author(file, x, name, axis, frames, told.get("context", {}).get(name, 0), states, more)
@@ -142,7 +142,7 @@ def test_chunk_by_chunk(
 
 def test_sessions_take_blocks_of_any_size() -> None:
     """Silero on the whole sound, pushed as it comes: a probability for every 512 samples, the last ones included."""
-    program = pulse.stream(shared("models") / "silero_vad_16k_static.onnx", context={"input": 64})
+    program = models.stream(shared("models") / "silero_vad_16k_static.onnx", context={"input": 64})
     x, rng = speech()[None], np.random.default_rng(0)
     session, at = Session(program), 0
     parts: list[Array] = []

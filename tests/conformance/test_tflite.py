@@ -31,7 +31,7 @@ def check(got: Array, wanted: Array) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_call_equals_litert(name: str) -> None:
-    model = pulse.load(shared("tflite") / f"{name}.tflite")
+    model = pulse.load(shared("tflite") / f"{name}.tflite").model
     typed = model.analyse()
     states = {variable.input: variable.initial for variable in model.variables}
     fed = [each for each in typed.inputs if each not in states]
@@ -57,10 +57,10 @@ def test_the_stream_is_proved(name: str) -> None:
 
 @pytest.mark.parametrize("name", TWINS)
 def test_equals_the_onnx_model(name: str) -> None:
-    ours = pulse.load(shared("tflite") / f"{name}.tflite").analyse()
+    ours = pulse.load(shared("tflite") / f"{name}.tflite").model.analyse()
     twin_path = shared(TWINS[name])
-    one = dict.fromkeys(pulse.load(twin_path).inputs, "1,29,13") if name == "hey_mycroft" else None
-    twin = pulse.load(twin_path, inputs=one).analyse()
+    one = dict.fromkeys(pulse.load(twin_path).model.inputs, "1,29,13") if name == "hey_mycroft" else None
+    twin = pulse.load(twin_path, inputs=one).model.analyse()
     for inputs in stored(name, "in"):
         got = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
         wanted = twin.run(dict(zip(twin.inputs, inputs, strict=True)))

@@ -1,13 +1,9 @@
 """The live demos run on a file, and on a server of JACK, and say what is so."""
 
-import os
 import re
 import runpy
 import signal
-import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +11,14 @@ import onnxruntime
 import pytest
 import soundfile
 
-from bench.live.server import JackServer, jack_server
+from bench.live.server import jack_server
 from streaming.builtin import model_path, noisy_path, voice_path
-from streaming.hosts.portaudio.portaudio import PortAudio
 from tests.demos.test_demos import ROOT, run
-from tests.live.aside import until
-from tests.live.cassette import Cassette
+from tests.live.playing import JACK, demo_command, playing
 from tests.live.servers import found_here, had
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
-JACK = "JACK Audio Connection Kit: system"
 FRAME = 160
 LIVE = ("live_denoiser.py", "voice_meter.py", "latency_probe.py")
 
@@ -110,45 +103,15 @@ def assert_measured(report: str) -> None:
     assert measured == pytest.approx(reported, abs=0.5)
 
 
-def inputs(server: JackServer) -> list[str]:
-    """The ports of programs that listen."""
-    return [port for port in server.ports() if ":in_" in port]
-
-
-@contextmanager
-def playing(server: JackServer, name: str, *arguments: str) -> Generator["subprocess.Popen[str]"]:
-    """A demo that hears the built-in sound again and again."""
-    samples, _ = soundfile.read(noisy_path(), dtype="float32")
-    cassette, host = Cassette(np.tile(np.repeat(samples, server.rate_hz // 16_000), 5)), PortAudio()
-    player = host.open(cassette.order(host.choose("output", JACK), server.rate_hz, server.block_frames))
-    player.start()
-    (ours,) = (port for port in server.ports() if port.startswith("PortAudio:out"))
-    cassette.begin()
-    demo = subprocess.Popen(
-        [sys.executable, "-u", str(ROOT / "demos" / name), *arguments],
-        env=os.environ | dict(server.environment),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert until(lambda: demo.poll() is not None or inputs(server), 300), "it does not open the device"
-        for port in inputs(server):
-            server.connect(ours, port)
-        yield demo
-    finally:
-        demo.kill()
-        player.stop(1)
-
-
 def test_the_demos_on_jack() -> None:
     with had(jack_server()) as server, found_here(server):
-        with playing(server, "latency_probe.py", "--mic", JACK, "--speaker", JACK, "--seconds", "1") as demo:
+        with playing(
+            server, *demo_command("latency_probe.py"), "--mic", JACK, "--speaker", JACK, "--seconds", "1"
+        ) as demo:
             told, problem = demo.communicate(timeout=60)
         assert demo.returncode == 0, told + problem
         assert_measured(told)
-        with playing(server, "voice_meter.py", "--mic", JACK) as demo:
+        with playing(server, *demo_command("voice_meter.py"), "--mic", JACK) as demo:
             assert demo.stdout is not None
             assert any(line.rstrip().endswith("voice") for line in demo.stdout)
             demo.send_signal(signal.SIGINT)

@@ -11,7 +11,8 @@ from pulse.dim import TDim
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.op import Op
-from pulse.typed import TypedGraph, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 Thing = TypeVar("Thing")
 

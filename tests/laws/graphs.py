@@ -14,6 +14,7 @@ from numpy.random import Generator
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
@@ -30,7 +31,8 @@ from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph
+from pulse.wiring import wire
 from tests.laws.builder import MOST_CHANNELS, ONE, ZERO, Builder
 from tests.laws.layers import attention, recurrent, recurrent_over_channels, running_sum
 

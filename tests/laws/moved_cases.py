@@ -10,9 +10,9 @@ import numpy as np
 import pulse
 from pulse.errors import FactError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
+from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
-from pulse.typed import TypedModel
 from tests.laws.fronts import Front, behind, opset_of, raw
 from tests.laws.operator_cases import Runners, compared
 from tests.pulse.cases.build import Case

@@ -42,7 +42,7 @@ def read(source: Path | bytes) -> str:
     stage = "load"
     try:
         model = pulse.load(source)
-        "\n".join(model.lines()).encode()
+        "\n".join(model.model.lines()).encode()
         stage = "analyse"
         typed = model.analyse()
         dump.text(typed.graph).encode()

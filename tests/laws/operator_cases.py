@@ -8,11 +8,10 @@ import numpy as np
 import pulse
 from pulse.errors import FactError, InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
 from pulse.program.whole import streamed
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 from tests.agreement import Expected
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases
@@ -72,7 +71,7 @@ def attempt(case: Case, runners: Runners, rng: np.random.Generator) -> str:
     specs, length = with_symbol(candidates, rng)
     scalars = {key: dtype_name(array.dtype) for key, array in feeds.items() if not array.ndim}
     try:
-        typed = pulse.load(proto, inputs={**specs, **scalars}).analyse()
+        typed = pulse.load(proto, inputs={**specs, **scalars}).model.analyse()
     except (LoadError, FactError):
         return "not loaded"
     try:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.random import default_rng
 
 from pulse.declutter import DECLUTTER, decluttered
+from pulse.models import TypedModel
 from pulse.ops.source import Const
-from pulse.typed import TypedModel
 from tests.agreement import Expected
 from tests.laws.graphs import feeds, random_model, shortest
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from tests.laws.graphs import feeds, random_model, shortest
 from tests.laws.operator_cases import compared, fuzz
 from tests.laws.test_fuzzed_pulsify import backends

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pulse.errors import CompileError
+from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
 from tests.laws.operator_cases import fuzz
 
 

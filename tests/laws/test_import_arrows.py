@@ -1,10 +1,20 @@
-"""Who may import whom: pulse knows no clock, no device, no thread, and all rooms stand in one order."""
+"""Who may import whom: pulse knows no clock, no device, no thread; no circle; layers import only what is below."""
 
-import ast
-from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import pytest
+
+from tests.laws.imports import (
+    LAYERS,
+    circle,
+    import_graph,
+    imported,
+    layer_of,
+    members,
+    modules,
+    packages_of,
+)
+
 TIME = {
     "streaming",
     "sounddevice",
@@ -18,162 +28,70 @@ TIME = {
     "sched",
 }
 ALLOWED = {
-    "pulse/program/kernels/compiled.py": {
-        "threading"
-    },  # a lock: two threads may ask for one function at once
-    "pulse/program/machine.py": {"time"},  # how long a tick of the cycle counter is
+    "pulse.program.kernels.compiled": {"threading"},  # a lock: two threads may ask for one function at once
+    "pulse.program.machine": {"time"},  # how long a tick of the cycle counter is
 }
-ROOMS = (
-    "pulse.version",
-    "pulse.printable",
-    "pulse.wording",
-    "pulse.errors",
-    "pulse.uncopied",
-    "pulse.collector",
-    "pulse.budget",
-    "pulse.plugins",
-    "pulse.dim",
-    "pulse.facts",
-    "pulse.graph",
-    "pulse.ops",  # and pulse.typed: the body of a scan or loop is a typed graph
-    "pulse.tolerance",
-    "pulse.dump",
-    "pulse.patch",
-    "pulse.substitution",
-    "pulse.declutter",
-    "pulse.infer",
-    "pulse.model",
-    "pulse.nhwc",
-    "pulse.onnx",
-    "pulse.onnx.rules",
-    "pulse.onnx.operators",
-    "pulse.onnx.read",
-    "pulse.tflite",
-    "pulse.tflite.operators",
-    "pulse.tflite.model_ops",
-    "pulse.tflite.reader",
-    "pulse.pulsify",
-    "pulse.program.kernels",
-    "pulse.program",
-    "pulse.costs.work",
-    "pulse.costs.seconds",
-    "pulse.proof",
-    "pulse.accuracy",
-    "pulse.chunks",
-    "pulse.chain",
-    "pulse.oracle",
-    "pulse.onnx.write",
-    "pulse.costs",
-    "pulse.extend",
-    "pulse.torch",
-    "pulse.front",
-    "pulse.recipes",
-    "pulse.api",
-    "pulse",
-    "streaming.errors",
-    "streaming.replacing",
-    "streaming.part",
-    "streaming.snapshot",
-    "streaming.reblocking",
-    "streaming.intake",
-    "streaming.delivery",
-    "streaming.session",
-    "streaming",  # what the package gives: a session
-    "streaming.events",
-    "streaming.channels",
-    "streaming.latency",
-    "streaming.native",
-    "streaming.terminal",
-    "streaming.progress",
-    "streaming.warming",
-    "streaming.resampling",
-    "streaming.rf64",
-    "streaming.encodings",
-    "streaming.sound_formats",
-    "streaming.sound",
-    "streaming.wav_stream",
-    "streaming.audio",
-    "streaming.frame_forms",
-    "streaming.frames",
-    "streaming.sound_streams",
-    "streaming.source",
-    "streaming.target",
-    "streaming.files",
-    "streaming.builtin",
-    "streaming.realtime",
-    "streaming.stats",
-    "streaming.hosts",
-    "streaming.hosts.portaudio",
-    "streaming.hosts.usual",
-    "streaming.live",
-    "streaming.executor",
-    "streaming.cli",
-    "bench",
-)
-"""What a module imports stands above it, or beside it in its room."""
-PACKAGES = {"pulse": True, "streaming": False, "bench": False}
-"""Whether that holds only for what a module imports when it is imported itself: methods of pulse show the next step."""
-OURS = {*PACKAGES, "tests", "demos"}
-
-
-def imports(path: Path, at_once: bool) -> set[str]:
-    """The modules that a file imports, and the names that it takes of them.
-
-    at_once   only those that are imported with it: neither inside of functions nor for type checkers
-    """
-    names: set[str] = set()
-    left: list[ast.AST] = [ast.parse(path.read_text())]
-    while left:
-        node = left.pop()
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            names |= {node.module or ""} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif not (at_once and is_later(node)):
-            left.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
-    return names
-
-
-def is_later(node: ast.AST) -> bool:
-    """Whether the imports inside of a statement do not happen when its file is imported."""
-    types = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-    return types or isinstance(node, ast.FunctionDef)
-
-
-@cache
-def packages(name: str) -> set[str]:
-    """A module and all packages that it is in."""
-    return {name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1)}
-
-
-@cache
-def room(name: str) -> int:
-    """The place in ``ROOMS`` of a module, or of what is imported from one."""
-    name = name.replace("pulse.typed", "pulse.ops")
-    inside = [place for place, other in enumerate(ROOMS) if other in packages(name)]
-    return max(inside, key=lambda place: len(ROOMS[place]), default=len(ROOMS))
 
 
 def test_pulse_knows_no_time() -> None:
-    files = {path.relative_to(ROOT).as_posix(): path for path in (ROOT / "pulse").rglob("*.py")}
+    files = modules(packages=("pulse",))
     assert files
     for name, path in files.items():
-        found = {package for module in imports(path, False) for package in packages(module)}
+        found = {package for module in imported(path) for package in packages_of(module)}
         assert found & TIME <= ALLOWED.get(name, set()), name
 
 
-def test_no_arrow_points_back() -> None:
-    wrong: list[str] = []
-    for package, at_once in PACKAGES.items():
-        for path in (ROOT / package).rglob("*.py"):
-            module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            others = {name for name in imports(path, at_once) if name.split(".")[0] in OURS}
-            wrong += [f"{module} imports {other}" for other in sorted(others) if room(other) > room(module)]
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    return import_graph(modules())
+
+
+def test_no_circle(graph: dict[str, set[str]]) -> None:
+    assert not circle(graph)
+
+
+def test_layers_import_what_is_below(graph: dict[str, set[str]]) -> None:
+    order = list(LAYERS)
+    wrong = [
+        f"{name} ({layer_of(name)}) imports {other} ({layer_of(other)})"
+        for name, others in graph.items()
+        for other in sorted(others)
+        if order.index(layer_of(other)) > order.index(layer_of(name))
+    ]
     assert not wrong
 
 
-def test_every_module_has_a_room() -> None:
+def test_every_module_has_a_layer() -> None:
+    named = [member for layer in LAYERS for member in members(layer)]
+    assert len(set(named)) == len(named)
+    there = {package for name in modules() for package in packages_of(name)}
+    assert set(named) <= there
     for package in ("pulse", "streaming"):
-        found = {f"{package}.{path.stem}" for path in (ROOT / package).iterdir() if path.name[0] not in "_."}
-        assert found - {f"{package}.py"} <= {*ROOMS, "pulse.typed"}
+        parts = {name for name in modules() if name.count(".") == 1 and name.startswith(f"{package}.")}
+        assert parts <= set(named)
+
+
+def test_drawing() -> None:
+    from tests.tables.layers import DOCUMENT, drawn
+
+    assert DOCUMENT.read_text() == drawn(DOCUMENT.read_text()), "run: python -m tests.tables layers"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import p.a",
+        "from p import a",
+        "from p.a import name",
+        "def f():\n    from p.a import name",
+        "async def f():\n    import p.a",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import name",
+    ],
+)
+def test_circles_are_found(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p").mkdir()
+    for name, content in {"__init__": "", "a": "import p.b", "b": "import p.c", "c": text}.items():
+        (tmp_path / "p" / f"{name}.py").write_text(content)
+    assert {"p.a", "p.b", "p.c"} == set(circle(import_graph(modules(tmp_path, ("p",)))))
+    (tmp_path / "p" / "c.py").write_text("import p")
+    assert not circle(import_graph(modules(tmp_path, ("p",))))

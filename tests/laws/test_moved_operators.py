@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
 from tests.laws.fronts import FRONTS, Front
 from tests.laws.moved_cases import Streaming, assignments, attempt, newest_cases, streaming
 from tests.laws.operator_cases import Runners

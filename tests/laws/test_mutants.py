@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.models import PulsedModel
 from pulse.oracle import oracle_of
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.proof import compare
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths, trials_of
-from pulse.pulsify.model import PulsedModel
 from pulse.tolerance import Feeds
 from tests.laws.mutants import (
     MODELS,

@@ -64,6 +64,12 @@ def test_tflite_files_changed_at_random(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("start", range(400, 10_400, 1000))
+def test_many_files_changed_at_random(start: int) -> None:
+    assert sum(assert_harmless(start, start + 1000).values()) == 1000
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(TFLITE_FILES, TFLITE_FILES + 2000, 500))
 def test_many_tflite_files_changed_at_random(tmp_path: Path, start: int) -> None:
     tflite_mutations.write(tmp_path / "models", start, start + 500)

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from pulse.errors import PulsifyError
+from pulse.models import PulsedModel, TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from pulse.pulsify.relate import relate
-from pulse.typed import TypedModel
 from tests.laws.graphs import feeds, random_model, shortest
 from tests.laws.operator_cases import compared
 

@@ -17,11 +17,14 @@ from bench.models.amplifier import amplifier
 from streaming import Session
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.channels import Channels
+from streaming.hosts.host import OpenStream
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import Behaviour, Live, Plan
+from streaming.routing import Route
 from tests.live.aside import until
 from tests.live.cassette import Cassette
 from tests.live.servers import had
+from tests.streaming.cancelling import cancelling
 
 JACK = "JACK Audio Connection Kit: system"
 RATE_HZ = 48_000
@@ -106,6 +109,55 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     assert np.count_nonzero(played[:, 0]) > 0.9 * len(sound)
     assert silent or place_of(offline.ravel()[: len(sound)], played[:, 0]) == delay
     print(engine, pulse_frames, block, "exact after", delay, "frames", account.counters)
+
+
+def cancelled(engine: str, pulse_frames: int) -> None:
+    """A model of two inputs hears two clients of JACK, each on its channel, on one clock: as offline, bit by bit."""
+    program = cancelling(pulse_frames)
+    sounds = noise(1.0), noise(1.0)[::-1].copy()
+    with jack() as server, tempfile.TemporaryDirectory() as folder:
+        routes = Route("mic", JACK, 0), Route("far", JACK, 1)
+        plan = Plan(RATE_HZ, None, JACK, block_frames=480, routes=routes)
+        live = Live(program, plan, Behaviour(engine=engine, policy="wait"))
+        paths = Path(folder) / "heard.wav", Path(folder) / "played.wav"
+        recorder = live.record(*paths)
+        with live:
+            host = PortAudio()
+            inputs = sorted(port for port in server.ports() if port.startswith("PortAudio:in_"))
+            players: list[tuple[Cassette, OpenStream]] = []
+            for sound, port in zip(sounds, inputs):
+                cassette, before = Cassette(sound), server.ports()
+                player = host.open(cassette.order(host.choose("output", JACK), RATE_HZ, server.block_frames))
+                player.start()
+                (source,) = (
+                    port
+                    for port in server.ports()
+                    if port not in before and port.startswith("PortAudio:out_")
+                )
+                server.connect(source, port)
+                players.append((cassette, player))
+            for cassette, _ in players:
+                cassette.begin()
+            assert until(lambda: all(cassette.words[2] >= RATE_HZ for cassette, _ in players))
+            time.sleep(0.3)
+            for _, player in players:
+                player.stop(1)
+        recorder.close()
+        heard, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
+    counters = live.account().counters
+    assert heard.shape[1] == 2 and recorder.lost == counters.frames_lost == 0, counters
+    for channel, sound in zip(heard.T, sounds):
+        start = place_of(sound, channel)
+        assert np.array_equal(channel[start : start + len(sound)], sound), (
+            "what arrived is not what was played"
+        )
+    session, silent = Session(program), counters.frames_silent
+    offline = session.push({"mic": heard[None, :, 0], "far": heard[None, :, 1]})["out"][0]
+    delay = live.account().delay.frames - silent
+    expected = np.concatenate([np.zeros(delay, np.float32), offline])
+    for channel in played.T:
+        assert np.array_equal(with_gaps(channel, expected, silent), channel)
+    print(engine, pulse_frames, "two inputs exact after", delay, "frames", counters)
 
 
 def resampled() -> None:

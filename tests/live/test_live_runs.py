@@ -12,6 +12,8 @@ from tests.live.aside import aside
         'exact("callback", 480, 480)',
         'exact("worker", 512, 480)',
         'exact("callback", 160, 256)',
+        'cancelled("worker", 480)',
+        'cancelled("callback", 160)',
         "resampled()",
         "freewheeling()",
     ],

@@ -7,16 +7,17 @@ import numpy as np
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.op import Op
+from pulse.ops.op import Op, PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool, PoolKind
-from pulse.ops.relation import PadMode
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 Pair = tuple[int, int]
 NONE: Pair = (0, 0)

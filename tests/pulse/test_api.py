@@ -52,9 +52,9 @@ def test_stream_takes_every_source(tmp_path: Path, kind: str, backend: str) -> N
 
 def test_stream_keeps_the_outputs_that_are_asked_for() -> None:
     """Also an inner wire; an unknown one is refused by name."""
-    assert [port.name for port in pulse.stream(proto(), outputs=["z"], backend="numpy").outputs] == ["z"]
+    assert [port.name for port in pulse.load(proto(), outputs=["z"]).pulsed().outputs] == ["z"]
     with pytest.raises(PulseError, match="no wire is called 'nothing'"):
-        pulse.stream(proto(), outputs=["nothing"])
+        pulse.stream(pulse.load(proto(), outputs=["nothing"]))
 
 
 def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
@@ -62,16 +62,16 @@ def test_stream_finds_pulse_and_symbol_and_passes_the_rest_on() -> None:
     seen: list[str] = []
     program = pulse.stream(proto(), prepare=seen.extend)
     assert program.pulse == 1 and seen
-    assert pulse.stream(proto(), symbol="T", align=True, backend="numpy").outputs[0].delay == 1
-    assert pulse.stream(proto(), inputs={"x": "1,2,U"}, backend="numpy").model.symbol.name == "U"
+    assert pulse.stream(pulse.load(proto(), symbol="T"), align=True, backend="numpy").outputs[0].delay == 1
+    assert pulse.load(proto(), {"x": "1,2,U"}).pulsed().symbol.name == "U"
     with pytest.raises(PulseError, match="no input has a symbol W"):
-        pulse.stream(proto(), symbol="W")
+        pulse.stream(pulse.load(proto(), symbol="W"))
     with pytest.raises(PulsifyError, match="pulse 0"):
         pulse.stream(proto(), pulse=0)
     with pytest.raises(CompileError, match="no backend"):
         pulse.stream(proto(), backend="tpu")
     with pytest.raises(PulseError, match="no input has a symbolic dim"):
-        pulse.stream(proto(), inputs={"x": "1,2,40"})
+        pulse.stream(pulse.load(proto(), {"x": "1,2,40"}))
 
 
 def test_verify_takes_every_stage() -> None:
@@ -80,7 +80,7 @@ def test_verify_takes_every_stage() -> None:
     for source in (proto(), proto().SerializeToString(), model, model.analyse()):
         report = pulse.verify(source, pulse=3, lengths=[2, 7])
         assert report.equal and report.lengths == (2, 7) and report.model.pulse == 3
-    assert pulse.verify(model, backend="numpy", symbol="T").backends == ("numpy",)
+    assert pulse.verify(pulse.load(model, symbol="T"), backend="numpy").backends == ("numpy",)
     seen: list[str] = []
     assert pulse.verify(model, pulse=3, lengths=[7], prepare=seen.extend).equal and seen
 

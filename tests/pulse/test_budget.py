@@ -136,7 +136,7 @@ def test_lists_that_are_too_long() -> None:
 
 
 def test_a_step_that_is_done_twice_takes_no_more() -> None:
-    read = pulse.load(with_constants(3, 1000), budget={"elements": 5000})
+    read = pulse.load(with_constants(3, 1000), budget={"elements": 5000}).model
     first = read.analyse()
     for _ in range(5):
         again = read.analyse()
@@ -169,9 +169,9 @@ def test_a_wrong_budget_is_refused(given: object, match: str) -> None:
         pulse.load(looped(2), budget=given)  # pyright: ignore[reportArgumentType]
 
 
-def test_stream_and_verify_take_it() -> None:
+def test_stream_and_verify_keep_to_it() -> None:
     made = looped(100, [node("Relu", "v", "a"), node("Add", "v one", "w")])
     assert pulse.stream(made, backend="numpy").pulse
     for call in (pulse.stream, pulse.verify):
         with pytest.raises(LoadError, match="unfold to more than 10 nodes"):
-            call(made, budget={"nodes": 10})
+            call(pulse.load(made, budget={"nodes": 10}))

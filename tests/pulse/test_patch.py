@@ -9,11 +9,13 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import FactError, PulseError
 from pulse.facts import TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.shape import AddAxis
 from pulse.ops.source import Const, Source
-from pulse.patch import Patch, bypassed, rebuilt, replaced
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.patch import Patch, bypassed, replaced
+from pulse.typed import TypedGraph
+from pulse.wiring import wire
 
 RELU, NEG, ADD = Elementwise("relu"), Elementwise("neg"), Elementwise("add")
 
@@ -123,7 +125,7 @@ def test_an_op_that_does_not_fit_is_refused() -> None:
 def test_rebuilt_leaves_the_dead_behind_and_keeps_inputs() -> None:
     graph = chain().graph
     graph.set_outputs([OutletId(0)], ["y"])
-    result = rebuilt(graph)
+    result = graph.rebuilt()
     assert [node.name for node in result.nodes] == ["x"]
     assert (result.inputs, result.outputs, result.output_names) == ([OutletId(0)], [OutletId(0)], ["y"])
     result.check()
@@ -148,4 +150,4 @@ def test_random_patches_keep_the_graph_sound(data: st.DataObject) -> None:
             assert graph.nodes[node_id].name in {node.name for node in graph.nodes}, number
         graph.check()
         assert graph.output_names == ["b", "c"]
-        rebuilt(graph).check()
+        graph.rebuilt().check()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, Wide, unit_roundoff
 from pulse.ops.cells import Activation, Cell
 from pulse.ops.cumsum import CumSum
@@ -16,7 +17,6 @@ from pulse.ops.norm import LayerNorm
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.reduce import ArgReduce
 from pulse.tolerance import Reference
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 
 F = np.float32

@@ -6,11 +6,12 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import FactError, InputError, PulseError
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.source import Const
-from pulse.typed import TypedModel, known
+from pulse.typed import known
 from tests.pulse.models import Sketch, pads_of
 
 F = np.float32

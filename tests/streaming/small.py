@@ -6,13 +6,15 @@ import numpy as np
 
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv, no_pads
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.program.compiler import compile_model
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 
 BACKENDS = [
     "numpy",

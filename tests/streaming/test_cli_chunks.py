@@ -96,7 +96,7 @@ def test_a_fixed_input_that_is_missing():
         models.node("Identity", "louder", "cache_out"),
     ]
     path = saved("loud", models.build(wires, inputs, {"y": [1, 8], "cache_out": [1, 8]}))
-    assert "does not stream with --constant gain=VALUE" in refused("run", path, "in.wav", "y.wav")
+    assert "give --in gain=FILE.npy, or --constant gain=VALUE" in refused("run", path, "in.wav", "y.wav")
 
 
 def test_chunks_of_a_wrong_size():
@@ -115,6 +115,20 @@ def test_dump_takes_constants():
     path = saved("gru", models.gru())
     assert "input h" in pulse("dump", path, "--stage", "load").stdout
     assert "input h" not in pulse("dump", path, "--stage", "load", "--constant", "h=0").stdout
+
+
+def test_a_dim_that_counts_streams():
+    """Nobody is asked for its size; each report has a line of it. What may be time stays the user's choice."""
+    shape = ["batch", "time", 4]
+    path = saved("named", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    np.save("x.npy", models.noise(1, 5, 4))
+    for command in (["run", path, "x.npy", "y.npy"], ["check", path], ["convert", path], ["dump", path]):
+        assert "batch = 1" in pulse(*command).stdout
+    assert report("run", path, "x.npy", "y.npy")["sizes"] == {"batch": 1}
+    np.testing.assert_array_equal(np.load("y.npy"), np.maximum(np.load("x.npy"), 0))
+    shape = ["time", "batch", 4]
+    path = saved("turned", models.build([models.node("Relu", "x", "y")], {"x": shape}, {"y": shape}))
+    assert "with --symbol, and give the others sizes, as in --input" in refused("run", path, "x.npy", "y.npy")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import soundfile
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
-from tests.pulse.recipes.written import masked, saved, spectral
+from tests.pulse.recipes.written import gain, masked, saved, spectral
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, write_sound
 
@@ -59,7 +59,7 @@ def test_check_bench_and_dump(tmp_path, make):
     for stage in ("typed", "decluttered", "pulsed", "program", "account"):
         assert path.stem in pulse("dump", path, "--stage", stage).stdout or stage == "program"
     assert "digraph" in pulse("dump", path, "--stage", "typed", "--dot").stdout
-    assert "it looks like a recipe" in refused("dump", path, "--stage", "load")
+    assert "has no nodes of a file" in refused("dump", path, "--stage", "load")
 
 
 @MAKES
@@ -96,6 +96,81 @@ def test_refusals(tmp_path):
     assert "gone.onnx: no such file" in refused("convert", path)
 
 
+BAD = {
+    "a wrong key": (
+        "hop = 8",
+        "hopp = 8",
+        "stage 1 (stft): no parameter of stft is called hopp (did you mean hop?)",
+    ),
+    "a wrong function": (
+        "istft =",
+        "istfft =",
+        "stage 3: no function is called istfft (did you mean istft?)",
+    ),
+    "a wrong value": ("n_fft = 16", "n_fft = 1", "stage 1 (stft): stft: n_fft=1"),
+    "a missing file": ("gain.onnx", "gone.onnx", "stage 2 (model): "),
+    "a folder": ('"gain.onnx"', '"."', 'stage 2 (model): model = "." is the file in whose metadata'),
+    "a path to nowhere": (
+        "gain.onnx",
+        "no/where/gain.onnx",
+        "no/where/gain.onnx: no such file; check the path",
+    ),
+    "no model": ("gain.onnx", "in.wav", "in.wav: not an ONNX model, it looks like a sound"),
+    "a size that differs": ("n_fft = 16", "n_fft = 32", "axis 1 is 17 in one and 9 in the other"),
+    "a cycle": (
+        "[[stage]]\nistft",
+        '[[stage]]\nas = "own"\nfrom = "own"\nistft',
+        "reads own, which stage 3 (istft)",
+    ),
+    "a recipe of itself": ("gain.onnx", "recipe.toml", "the recipe is a stage of itself; name another model"),
+    "a rate that differs": (
+        "rate = 8000",
+        "rate = 16000",
+        "stage 2 (model): made for 8000 Hz, and the recipe says 16000",
+    ),
+    "a wire to nowhere": ('"gain.onnx"', '"gain.onnx"\nfrom = "spectre"', "no wire is called spectre"),
+    "an output to nowhere": (
+        "rate = 8000",
+        'rate = 8000\noutputs = ["sonud"]',
+        "the chain's outputs: no wire is called",
+    ),
+    "no TOML": ("rate = 8000", "rate = = 8000", "no TOML: "),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_recipes(tmp_path, what):
+    """One line each, whatever is asked of it."""
+    sound(400)
+    old, new, message = BAD[what]
+    path = spectral(tmp_path)
+    saved(tmp_path, "gain.onnx", gain(), rate_hz=1000)
+    path.write_text(path.read_text().replace(old, new, 1))
+    for command in (
+        ("run", path, "in.wav", "out.wav"),
+        ("run", path, "in.wav", "out.wav", "--live"),
+        ("check", path),
+        ("convert", path, "-o", "out.onnx"),
+        ("bench", path, "--json"),
+    ):
+        told = refused(*command)
+        assert told.startswith(f"error: {path}: ") and message in told
+    assert not list(tmp_path.glob("out.*"))
+    assert "none.toml: no such file; check the path" in refused("run", "none.toml", "in.wav", "out.wav")
+    assert "none.wav" in refused("run", spectral(tmp_path), "none.wav", "out.wav")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_rate_that_differs(tmp_path):
+    """Of the file it does not matter, it is resampled; of an option it is said."""
+    sound(4_000, 16_000)
+    path = spectral(tmp_path)
+    assert report("run", path, "in.wav", "out.wav")["rate_hz"] == 8000
+    assert soundfile.info("out.wav").samplerate == 16_000
+    told = pulse("run", path, "in.wav", "out.wav", "--rate", "16000").stderr
+    assert "by its metadata the model is made for 8000 Hz; --rate 16000" in told
+
+
 def test_a_first_recipe(tmp_path):
     """On standard output, or in a file that is not there yet; what is guessed on standard error; it runs as it is."""
     saved(tmp_path, "gain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
@@ -113,3 +188,71 @@ def test_a_first_recipe(tmp_path):
     pulse("run", "first.toml", "in.wav", "out.wav")
     got, _ = soundfile.read("out.wav", dtype="float32")
     np.testing.assert_allclose(got, -x[0], 1e-4, 1e-5)
+
+
+def test_a_recipe_inside_of_its_model(tmp_path):
+    """Written by a recipe, and by what a model's sizes tell; every command opens it, and shows it."""
+    x = sound()
+    path = spectral(tmp_path)
+    assert pulse("recipe", path, "--embed", "whole.onnx").stdout == ""
+    assert report("run", "whole.onnx", "in.wav", "out.wav")["rate_from"] == "model"
+    got, _ = soundfile.read("out.wav", dtype="float32")
+    (wanted,) = recipe_model(path).run(x).values()
+    np.testing.assert_allclose(got[: wanted.size], wanted[0], 1e-4, 1e-5)
+    assert report("check", "whole.onnx", "--pulse", "8")["proof"]["outcome"] == "equal"
+    assert report("bench", "whole.onnx", "--steps", "20", "--rounds", "1")["rate_hz"] == 8000
+    assert report("convert", "whole.onnx", "-o", "one.onnx")["written"]["proof"]["outcome"] == "equal"
+    assert report("run", "one.onnx", "in.wav", "out.wav")["rate_hz"] == 8000
+    assert "outputs: sound" in pulse("dump", "whole.onnx", "--stage", "typed").stdout
+    assert "has no nodes of a file" in refused("dump", "whole.onnx", "--stage", "load")
+    shown = pulse("recipe", "whole.onnx")
+    assert 'model = "."' in shown.stdout and "holds this recipe in its metadata" in shown.stderr
+    saved(tmp_path, "plain.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    assert "the rate of 16000 Hz is a guess" in pulse("recipe", "plain.onnx", "--embed", "first.onnx").stderr
+    assert report("run", "first.onnx", "in.wav", "out.wav")["rate_hz"] == 16_000
+    for arguments, wanted in {
+        ("plain.onnx", "--embed", "first.onnx"): "first.onnx: is there already",
+        ("plain.onnx", "--embed", "plain.onnx"): "plain.onnx: is the input",
+        ("plain.onnx", "--embed", "x.toml"): "a model is written as .onnx, not .toml",
+        ("plain.onnx", "--embed", "x.onnx", "-o", "x.toml"): "give one of them",
+        ("recipe.toml",): "is a recipe already",
+        ("plain.onnx", "plain.onnx", "plain.onnx"): "3 models: one or two are proposed",
+        ("recipe.toml", "--embed", "gone/x.onnx"): "cannot be written",
+        ("plain.onnx", "plain.onnx", "--embed", "x.onnx"): "names 2 models",
+    }.items():
+        assert wanted in refused("recipe", *arguments)
+    path.write_text(path.read_text() + '[[stage]]\ncmvn = { path = "gone.ark" }\n')
+    assert "x.onnx: the recipe in its metadata: stage 4 (cmvn)" in refused(
+        "recipe", path, "--embed", "x.onnx"
+    )
+    assert not list(tmp_path.glob("*x.onnx"))
+
+
+def test_an_exported_model_says_what_it_is(tmp_path):
+    """Its title and rate, whatever its file is called; a title that is none does not count."""
+    import onnx
+
+    sound()
+    path = spectral(tmp_path)
+    path.write_text('title = "cleaner"\n' + path.read_text())
+    report("convert", path, "-o", "one.onnx")
+    found = report("run", "one.onnx", "in.wav", "out.wav")
+    assert (found["model"], found["rate_hz"], found["rate_from"]) == ("cleaner", 8000, "model")
+    assert report("run", "one.onnx", "in.wav", "out.wav", "--live")["setup"]["model"] == "cleaner"
+    model = onnx.load("one.onnx")
+    next(entry for entry in model.metadata_props if entry.key == "title").value = "../up\n"
+    onnx.save(model, "two.onnx")
+    assert report("run", "two.onnx", "in.wav", "out.wav")["model"] == "two"
+
+
+def test_a_recipe_of_two_models(tmp_path):
+    """What is between them, by their sizes."""
+    saved(tmp_path, "first.onnx", models.build([node("Neg", "x", "y")], {"x": SIZE}, {"y": SIZE}))
+    size = [1, "T", 512]
+    saved(tmp_path, "second.onnx", models.build([node("Neg", "x", "y")], {"x": size}, {"y": size}))
+    shown = pulse("recipe", "first.onnx", "second.onnx", "-o", "both.toml")
+    assert "the frames of second.onnx are taken for those whose spectrum first.onnx changes" in shown.stderr
+    x = sound(rate_hz=16_000)
+    pulse("run", "both.toml", "in.wav", "out.wav")
+    got, _ = soundfile.read("out.wav", dtype="float32")
+    np.testing.assert_allclose(got[512:1_024], 4 * x[0, 128:640], 1e-3, 1e-4)

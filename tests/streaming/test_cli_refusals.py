@@ -31,9 +31,9 @@ def test_bad_models(tmp_path):
 def test_models_without_a_stream_or_with_two(tmp_path):
     neg = [helper.make_node("Neg", ["x"], ["y"])]
     still = save(tmp_path / "still.onnx", neg, {"x": [1, 8]}, {"y": [1, 8]})
-    two = save(tmp_path / "two.onnx", neg, {"x": ["B", "T"]}, {"y": ["B", "T"]})
+    two = save(tmp_path / "two.onnx", neg, {"x": ["C", "T"]}, {"y": ["C", "T"]})
     assert "no input has a symbolic dim" in refused("convert", still)
-    assert "2 symbols (B, T)" in refused("convert", two)
+    assert "2 symbols (C, T)" in refused("convert", two)
     assert "no input has a symbol Q" in refused("convert", two, "--symbol", "Q")
     assert report("convert", two, "--input", "x=1,T,f32")["symbol"] == "T"
     assert "give a name and a shape" in refused("convert", two, "--input", "1,T")
@@ -111,6 +111,7 @@ def test_bad_arrays(tmp_path):
     assert "no array for input x; the file has z" in run("other.npz")
     assert "none.npy: no such file" in run("none.npy")
     assert "features: takes no sound" in run(noisy_path())
+    assert "write a recipe with what is in front of it (pulse recipe), give" in run(noisy_path())
     assert not (tmp_path / "out.npy").exists()
 
 

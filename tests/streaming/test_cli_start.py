@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("usual_signals")
 
-HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.model"}
+HEAVY = {"numba", "numpy", "onnx", "samplerate", "soundfile", "sounddevice", "pulse.models"}
 
 
 def python(code):

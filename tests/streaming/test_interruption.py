@@ -77,6 +77,32 @@ def test_push(name, backend, unit, step):
     assert (found["refused"] > 0) == (backend == "numba")
 
 
+@units
+@pytest.mark.parametrize("name", ["matrix", "transform"])
+def test_a_push_of_just_a_pulse(name, backend, unit, step):
+    """It goes past the buffers; what is counted is the same."""
+    made = program(name, backend)
+    x, more = block(made, made.pulse, 5), block(made, 2 * made.pulse + 1, 6)
+    found = outcomes(
+        lambda: begun(made, 2 * made.pulse),
+        lambda session: session.push(x),
+        unit,
+        step,
+        lambda session: (session.push(more), session.flush()),
+    )
+    assert found["as before"]
+    session, other = begun(made, 2 * made.pulse), begun(made, 2 * made.pulse + 1)
+    session.push(x)
+    other.push(x)
+    assert (session.frames_in, session.pulses) == (3 * made.pulse, 3)
+    assert session.statistics().frames_out == other.statistics().frames_out
+    assert (session.pending_frames, other.pending_frames) == (0, 1)
+    broken = x.copy()
+    broken.flat[3] = np.nan
+    with pytest.raises(InputError, match="NaN"):
+        session.push(broken)
+
+
 def test_a_push_of_many_pulses_is_undone():
     made = program("windows")
     x, more = block(made, NativeState.pulses_worth_a_mark * made.pulse, 5), block(made, 7, 6)

@@ -80,7 +80,7 @@ def test_text_of_models() -> None:
     loaded = pulse.load(evil_model())
     typed = loaded.analyse()
     pulsed = typed.declutter().pulsify()
-    lines = loaded.lines() + pulse.account(typed).lines()
+    lines = loaded.model.lines() + pulse.account(typed).lines()
     assert all("\n" not in line and printable(line) == line for line in lines)
     for text in (dump.text(typed.graph, EVIL), dump.dot(typed.graph, EVIL), dump.text(pulsed.graph)):
         assert_harmless(text)

@@ -214,9 +214,10 @@ def test_what_another_process_cannot_compile(folder, tmp_path):
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
         "from pulse.program.kernels.registry import kernel\n"
+        "from pulse.program.kernels.time import Tick\n"
         "@kernel\n"
-        "def chatty(row, bases):\n"
-        "    print(row[0])\n"
+        "def chatty(row: Tick):\n"
+        "    print(row.clock[0])\n"
     )
     code = (
         "import chatty\nfrom pulse.errors import CompileError\nfrom streaming.warming import warm\n"
@@ -234,10 +235,11 @@ def test_what_another_process_cannot_compile(folder, tmp_path):
 SCRIPT = """
 import sys; sys.path.insert(0, {root!r})
 from pulse.program.kernels.registry import KERNELS, kernel
+from pulse.program.kernels.time import Tick
 from streaming import warming
 
 @kernel
-def mine(row, bases):
+def mine(row: Tick):
     pass
 
 warming._processors = lambda: 2

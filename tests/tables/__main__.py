@@ -2,7 +2,11 @@
 
 import sys
 
+from tests.tables import layers
 from tests.tables.documents import DOCUMENTS, FOLDER
 
-for name in sys.argv[1:] or DOCUMENTS:
-    (FOLDER / f"{name}.md").write_text(DOCUMENTS[name]())
+for name in sys.argv[1:] or [*DOCUMENTS, "layers"]:
+    if name == "layers":
+        layers.DOCUMENT.write_text(layers.drawn(layers.DOCUMENT.read_text()))
+    else:
+        (FOLDER / f"{name}.md").write_text(DOCUMENTS[name]())

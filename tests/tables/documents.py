@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tables import models, node_cases, operators, tflite
+from tests.tables import instructions, models, node_cases, operators, tflite
 
 FOLDER = Path(__file__).parents[2] / "docs"
 DOCUMENTS: dict[str, Callable[[], str]] = {
     "operators": operators.document,
     "node_cases": node_cases.document,
     "models": models.document,
+    "instructions": instructions.document,
     "tflite_operators": tflite.document,
 }

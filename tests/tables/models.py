@@ -10,11 +10,10 @@ import numpy as np
 import onnxruntime
 
 from pulse.chunks.chunking import Chunking
-from pulse.chunks.opening import open_model
 from pulse.errors import PulseError
 from pulse.facts import Array
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
+from pulse.loading.load import load
+from pulse.models import PulsedModel, TypedModel
 from tests.shared import ROOT
 from tests.tables.markdown import table
 
@@ -57,7 +56,7 @@ MODELS = (
     SharedModel("dtln_2.onnx"),
     SharedModel("fastenhancer_b_spec.onnx"),
     SharedModel("fastenhancer_t_wav.onnx", context={"wav_in": 256}),
-    SharedModel("fireredvad_stream.onnx", inputs={"feat": "1,time,80"}),
+    SharedModel("fireredvad_stream.onnx"),
     SharedModel("fireredvad_stream_cached.onnx", pulse=1),
     SharedModel("gtcrn_offline.onnx"),
     SharedModel("gtcrn_stream.onnx"),
@@ -114,12 +113,12 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     path = folder / model.file
     try:
         chunking = Chunking(context=model.context)
-        opened = open_model(path, model.inputs, model.constants, chunking, pulse=model.pulse)
-        same = "yes" if equal(path, opened.call or opened.typed, model) else "no"
+        loaded = load(path, model.inputs, model.constants, chunking=chunking).at(model.pulse)
+        same = "yes" if equal(path, loaded.form.call or loaded.typed, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:
-        pulsed = opened.pulsed(model.pulse)
+        pulsed = loaded.pulsed(model.pulse)
     except PulseError as error:
         return model.file, model.options, "yes", same, f"no: {error}", "", ""
     ports = [port for port in pulsed.outputs if port.rate]

@@ -15,10 +15,10 @@ from onnx import defs
 
 from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
-from pulse.model import load
+from pulse.loading.formats import read_onnx as load
 from pulse.onnx.read.opsets import OPSETS
 from pulse.onnx.registry import TRANSLATORS
-from pulse.ops.relation import Pointwise, relation_name
+from pulse.ops.op import Pointwise, relation_name
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
@@ -34,7 +34,7 @@ HEAD = """# Operators
 
 Made by `python -m tests.tables` from the reader, the cases of the tests and the pulsifier; a test keeps it
 true. For each ONNX operator: how it streams, over the axes on which it does (*pointwise*, *window*, *ends*,
-*positional*, *cumulative*, *banded*, *tail*; see `pulse/ops/relation.py`), whether it is refused over some axis
+*positional*, *cumulative*, *banded*, *tail*; see `pulse/ops/op.py`), whether it is refused over some axis
 (*whole*), and whether all that it becomes has kernels for f32 (else it runs with `backend="numpy"`).
 
 *versions* are the opsets at which the operator changed, from the one that opset 7 has up to opset {last} (those that

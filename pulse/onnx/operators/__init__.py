@@ -15,11 +15,9 @@ from pulse.onnx.operators import cumprod as cumprod
 from pulse.onnx.operators import einsum as einsum
 from pulse.onnx.operators import elementwise as elementwise
 from pulse.onnx.operators import gather as gather
-from pulse.onnx.operators import image as image
 from pulse.onnx.operators import integer as integer
 from pulse.onnx.operators import linear_attention as linear_attention
 from pulse.onnx.operators import loop as loop
-from pulse.onnx.operators import losses as losses
 from pulse.onnx.operators import matmul as matmul
 from pulse.onnx.operators import microsoft as microsoft
 from pulse.onnx.operators import norm as norm

@@ -10,7 +10,8 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
 
 
 @onnx_op("CumProd")
@@ -26,11 +27,11 @@ def cum_prod(node: NodeContext) -> OutletId:
     return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
 
 
-def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedModel:
+def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
     """One frame: the product so far, and what is given of it."""
     graph = TypedGraph()
     before, x = (graph.add(name, Source(frame), (), [frame])[0] for name in ("P", "x"))
     graph.inputs += [before, x]
     after = wire(graph, "product", Elementwise("mul"), [before, x])[0]
     graph.set_outputs([after, before if exclusive else after], ["after", "y"])
-    return TypedModel(graph, node.scope, f"{node.wire_name}.body")
+    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")

@@ -16,7 +16,8 @@ from pulse.ops.op import Op
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import Expand, Reshape, Transpose, exact_quotient
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
 
 RULES = {"linear": (), "gated": ("decay",), "delta": ("beta",), "gated_delta": ("decay", "beta")}
 """Update rule -> the optional inputs that it needs."""
@@ -104,7 +105,7 @@ class _Graph:
         return wire(self.graph, name, op, inputs)[0]
 
 
-def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedModel:
+def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, TypedFact]) -> TypedNetwork:
     """One frame: the new state, and the queries times it."""
     body = _Graph(TypedGraph())
     s = body.source("S", state.dtype, state.shape)
@@ -123,4 +124,4 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
     s = body.wire("state", Elementwise("add"), s, update)
     y = body.wire("y", MatMul(), x["q"], s)
     body.graph.set_outputs([s, y], ["state", "y"])
-    return TypedModel(body.graph, node.scope, f"{node.wire_name}.body")
+    return TypedNetwork(body.graph, node.scope, f"{node.wire_name}.body")

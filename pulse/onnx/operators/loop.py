@@ -18,7 +18,8 @@ from pulse.onnx.subgraph import Subgraph, inlined
 from pulse.ops.concat import Concat
 from pulse.ops.loop import Loop
 from pulse.ops.shape import AddAxis
-from pulse.typed import TypedModel, known, wire
+from pulse.typed import TypedNetwork, known
+from pulse.wiring import wire
 
 MOST_TURNS = 1024
 MOST_NODES = 10_000
@@ -151,7 +152,7 @@ class _Repeated:
         return self._named([*self._states(), *empty])
 
     @cached_property
-    def _model(self) -> TypedModel:
+    def _model(self) -> TypedNetwork:
         """The body for any turn."""
         node, states = self.node, self._states()
         own = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
@@ -178,14 +179,14 @@ class _Repeated:
         operands = [*decided, *self._states(), *(node.captures[name] for name in open_names)]
         return wire(node.graph, node.wire_name, op, operands)
 
-    def _turns(self, limit: OutletId, go_on: OutletId, model: TypedModel) -> TDim | None:
+    def _turns(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
         """How many turns there are, where the body never stops."""
         value = self.node.graph.fact(limit).value
         if value is None or self._number(go_on) != 1 or not self._never_stops(model):
             return None
         return TDim.of(value.reshape(()).item())
 
-    def _never_stops(self, model: TypedModel) -> bool:
+    def _never_stops(self, model: TypedNetwork) -> bool:
         """Whether the body's condition is true, or the one that it was given."""
         go_on = model.graph.outputs[0]
         last = known(model.graph, go_on)

@@ -11,9 +11,8 @@ from pulse.onnx.registry import onnx_op
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Pads
 from pulse.ops.gather import Gather
-from pulse.ops.op import require_at_least
+from pulse.ops.op import PadMode, require_at_least
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.slice import Slice
 
 MODES: dict[str, PadMode] = {"constant": "constant", "edge": "edge", "reflect": "reflect"}

@@ -15,7 +15,7 @@ from pulse.ops.cumsum import CumSum
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
-from pulse.typed import wire
+from pulse.wiring import wire
 
 KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
 DEFAULTS: dict[CellKind, tuple[str, ...]] = {

@@ -12,7 +12,7 @@ from pulse.ops.concat import Concat
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.typed import wire
+from pulse.wiring import wire
 from pulse.wording import spelled
 
 

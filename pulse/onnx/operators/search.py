@@ -10,7 +10,7 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.position import Range
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis
-from pulse.typed import wire
+from pulse.wiring import wire
 
 
 @onnx_op("TopK")

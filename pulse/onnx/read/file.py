@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.internal.wire_format import (
@@ -18,8 +18,7 @@ from pulse.errors import LoadError
 from pulse.onnx.read.functions import inlined
 from pulse.onnx.read.likeness import HEAD, likeness
 
-if TYPE_CHECKING:
-    from pulse.model import ModelSource
+ModelSource: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: no reader of protobuf takes more."""
@@ -33,7 +32,7 @@ class Source(NamedTuple):
     folder: Path | None
 
 
-def read_source(source: "ModelSource") -> Source:
+def read_source(source: ModelSource) -> Source:
     """The model, without functions, all names in it text. Raises LoadError."""
     if isinstance(source, ModelProto):
         return Source(_checked(source, "the model"), source.graph.name or "model", None)
@@ -78,7 +77,7 @@ def _contents(path: Path) -> bytes:
 
 def _require_likely(head: bytes, what: str) -> None:
     """Refuse what does not begin as a ModelProto does: with the key of one of its fields. Raises LoadError."""
-    if _begins_model(head):
+    if begins_model(head):
         return
     kind = likeness(head)
     if kind is None:
@@ -86,7 +85,8 @@ def _require_likely(head: bytes, what: str) -> None:
     raise LoadError(f"{what}: not an ONNX model, it looks like {kind.what}; {kind.advice}")
 
 
-def _begins_model(head: bytes) -> bool:
+def begins_model(head: bytes) -> bool:
+    """Whether the first bytes are those of a ModelProto: the key of one of its fields."""
     number, kind = UnpackTag(head[0]) if head and head[0] < 0x80 else (0, 0)
     field = ModelProto.DESCRIPTOR.fields_by_number.get(number)
     if field is None:

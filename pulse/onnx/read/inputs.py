@@ -16,6 +16,16 @@ from pulse.onnx.tensors import onnx_dtype
 Fixed = dict[str, TDim]
 
 
+def check_given(inputs: Any, constants: Any) -> None:
+    """Whether what the caller says of inputs is said by name. Raises LoadError."""
+    if not isinstance(inputs or {}, Mapping) or not all(
+        isinstance(text, str) for text in (inputs or {}).values()
+    ):
+        raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
+    if not isinstance(constants or {}, Mapping):
+        raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
+
+
 def input_facts(
     graph: GraphProto,
     given: Mapping[str, str],

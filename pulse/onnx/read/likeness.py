@@ -105,7 +105,7 @@ LIKENESSES = (
     Likeness(
         _recipe,
         "a recipe",
-        "pulse.stream, pulse.verify and pulse.chain take it, and every command but dump --stage load",
+        "give its path, since it names files beside it",
     ),
     Likeness(_text, "text", "give the .onnx file"),
 )

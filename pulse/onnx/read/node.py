@@ -21,7 +21,7 @@ from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, tra
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
-from pulse.typed import TypedModel
+from pulse.typed import TypedNetwork
 
 _TRACE_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -68,7 +68,7 @@ class OnnxOp(ModelOp):
         known = translator_of(self.name) is not None
         return known or (bool(self.stated) and all(map(is_stated, self.stated)))
 
-    def translate(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         translator = translator_of(self.name)
         if translator is None:
             return self._kept(target, wire, inputs)
@@ -91,7 +91,7 @@ class OnnxOp(ModelOp):
             raise LoadError(f"{wire} ({self.type}): its outputs {', '.join(extra)} are not covered")
         return outlets[: len(self.outputs)]
 
-    def _kept(self, target: TypedModel, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+    def _kept(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
         """The operator as the file states it, which nobody can execute. Raises LoadError."""
         symbols = {symbol for fact in target.inputs.values() for dim in fact.shape for symbol in dim.symbols}
         facts = stated_facts(self.stated, target.scope, symbols, f"{wire} ({self.name})")

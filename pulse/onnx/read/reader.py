@@ -1,37 +1,51 @@
-"""Read an ONNX file into a Model."""
+"""Read an ONNX file into a FileNetwork."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto, helper
 
-from pulse.budget import spending
+from pulse.budget import Budget, Spending, counting, spending
 from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.infer.claims import Claim
 from pulse.infer.fact import InferenceFact
-from pulse.model import Constant, Input, Model, ModelGraph
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.onnx import operators as operators
-from pulse.onnx.read.file import read_source
-from pulse.onnx.read.inputs import claimed_fact, frees_lengths, input_facts
+from pulse.onnx.read.file import ModelSource, read_source
+from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
 from pulse.onnx.subgraph import Subgraph, free_names
 from pulse.onnx.tensors import tensor_value
 
-if TYPE_CHECKING:
-    from pulse.model import ModelSource
+
+def load(
+    source: ModelSource,
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
+) -> FileNetwork:
+    """The nodes of an ONNX file, from a path, its bytes or a ModelProto: what ``pulse.load`` reads ONNX with.
+
+    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    """
+    check_given(inputs, constants)
+    with counting(Spending(Budget.of(budget))):
+        return read(source, inputs or {}, constants or {}, ignore_value_info)
 
 
 def read(
-    source: "ModelSource",
+    source: ModelSource,
     inputs: Mapping[str, str],
     constants: Mapping[str, Any],
     ignore_value_info: bool = False,
-) -> Model:
+) -> FileNetwork:
     """The model of a path, of bytes or of a ModelProto. Raises LoadError."""
     proto, title, folder = read_source(source)
     scope = SymbolScope()
@@ -40,11 +54,11 @@ def read(
     builder.read(proto.graph, facts)
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     stale = ignore_value_info or frees_lengths(proto.graph, inputs)
-    return Model(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
+    return FileNetwork(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
 
 
 class _Builder:
-    """Grows the graph of a Model from a GraphProto."""
+    """Grows the graph of a FileNetwork from a GraphProto."""
 
     def __init__(self, opsets: Mapping[str, int], folder: Path | None, title: str) -> None:
         self.graph = ModelGraph()

@@ -7,14 +7,14 @@ from onnx import ModelProto
 from pulse.onnx.write.runtime import Run, RuntimeProgram
 from pulse.oracle import oracle_of
 from pulse.proof import Report, compare
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
+from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedNetwork
 
 
 def check(
     proto: ModelProto,
-    model: PulsedModel,
-    typed: TypedModel | None = None,
+    model: PulsedNetwork,
+    typed: TypedNetwork | None = None,
     lengths: Sequence[int] | None = None,
     seed: int = 0,
     long: bool = False,

@@ -13,20 +13,20 @@ from onnx import ModelProto, ValueInfoProto, checker, defs, helper, shape_infere
 
 from pulse.errors import WriteError
 from pulse.graph import OutletId
-from pulse.onnx.metadata import AwaitedNote, Notes, PortNote, StateNote, is_exported
+from pulse.onnx.metadata import RECIPE, AwaitedNote, Notes, PortNote, StateNote, is_exported
 from pulse.onnx.write import families as families
 from pulse.onnx.write.clock import ClockWriter
 from pulse.onnx.write.graph import GraphWriter, value_info
 from pulse.onnx.write.walk import check_writers, write_nodes
 from pulse.ops.source import Const
-from pulse.pulsify.model import Port, PulsedModel
+from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.version import __version__
 
 OPSETS = range(13, 27)
 """The versions of the default domain that can be written."""
 
 
-def to_onnx(model: PulsedModel, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
+def to_onnx(model: PulsedNetwork, opset: int = 17, metadata: Mapping[str, str] | None = None) -> ModelProto:
     """Write a pulsed model with standard operators, everything that it remembers as an input and an output.
 
     opset     of the default domain
@@ -59,7 +59,7 @@ def save(proto: ModelProto, path: str | PathLike[str]) -> None:
 class _Export:
     """One model on its way to a file."""
 
-    def __init__(self, model: PulsedModel, opset: int) -> None:
+    def __init__(self, model: PulsedNetwork, opset: int) -> None:
         self._model = model
         self._graph = GraphWriter(opset)
         self._clock = ClockWriter(self._graph, model.symbol)
@@ -116,7 +116,11 @@ class _Export:
             producer_name="pulse",
             producer_version=__version__,
         )
-        kept = {key: text for key, text in model.typed.metadata.items() if not is_exported({key: text})}
+        kept = {
+            key: text
+            for key, text in model.typed.metadata.items()
+            if key != RECIPE and not is_exported({key: text})
+        }
         helper.set_model_props(proto, {**kept, **metadata, **self._notes(outputs).dump()})
         return proto
 

@@ -14,7 +14,7 @@ from pulse.onnx.write.graph import form
 from pulse.ops.length import FAR_END
 from pulse.program.program import Program
 from pulse.program.state import Feed, State
-from pulse.pulsify.model import PulsedModel
+from pulse.pulsify.network import PulsedNetwork
 from pulse.uncopied import Uncopied
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
@@ -63,7 +63,7 @@ class RuntimeProgram(Uncopied, Program):
 
     instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"
 
-    def __init__(self, model: PulsedModel, proto: ModelProto, run: Run | None = None) -> None:
+    def __init__(self, model: PulsedNetwork, proto: ModelProto, run: Run | None = None) -> None:
         super().__init__(model)
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         if notes is None:

@@ -1,15 +1,22 @@
 """Kernels: the compiled functions behind the rows of an instruction table.
 
-A kernel is a plain Python function that numba compiles, once per machine::
+An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 
-    from pulse.program.kernels.pointer import f32, number, real
+    from pulse.program.kernels.instruction import Instruction, Operand, reads, updates
     from pulse.program.kernels.registry import device, kernel
     from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vstore, vstore_part
 
+    class Axpy(Instruction):
+        '''y[:n] += a * x[:n].'''
+
+        y: Operand = updates("f32", "n")
+        x: Operand = reads("f32", "n")
+        n: int
+        a: float
+
     @kernel
-    def axpy(row, bases):
-        '''y[:n] += a * x[:n].  Arguments: y, x (operands), n, a (real).'''
-        y, x, n, a = f32(row, bases, 0), f32(row, bases, 1), number(row, 2), real(row, 3)
+    def axpy(row: Axpy) -> None:
+        y, x, n, a = row.y, row.x, row.n, row.a
         i = 0
         while i + LANES <= n:
             vstore(y, i, vfma(a, vload(x, i), vload(y, i)))
@@ -18,8 +25,9 @@ A kernel is a plain Python function that numba compiles, once per machine::
             rest = n - i
             vstore_part(y, i, rest, vfma(a, vload_part(x, i, rest), vload_part(y, i, rest)))
 
-- Read every argument into a local first. ``f32 f64 i64 i32 u8`` give typed pointers (``p[i]``, ``p[i] = v``,
-  ``p + n``; no checks, no wrapped index), ``number`` an int64, ``real`` a float packed by ``real_bits``.
+- Read every field into a local first. An operand is a typed pointer (``p[i]``, ``p[i] = v``, ``p + n``; no checks, no
+  wrapped index), a number an int64, a real a float64. ``raw`` sees the bytes of an operand of any type as elements.
+- ``packed_weights`` are of f32, bf16 or int8: there is a kernel for each, and ``weight_scales`` are None but for int8.
 - Signed ints only. ``p[i]`` of f32 is a float32, a literal ``0.5`` a float64: a scalar loop that mixes them
   computes in float64 (wrap constants: ``np.float32(0.5)``). Lanes always stay float32.
 - ``simd`` values are one register (zmm) or several; four independent sums hide the latency of ``vfma``.
@@ -33,7 +41,8 @@ A kernel is a plain Python function that numba compiles, once per machine::
   a division is a division: divide once and multiply where that is all that is needed.
 
 Test it twice. As Python: ``axpy.python(row, regions)`` or ``machine.run_python(table, regions)`` with uint8
-numpy regions, where leaving a region is an IndexError. Compiled: ``machine.run(linked.ctypes.data, rows,
+numpy regions, where leaving a region, or the declared count of an operand, is an IndexError, and so is writing to one
+that is only read a ValueError. Compiled: ``machine.run(linked.ctypes.data, rows,
 bases.ctypes.data)`` with ``linked = link(table)`` and ``bases`` the int64 addresses of the regions.
 ``TableBuilder`` makes tables.
 """

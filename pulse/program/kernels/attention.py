@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
 from pulse.program.kernels.norm import exp_below
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
@@ -121,37 +122,55 @@ def fill(y: Pointer, width: int, value: Any) -> None:
         y[e] = value
 
 
-@kernel
-def band_attention(row: Row, bases: Bases) -> None:
+class BandAttention(Instruction):
     """``y[r] = sum_c softmax_c(scale * q[r].k[r + c] + bias[i mod C, c]) v[r + c]``, c < W, of M batches.
 
     Row r is frame ``i = clock*P + r - offset`` of a stream of ``end`` frames, and column r + c is frame
     ``i + c - back``. Columns outside of the stream are not read; rows outside of it become zeros.
-    Arguments: q, k, v, bias, y, scratch of W floats (operands), clock, end (operands, int64), M, batches of q, of k,
-    of v, of bias, of y (operands, int64: where they begin), P, elements from row to row of q, of k, of v, of y,
-    d, e, W, back, C, offset, scale (real), empty (real): what a row that sees nothing becomes.
+    Batches begin at ``at``, rows lie ``step`` apart; a row that sees nothing becomes ``empty``.
     """
-    q, k, v, bias, y = (
-        f32(row, bases, 0),
-        f32(row, bases, 1),
-        f32(row, bases, 2),
-        f32(row, bases, 3),
-        f32(row, bases, 4),
-    )
-    s, clock, length = f32(row, bases, 5), i64(row, bases, 6)[0], i64(row, bases, 7)[0]
-    batches, at_q, at_k, at_v = number(row, 8), i64(row, bases, 9), i64(row, bases, 10), i64(row, bases, 11)
-    at_bias, at_y = i64(row, bases, 12), i64(row, bases, 13)
-    pulse, step_q, step_k, step_v, step_y = (
-        number(row, 14), number(row, 15), number(row, 16), number(row, 17), number(row, 18),
-    )  # fmt: skip
-    depth, width, band, back, period = (
-        number(row, 19), number(row, 20), number(row, 21), number(row, 22), number(row, 23),
-    )  # fmt: skip
-    first, scale, empty = (
-        clock * pulse - number(row, 24),
-        np.float32(real(row, 25)),
-        np.float32(real(row, 26)),
-    )
+
+    q: Operand = reads("f32")
+    k: Operand = reads("f32")
+    v: Operand = reads("f32")
+    bias: Operand = reads("f32")
+    y: Operand = writes("f32")
+    scratch: Operand = updates("f32", "W")
+    clock: Operand = reads("i64", 1)
+    end: Operand = reads("i64", 1)
+    M: int
+    at_q: Operand = reads("i64", "M")
+    at_k: Operand = reads("i64", "M")
+    at_v: Operand = reads("i64", "M")
+    at_bias: Operand = reads("i64", "M")
+    at_y: Operand = reads("i64", "M")
+    P: int
+    step_q: int
+    step_k: int
+    step_v: int
+    step_y: int
+    depth: int
+    width: int
+    W: int
+    back: int
+    C: int
+    offset: int
+    scale: float
+    empty: float
+
+    def multiply_adds(self) -> int:
+        return self.M * self.P * self.W * (self.depth + self.width)
+
+
+@kernel
+def band_attention(row: BandAttention) -> None:
+    """Row by row, each of all batches."""
+    q, k, v, bias, y, s = row.q, row.k, row.v, row.bias, row.y, row.scratch
+    at_q, at_k, at_v, at_bias, at_y = row.at_q, row.at_k, row.at_v, row.at_bias, row.at_y
+    step_q, step_k, step_v, step_y = row.step_q, row.step_k, row.step_v, row.step_y
+    pulse, batches, length, depth, width = row.P, row.M, row.end[0], row.depth, row.width
+    band, back, period, first = row.W, row.back, row.C, row.clock[0] * row.P - row.offset
+    scale, empty = np.float32(row.scale), np.float32(row.empty)
     for r in range(pulse):
         i = first + r
         low = max(0, back - i)

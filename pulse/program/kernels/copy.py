@@ -1,6 +1,7 @@
 """Elements from one place to another, as they are."""
 
-from pulse.program.kernels.pointer import Bases, Pointer, Row, number, u8
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import (
     TILE,
     as_f32,
@@ -121,21 +122,45 @@ def copy_plane(
         copy_elements(as_i16(src), as_i16(dst), rows, columns, a0, a1, b0, b1)
 
 
-@kernel
-def copy(row: Row, bases: Bases) -> None:
+class Copy(Instruction):
     """``dst[sum_k i_k*b_k] = src[sum_k i_k*a_k]`` for all i_k < n_k of 6 loops, outermost first.
 
-    Arguments: src, dst (operands), bytes of an element (1, 2, 4, 8), n0..n5, a0..a5, b0..b5 (in elements).
+    Elements are of ``size`` bytes (1, 2, 4, 8), strides in elements.
     """
-    src, dst, size = u8(row, bases, 0), u8(row, bases, 1), number(row, 2)
-    n0, n1, n2, n3 = number(row, 3), number(row, 4), number(row, 5), number(row, 6)
-    n4, n5, a5, b5 = number(row, 7), number(row, 8), number(row, 14), number(row, 20)
+
+    src: Operand = reads(None)
+    dst: Operand = writes(None)
+    size: int
+    n0: int
+    n1: int
+    n2: int
+    n3: int
+    n4: int
+    n5: int
+    a0: int
+    a1: int
+    a2: int
+    a3: int
+    a4: int
+    a5: int
+    b0: int
+    b1: int
+    b2: int
+    b3: int
+    b4: int
+    b5: int
+
+
+@kernel
+def copy(row: Copy) -> None:
+    """One run where it is one, else plane by plane."""
+    src, dst, size, n4, n5, a5, b5 = row.src, row.dst, row.size, row.n4, row.n5, row.a5, row.b5
+    n0, n1, n2, n3 = row.n0, row.n1, row.n2, row.n3
     if n0 == 1 and n1 == 1 and n2 == 1 and n3 == 1 and n4 == 1 and a5 == 1 and b5 == 1:
         move_bytes(dst, src, n5 * size)
         return
-    a4, b4 = number(row, 13), number(row, 19)
-    a0, a1, a2, a3 = number(row, 9), number(row, 10), number(row, 11), number(row, 12)
-    b0, b1, b2, b3 = number(row, 15), number(row, 16), number(row, 17), number(row, 18)
+    a0, a1, a2, a3, a4 = row.a0, row.a1, row.a2, row.a3, row.a4
+    b0, b1, b2, b3, b4 = row.b0, row.b1, row.b2, row.b3, row.b4
     for i0 in range(n0):
         for i1 in range(n1):
             for i2 in range(n2):
@@ -156,16 +181,36 @@ def copy(row: Row, bases: Bases) -> None:
                     )
 
 
+class Fill(Instruction):
+    """``dst[:count] = value``, elements of ``size`` bytes (1, 2, 4, 8); the value's low bytes are in ``bits``."""
+
+    dst: Operand = writes(None)
+    size: int
+    count: int
+    bits: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        return {"dst": self.size * self.count}
+
+
 @kernel
-def fill(row: Row, bases: Bases) -> None:
-    """``dst[:count] = value``.
+def fill(row: Fill) -> None:
+    """One run."""
+    fill_run(row.dst, row.size, row.count, row.bits)
 
-    Arguments: dst (operand), bytes of an element (1, 2, 4, 8), count, the value's bits (its low bytes).
-    """
-    fill_run(u8(row, bases, 0), number(row, 1), number(row, 2), number(row, 3))
+
+class Move(Instruction):
+    """``dst[:bytes] = src[:bytes]``; the two may overlap."""
+
+    dst: Operand = writes(None)
+    src: Operand = reads(None)
+    bytes: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        return {"dst": self.bytes, "src": self.bytes}
 
 
 @kernel
-def move(row: Row, bases: Bases) -> None:
-    """``dst[:bytes] = src[:bytes]``; the two may overlap.  Arguments: dst, src (operands), bytes."""
-    move_bytes(u8(row, bases, 0), u8(row, bases, 1), number(row, 2))
+def move(row: Move) -> None:
+    """One run."""
+    move_bytes(row.dst, row.src, row.bytes)

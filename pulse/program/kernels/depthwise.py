@@ -1,21 +1,38 @@
 """Depthwise windows: every channel with weights of its own."""
 
-from pulse.program.kernels.finish import finish
-from pulse.program.kernels.pointer import Bases, Row, f32, i64, number
+from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels.registry import kernel
 from pulse.program.kernels.simd import LANES, vfma, vload_part, vstore_part
 
 
-@kernel
-def depthwise(row: Row, bases: Bases) -> None:
-    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * w[t*C + c], f32.
+class Depthwise(Instruction):
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``finish``.
 
-    Arguments: x, w [T, C], bias, y, M, rows_x, rows_y, T, taps, C, and the steps of ``finish``. Weights are read once
-    per four rows.
+    Weights are read once per four rows.
     """
-    x, weights, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3)
-    M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
-    taps, C = i64(row, bases, 8), number(row, 9)
+
+    x: Operand = reads("f32")
+    W: Operand = reads("f32", "T", "C")
+    bias: Operand = reads("f32", "C")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    C: int
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.C
+
+
+@kernel
+def depthwise(row: Depthwise) -> None:
+    """16 channels at a time, in each four rows."""
+    x, weights, bias, y = row.x, row.W, row.bias, row.y
+    M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
     c = 0
     while c < C:
         rest = C - c
@@ -49,4 +66,4 @@ def depthwise(row: Row, bases: Bases) -> None:
                 w = w + C
             vstore_part(y, rows_y[m] + c, rest, sum0)
         c += LANES
-    finish(row, bases, 10, y, rows_y, M, C)
+    finish(row.finish, y, rows_y, M, C)

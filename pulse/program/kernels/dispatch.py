@@ -17,7 +17,7 @@ from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
 from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType, typed
+from pulse.program.kernels.pointer_lowering import INT64, PointerType, typed
 from pulse.program.kernels.simd import LANES, vload, vstore
 from pulse.program.kernels.simd_lowering import FLOATS, vector_pointer
 
@@ -25,7 +25,7 @@ NAMES = ("a", "b", "c", "p", "q")
 DOUBLE = ir.DoubleType()
 FLOAT32, FLOAT64 = PointerType(types.float32), PointerType(types.float64)
 Function = Callable[..., Any]
-MOVE = (WORDS, WORDS, *[types.int64] * 4, FLOAT32)  # row, bases, four numbers, registers
+MOVED = (*[types.int64] * 3, FLOAT32)  # three numbers, registers
 Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 

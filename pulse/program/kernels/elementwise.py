@@ -1,34 +1,78 @@
-"""Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks.
+"""Chains of elementwise functions in one pass over memory: interpreters of micro-ops on register blocks."""
 
-A row: sizes s0..s3 (s3 innermost), number of inputs (at most 8), of micro-ops; for each input, then for the
-output, six words: operand, dtype code, strides t0..t3 in elements; for each micro-op seven words: opcode,
-target register, registers a b c, parameters p q (reals). Inputs are registers 0, 1 …, there are 16 registers,
-and the last target (register 0 where there is no micro-op) is stored.
-
-dtype codes: 0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8, 6 bool (bytes; any but 0 is loaded as 1).
-"""
+from collections.abc import Sequence
 
 from pulse.program.kernels import stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, MOVE, dispatcher, outlined
+from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, MOVED, dispatcher, outlined
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64
+from pulse.program.kernels.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.program.kernels.microops import MICRO_OPS, OPCODES
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.program.kernels.registry import device, kernel
+from pulse.program.kernels.row_lowering import RowType
 from pulse.program.kernels.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.program.kernels.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 
 __all__ = ["OPCODES", "chain", "chain64"]
 
-F32, F64, I64, I32, U8, I8, BOOL = range(7)
 INPUTS, REGISTERS = 8, 16
-OPERANDS, OPERAND_WORDS, OP_WORDS = (
-    6,
-    6,
-    7,
-)  # where operands begin in a row, words of one, words of a micro-op
 BLOCK = 256  # elements of a register
 SLOT = BLOCK + LANES  # rows are stored by whole vectors: up to 15 lanes too many
 BLOCK64 = 64
 SLOTS, SLOTS64, TWICE_INPUTS = (INPUTS + REGISTERS) * SLOT, REGISTERS * BLOCK64, 2 * INPUTS
+
+
+class ChainInput(Part):
+    """A tensor in a chain: its type, and its strides over the four loops, in elements."""
+
+    tensor: Operand = reads(None)
+    dtype: int
+    step0: int
+    step1: int
+    step2: int
+    step3: int
+
+
+class ChainOutput(ChainInput):
+    """The same of the tensor that is written."""
+
+    tensor: Operand = writes(None)
+
+
+class MicroOp(Part):
+    """One function: its number in ``OPCODES``, the register of the result, those of the operands, parameters."""
+
+    code: int
+    target: int
+    a: int
+    b: int
+    c: int
+    p: float
+    q: float
+
+
+class Chain32(Instruction):
+    """A chain on f32 and bool, in f32, over loops of sizes ``s``, the last one innermost.
+
+    Inputs are registers 0, 1 … (at most 8), there are 16 registers, and the last target (register 0 where there is no
+    micro-op) is stored. Of bool, any byte but 0 is loaded as 1.
+    """
+
+    s0: int
+    s1: int
+    s2: int
+    s3: int
+    input_count: int
+    op_count: int
+    inputs: Sequence[ChainInput] = many("input_count")
+    output: ChainOutput
+    ops: Sequence[MicroOp] = many("op_count")
+
+
+class Chain64(Chain32):
+    """A chain on any mix of types, in float64: exact for integers up to 2**53."""
+
 
 apply_lanes = dispatcher(
     "apply_lanes",
@@ -39,14 +83,14 @@ apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MI
 
 
 @device
-def load_row(row: Row, bases: Bases, word: int, start: int, step: int, count: int, d: Pointer) -> None:
+def load_row(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
     """``d[i] = operand[start + i*step]``, i < count; may write up to 15 elements more."""
-    if number(row, word + 1) == BOOL:
-        q = u8(row, bases, word) + start
+    if part.dtype == BOOL:
+        q = part.tensor + start
         for i in range(count):
             d[i] = 1.0 if q[i * step] != 0 else 0.0
         return
-    p = f32(row, bases, word) + start
+    p = as_f32(part.tensor) + start
     i = 0
     if step == 1:
         while i + LANES <= count:
@@ -65,14 +109,14 @@ def load_row(row: Row, bases: Bases, word: int, start: int, step: int, count: in
 
 
 @device
-def store_row(row: Row, bases: Bases, word: int, start: int, step: int, count: int, r: Pointer) -> None:
+def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
     """``operand[start + i*step] = r[i]``, i < count; may read up to 15 elements of r more."""
-    if number(row, word + 1) == BOOL:
-        q = u8(row, bases, word) + start
+    if part.dtype == BOOL:
+        q = part.tensor + start
         for i in range(count):
             q[i * step] = 1 if r[i] != 0 else 0
         return
-    p = f32(row, bases, word) + start
+    p = as_f32(part.tensor) + start
     i = 0
     if step == 1:
         while i + LANES <= count:
@@ -85,51 +129,48 @@ def store_row(row: Row, bases: Bases, word: int, start: int, step: int, count: i
             p[j * step] = r[j]
 
 
-@outlined(*MOVE)
-def load_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, d: Pointer) -> None:
+@outlined(RowType(ChainInput), *MOVED)
+def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer) -> None:
     """Rows of an operand, one after another, to a register."""
-    step2, step3 = number(row, word + 4), number(row, word + 5)
+    step2, step3 = part.step2, part.step3
     if step2 == step3 * columns:  # the rows are one row, or all elements are the same
-        load_row(row, bases, word, start, step3, rows * columns, d)
+        load_row(part, start, step3, rows * columns, d)
     else:
         for r in range(rows):
-            load_row(row, bases, word, start + r * step2, step3, columns, d + r * columns)
+            load_row(part, start + r * step2, step3, columns, d + r * columns)
 
 
-@outlined(*MOVE)
-def store_block(row: Row, bases: Bases, word: int, start: int, rows: int, columns: int, r: Pointer) -> None:
+@outlined(RowType(ChainOutput), *MOVED)
+def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """A register to rows of an operand."""
-    step2, step3 = number(row, word + 4), number(row, word + 5)
+    step2, step3 = part.step2, part.step3
     for i in range(rows):
-        store_row(row, bases, word, start + i * step2, step3, columns, r + i * columns)
+        store_row(part, start + i * step2, step3, columns, r + i * columns)
 
 
 @device
-def offset(row: Row, word: int, i0: int, i1: int, i2: int, i3: int) -> int:
-    """The element of an operand at a place of the four loops."""
-    outer = i0 * number(row, word + 2) + i1 * number(row, word + 3)
-    return outer + i2 * number(row, word + 4) + i3 * number(row, word + 5)
+def offset(part: ChainInput, i0: int, i1: int, i2: int, i3: int) -> int:
+    """The element of a tensor at a place of the four loops."""
+    return i0 * part.step0 + i1 * part.step1 + i2 * part.step2 + i3 * part.step3
 
 
 @device
-def in_order(row: Row, word: int, rows: int, columns: int) -> bool:
-    """Whether ``rows`` times ``columns`` elements of an operand are one f32 run in memory."""
-    one_run = number(row, word + 5) == 1 and (rows == 1 or number(row, word + 4) == columns)
-    return one_run and number(row, word + 1) == F32
+def in_order(part: ChainInput, rows: int, columns: int) -> bool:
+    """Whether ``rows`` times ``columns`` elements of a tensor are one f32 run in memory."""
+    return part.step3 == 1 and (rows == 1 or part.step2 == columns) and part.dtype == F32
 
 
 @kernel
-def chain(row: Row, bases: Bases) -> None:
-    """A chain on f32 and bool (dtype codes 0 and 6), in f32, 16 lanes at a time.
+def chain(row: Chain32) -> None:
+    """16 lanes at a time.
 
     A block is up to 256 elements: several short rows of s3, or a part of a long one. Inputs and outputs that
     are one run of whole vectors in memory are used where they are, others pass through the stack.
     A row costs 25-40 ns, a micro-op 5 ns, a vector of 16 1 ns (add) to 9 ns (gelu).
     """
     slots, registers, loaded = stack_f32(SLOTS), stack_pointers(REGISTERS), stack_i64(TWICE_INPUTS)
-    s0, s1, s2, s3 = number(row, 0), number(row, 1), number(row, 2), number(row, 3)
-    inputs, ops = number(row, 4), number(row, 5)
-    output = OPERANDS + OPERAND_WORDS * inputs
+    s0, s1, s2, s3, input_count, op_count = row.s0, row.s1, row.s2, row.s3, row.input_count, row.op_count
+    inputs, output, ops = row.inputs, row.output, row.ops
     fresh = True
     tall = BLOCK // s3 if s2 > 1 and 0 < s3 < BLOCK else 1
     for i0 in range(s0):
@@ -139,61 +180,58 @@ def chain(row: Row, bases: Bases) -> None:
                     rows, columns = min(tall, s2 - i2), min(BLOCK, s3 - i3)
                     count = rows * columns
                     whole = count & (LANES - 1) == 0
-                    for k in range(inputs):
-                        word = OPERANDS + OPERAND_WORDS * k
-                        start = offset(row, word, i0, i1, i2, i3)
+                    for k in range(input_count):
+                        part = inputs[k]
+                        start = offset(part, i0, i1, i2, i3)
                         if fresh:
                             loaded[k] = -1
-                        if whole and in_order(row, word, rows, columns):
-                            registers[k] = f32(row, bases, word) + start
+                        if whole and in_order(part, rows, columns):
+                            registers[k] = as_f32(part.tensor) + start
                             continue
                         slot = slots + k * SLOT
                         registers[k] = slot
                         if loaded[k] != start or loaded[INPUTS + k] < count:
                             loaded[k], loaded[INPUTS + k] = start, count
-                            load_block(row, bases, word, start, rows, columns, slot)
+                            load_block(part, start, rows, columns, slot)
                     fresh = False
-                    start = offset(row, output, i0, i1, i2, i3)
-                    direct = ops > 0 and whole and in_order(row, output, rows, columns)
+                    start = offset(output, i0, i1, i2, i3)
+                    direct = op_count > 0 and whole and in_order(output, rows, columns)
                     result = registers[0]
-                    for j in range(ops):
-                        op = output + OPERAND_WORDS + OP_WORDS * j
-                        target = number(row, op + 1)
+                    for j in range(op_count):
+                        op = ops[j]
+                        target = op.target
                         result = slots + (INPUTS + target) * SLOT
-                        if direct and j == ops - 1:
-                            result = f32(row, bases, output) + start
-                        a, b, c = number(row, op + 2), number(row, op + 3), number(row, op + 4)
-                        p, q = real(row, op + 5), real(row, op + 6)
-                        apply_lanes(
-                            number(row, op), result, registers[a], registers[b], registers[c], count, p, q
-                        )
+                        if direct and j == op_count - 1:
+                            result = as_f32(output.tensor) + start
+                        a, b, c = registers[op.a], registers[op.b], registers[op.c]
+                        apply_lanes(op.code, result, a, b, c, count, op.p, op.q)
                         registers[target] = result
                     if not direct:
-                        store_block(row, bases, output, start, rows, columns, result)
+                        store_block(output, start, rows, columns, result)
 
 
 @device
-def load64(row: Row, bases: Bases, word: int, start: int, step: int, count: int, d: Pointer) -> None:
+def load64(part: ChainInput, start: int, step: int, count: int, d: Pointer) -> None:
     """``d[i] = operand[start + i*step]`` of any dtype, i < count."""
-    dtype = number(row, word + 1)
+    tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
-        p32 = f32(row, bases, word) + start
+        p32 = as_f32(tensor) + start
         for i in range(count):
             d[i] = p32[i * step]
     elif dtype == F64:
-        p64 = f64(row, bases, word) + start
+        p64 = as_f64(tensor) + start
         for i in range(count):
             d[i] = p64[i * step]
     elif dtype == I64:
-        q64 = i64(row, bases, word) + start
+        q64 = as_i64(tensor) + start
         for i in range(count):
             d[i] = q64[i * step]
     elif dtype == I32:
-        q32 = i32(row, bases, word) + start
+        q32 = as_i32(tensor) + start
         for i in range(count):
             d[i] = q32[i * step]
     else:
-        q8 = u8(row, bases, word) + start
+        q8 = tensor + start
         for i in range(count):
             value = int(q8[i * step])
             if dtype == I8 and value > 127:
@@ -204,27 +242,27 @@ def load64(row: Row, bases: Bases, word: int, start: int, step: int, count: int,
 
 
 @device
-def store64(row: Row, bases: Bases, word: int, start: int, step: int, count: int, r: Pointer) -> None:
+def store64(part: ChainOutput, start: int, step: int, count: int, r: Pointer) -> None:
     """``operand[start + i*step] = r[i]`` of any dtype; to integers towards zero, to bool ``!= 0``."""
-    dtype = number(row, word + 1)
+    tensor, dtype = part.tensor, part.dtype
     if dtype == F32:
-        p32 = f32(row, bases, word) + start
+        p32 = as_f32(tensor) + start
         for i in range(count):
             p32[i * step] = r[i]
     elif dtype == F64:
-        p64 = f64(row, bases, word) + start
+        p64 = as_f64(tensor) + start
         for i in range(count):
             p64[i * step] = r[i]
     elif dtype == I64:
-        q64 = i64(row, bases, word) + start
+        q64 = as_i64(tensor) + start
         for i in range(count):
             q64[i * step] = whole_number(r[i])
     elif dtype == I32:
-        q32 = i32(row, bases, word) + start
+        q32 = as_i32(tensor) + start
         for i in range(count):
             q32[i * step] = wrapped(whole_number(r[i]), 32)
     else:
-        q8 = u8(row, bases, word) + start
+        q8 = tensor + start
         for i in range(count):
             if dtype == BOOL:
                 q8[i * step] = 1 if r[i] != 0 else 0
@@ -248,29 +286,21 @@ def whole_number(value: float) -> int:
 
 
 @kernel
-def chain64(row: Row, bases: Bases) -> None:
-    """A chain on any mix of dtypes, in float64: exact for integers up to 2**53."""
+def chain64(row: Chain64) -> None:
+    """One element after the other."""
     slots = stack_f64(SLOTS64)
-    s0, s1, s2, s3 = number(row, 0), number(row, 1), number(row, 2), number(row, 3)
-    inputs, ops = number(row, 4), number(row, 5)
-    output = OPERANDS + OPERAND_WORDS * inputs
-    program = output + OPERAND_WORDS
+    s0, s1, s2, s3, inputs, output, ops = row.s0, row.s1, row.s2, row.s3, row.inputs, row.output, row.ops
     for outer in range(s0 * s1 * s2):
         i0, i1, i2 = outer // (s1 * s2), outer // s2 % s1, outer % s2
         for i3 in range(0, s3, BLOCK64):
             count = min(BLOCK64, s3 - i3)
-            for k in range(inputs):
-                word = OPERANDS + OPERAND_WORDS * k
-                step = number(row, word + 5)
-                start = offset(row, word, i0, i1, i2, i3)
-                load64(row, bases, word, start, step, count, slots + k * BLOCK64)
+            for k in range(row.input_count):
+                part = inputs[k]
+                load64(part, offset(part, i0, i1, i2, i3), part.step3, count, slots + k * BLOCK64)
             result = slots
-            for j in range(ops):
-                op = program + OP_WORDS * j
-                result = slots + number(row, op + 1) * BLOCK64
-                a, b = slots + number(row, op + 2) * BLOCK64, slots + number(row, op + 3) * BLOCK64
-                c = slots + number(row, op + 4) * BLOCK64
-                apply_float64(number(row, op), result, a, b, c, count, real(row, op + 5), real(row, op + 6))
-            step = number(row, output + 5)
-            start = offset(row, output, i0, i1, i2, i3)
-            store64(row, bases, output, start, step, count, result)
+            for j in range(row.op_count):
+                op = ops[j]
+                result = slots + op.target * BLOCK64
+                a, b, c = slots + op.a * BLOCK64, slots + op.b * BLOCK64, slots + op.c * BLOCK64
+                apply_float64(op.code, result, a, b, c, count, op.p, op.q)
+            store64(output, offset(output, i0, i1, i2, i3), output.step3, count, result)

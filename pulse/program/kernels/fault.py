@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
+from pulse.program.kernels.dtypes import F32, F64, I32, I64, U8
+from pulse.program.kernels.instruction import Instruction, Operand, reads, updates
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.program.kernels.registry import device, kernel
 
-F32, F64, I64, I32, U8, I8 = range(6)
 BETWEEN, WITHIN, NONZERO = range(3)
 
 
@@ -59,50 +61,75 @@ def bytes_outside(p: Pointer, count: int, step: int, low: int, high: int) -> int
     return found
 
 
+class CountFaults(Instruction):
+    """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
+
+    Frame f < F is of the stream if ``begin <= clock*P + shift + f < end``; none is before ``clock >= gate``.
+    Mode 0 (reals): those not between ``above`` and ``below``, both excluded; 1 (integers): those outside of low … high;
+    2 (integers): zeros. Frames lie ``step`` elements apart, in each ``s`` elements with strides ``t``.
+    """
+
+    x: Operand = reads(None)
+    own: Operand = updates("i64", 1, rarely=True)
+    total: Operand = updates("i64", 1, rarely=True)
+    clock: Operand = reads("i64", 1)
+    gate: Operand = reads("i64", 1)
+    begin: Operand = reads("i64", 1)
+    end: Operand = reads("i64", 1)
+    P: int
+    shift: int
+    F: int
+    step: int
+    s0: int
+    s1: int
+    s2: int
+    t0: int
+    t1: int
+    t2: int
+    dtype: int
+    mode: int
+    above: float
+    below: float
+    low: int
+    high: int
+
+
 @device
-def run_outside(row: Row, bases: Bases, start: int, count: int, step: int) -> int:
+def run_outside(row: CountFaults, start: int, count: int, step: int) -> int:
     """The faults of one run of the operand."""
-    dtype, mode, low, high = number(row, 17), number(row, 18), number(row, 19), number(row, 20)
+    x, dtype, mode, low, high = row.x, row.dtype, row.mode, row.low, row.high
     found = 0
     if dtype == F32:
-        found = reals_outside(f32(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
+        found = reals_outside(as_f32(x) + start, count, step, row.above, row.below)
     elif dtype == F64:
-        found = reals_outside(f64(row, bases, 0) + start, count, step, real(row, 19), real(row, 20))
+        found = reals_outside(as_f64(x) + start, count, step, row.above, row.below)
     elif dtype == I64 and mode == NONZERO:
-        found = zeros(i64(row, bases, 0) + start, count, step)
+        found = zeros(as_i64(x) + start, count, step)
     elif dtype == I64:
-        found = integers_outside(i64(row, bases, 0) + start, count, step, low, high)
+        found = integers_outside(as_i64(x) + start, count, step, low, high)
     elif dtype == I32 and mode == NONZERO:
-        found = zeros(i32(row, bases, 0) + start, count, step)
+        found = zeros(as_i32(x) + start, count, step)
     elif dtype == I32:
-        found = integers_outside(i32(row, bases, 0) + start, count, step, low, high)
+        found = integers_outside(as_i32(x) + start, count, step, low, high)
     elif mode == NONZERO:
-        found = zeros(u8(row, bases, 0) + start, count, step)
+        found = zeros(x + start, count, step)
     elif dtype == U8:
-        found = integers_outside(u8(row, bases, 0) + start, count, step, low, high)
+        found = integers_outside(x + start, count, step, low, high)
     else:
-        found = bytes_outside(u8(row, bases, 0) + start, count, step, low, high)
+        found = bytes_outside(x + start, count, step, low, high)
     return found
 
 
 @kernel
-def count_faults(row: Row, bases: Bases) -> None:
-    """Add to ``own`` and ``total`` how many elements x[f, i0, i1, i2] of frames of the stream have no result.
-
-    Frame f < F is of the stream if ``begin <= clock*P + shift + f < end``; none is before ``clock >= gate``.
-    Mode 0 (reals): those not between two numbers, both excluded; 1 (integers): those outside of low … high;
-    2 (integers): zeros.
-    Arguments: x, own, total, clock, gate, begin, end (operands; all but x int64), P, shift, F, elements from frame to
-    frame of x, sizes s0..s2, strides t0..t2, dtype code (0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8), mode, low, high
-    (int64; bits of two reals in mode 0).
-    """
-    clock = i64(row, bases, 3)[0]
-    if clock < i64(row, bases, 4)[0]:
+def count_faults(row: CountFaults) -> None:
+    """The frames of the stream in runs that are as long as they can be."""
+    clock = row.clock[0]
+    if clock < row.gate[0]:
         return
-    frames, first = number(row, 9), clock * number(row, 7) + number(row, 8)
-    start = min(max(i64(row, bases, 5)[0] - first, 0), frames)
-    stop = min(max(i64(row, bases, 6)[0] - first, start), frames)
-    count, step, size, stride = stop - start, number(row, 10), number(row, 13), number(row, 16)
+    frames, first = row.F, clock * row.P + row.shift
+    start = min(max(row.begin[0] - first, 0), frames)
+    stop = min(max(row.end[0] - first, start), frames)
+    count, step, size, stride = stop - start, row.step, row.s2, row.t2
     if count * size == 0:
         return
     outer, inner = size, stride  # the loop around a run, of which the longer one is made
@@ -113,12 +140,12 @@ def count_faults(row: Row, bases: Bases) -> None:
     else:
         at = start * step
     found = 0
-    for i0 in range(number(row, 11)):
-        for i1 in range(number(row, 12)):
+    for i0 in range(row.s0):
+        for i1 in range(row.s1):
             for i2 in range(outer):
-                place = at + i0 * number(row, 14) + i1 * number(row, 15) + i2 * inner
-                found += run_outside(row, bases, place, count, step)
+                place = at + i0 * row.t0 + i1 * row.t1 + i2 * inner
+                found += run_outside(row, place, count, step)
     if found > 0:
-        own, total = i64(row, bases, 1), i64(row, bases, 2)
+        own, total = row.own, row.total
         own[0] = own[0] + found
         total[0] = total[0] + found

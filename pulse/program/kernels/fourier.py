@@ -9,8 +9,9 @@ same, and their sines opposite, so both rounds first *fold* what they read: the 
 difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
 """
 
-from pulse.program.kernels.finish import finish
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number
+from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
@@ -240,33 +241,66 @@ def scattered(
         first, row = first + N1, row + P
 
 
-@kernel
-def fourier(row: Row, bases: Bases) -> None:
-    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; inputs and outputs anywhere, each with a factor.
+class Fourier(Instruction):
+    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
 
-    Arguments: x, y, scratch (f32, 2*N + 4*N2*P), M, rows_x, rows_y (tables of M offsets), R (points that are not
-    zero), N1, N2, P (N1 rounded up to 16), w1 (f32 [N1, 2, P]), turns (f32 [N2, 2, P]), w2 (f32 [N2, N2, 2]),
-    from_re, from_im (tables of R offsets), factors of both (f32 [2, R]), K (bins), to_re, to_im (tables of K offsets),
-    factors of both (f32 [2, K]), whether there are imaginary parts of the input, of the output (0, 1); for the real
-    and the imaginary parts of the input the point from which on they are neighbours, those before being zeros (-1:
-    none); for those of the output whether they are neighbours (0, 1); columns of y, and the steps of ``finish``.
+    Inputs and outputs lie anywhere, each with a factor for its real and its imaginary part: R points that are not zero
+    are read ``from`` places, K bins go ``to`` places. P is N1 rounded up to 16. From the point ``near_re`` on, places
+    of real parts are neighbours, those before it being zeros (-1: they are not); ``next_re``: those of bins are.
     """
-    x, y, scratch = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
-    M, rows_x, rows_y, R = number(row, 3), i64(row, bases, 4), i64(row, bases, 5), number(row, 6)
-    N1, N2, P = number(row, 7), number(row, 8), number(row, 9)
-    w1, turns, w2 = f32(row, bases, 10), f32(row, bases, 11), f32(row, bases, 12)
-    from_re, from_im, scales = i64(row, bases, 13), i64(row, bases, 14), f32(row, bases, 15)
-    K, to_re, to_im, factors = number(row, 16), i64(row, bases, 17), i64(row, bases, 18), f32(row, bases, 19)
-    has_im, wants_im = number(row, 20), number(row, 21)
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    scratch: Operand = updates("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    N1: int
+    N2: int
+    P: int
+    w1: Operand = reads("f32", "N1", 2, "P")
+    turns: Operand = reads("f32", "N2", 2, "P")
+    w2: Operand = reads("f32", "N2", "N2", 2)
+    from_re: Operand = reads("i64")
+    from_im: Operand = reads("i64")
+    scales: Operand = reads("f32", 2, "R")
+    K: int
+    to_re: Operand = reads("i64", "K")
+    to_im: Operand = reads("i64")
+    factors: Operand = reads("f32", 2, "K")
+    has_im: bool
+    wants_im: bool
+    near_re: int
+    near_im: int
+    next_re: bool
+    next_im: bool
+    columns: int
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        """Both rounds, folded, and the complex turns between them, for each of P columns."""
+        first = self.N1 * self.N2 * (1 + self.has_im)
+        second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
+        return self.M * self.P * (first + 4 * self.N2 + second)
+
+
+@device
+def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
+    """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
+    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
+    R, K, w1, turns, w2 = row.R, row.K, row.w1, row.turns, row.w2
+    from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
+    factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
     N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
     re, im = scratch, scratch + N
     a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
     x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
     for m in range(M):
-        gathered(re, x + rows_x[m], from_re, scales, R, number(row, 22), N)
+        gathered(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
         folded(re, N1, N2)
         if has_im:
-            gathered(im, x + rows_x[m], from_im, scales + R, R, number(row, 23), N)
+            gathered(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
             folded(im, N1, N2)
             first_round(re, im, a_re, a_im, w1, turns, N1, N2, P)
         else:
@@ -275,8 +309,18 @@ def fourier(row: Row, bases: Bases) -> None:
         folded(a_im, N2, P)
         if wants_im:
             second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
-            scattered(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, number(row, 25))
+            scattered(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
         else:
             second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
-        scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, number(row, 24))
-    finish(row, bases, 27, y, rows_y, M, number(row, 26))
+        scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+
+
+@kernel
+def fourier(row: Fourier) -> None:
+    """Row by row."""
+    N1, N2, P = row.N1, row.N2, row.P
+    if N1 == LANES:
+        transform_rows(row, LANES, N2, LANES)
+    else:
+        transform_rows(row, N1, N2, P)
+    finish(row.finish, row.y, row.rows_y, row.M, row.columns)

@@ -1,6 +1,6 @@
 """Gates of recurrent cells: packed weights, recurrent sums, and 16 units of a state from them."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from pulse.program.kernels.simd import (
 )
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
+Function: TypeAlias = tuple[int, float, float]
+"""The code, alpha and beta of an activation."""
 ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
 SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
 GROUP = 4  # states that share one reading of the weights
@@ -45,8 +47,9 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
 
 
 @device
-def activated(v: Lanes, code: int, alpha: float, beta: float, clip: float) -> Lanes:
-    """An activation of its code; its input is limited to -clip … clip first."""
+def activated(v: Lanes, function: Function, clip: float) -> Lanes:
+    """An activation; its input is limited to -clip … clip first."""
+    code, alpha, beta = function
     if clip > 0:
         v = vmax(vmin(v, clip), -clip)
     if code == SIGMOID:
@@ -138,37 +141,36 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, La
 @device
 def finish_gru(
     x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float, clip: float,
+    f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
     """The units n … n + 15 from the recurrent sums of the three gates."""
     rest = H - n
-    r = activated(vload_part(x, H + n, rest) + r, code0, alpha0, beta0, clip)
+    r = activated(vload_part(x, H + n, rest) + r, f, clip)
     own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
-    z = activated(vload_part(x, n, rest) + z, code0, alpha0, beta0, clip)
-    fresh = activated(own, code1, alpha1, beta1, clip)
+    z = activated(vload_part(x, n, rest) + z, f, clip)
+    fresh = activated(own, g, clip)
     vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
 
 
 @device
 def finish_lstm(
     x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
-    i: Lanes, o: Lanes, f: Lanes, fresh: Lanes,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
-    code2: int, alpha2: float, beta2: float, clip: float,
+    i: Lanes, o: Lanes, kept: Lanes, fresh: Lanes,
+    f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
     rest = H - n
     cell = vload_part(c, n, rest)
     i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
-    f = vfma(vload_part(peepholes, 2 * H + n, rest), cell, f + vload_part(x, 2 * H + n, rest))
-    i = activated(i, code0, alpha0, beta0, clip)
-    f = 1.0 - i if couples else activated(f, code0, alpha0, beta0, clip)
-    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), code1, alpha1, beta1, clip)
-    cell = vfma(f, cell, i * fresh)
+    kept = vfma(vload_part(peepholes, 2 * H + n, rest), cell, kept + vload_part(x, 2 * H + n, rest))
+    i = activated(i, f, clip)
+    kept = 1.0 - i if couples else activated(kept, f, clip)
+    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), g, clip)
+    cell = vfma(kept, cell, i * fresh)
     vstore_part(c, n, rest, cell)
     o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
-    o = activated(o, code0, alpha0, beta0, clip)
-    vstore_part(y, n, rest, o * activated(cell, code2, alpha2, beta2, 0.0))
+    o = activated(o, f, clip)
+    vstore_part(y, n, rest, o * activated(cell, out, 0.0))
 
 
 @device

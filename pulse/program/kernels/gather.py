@@ -1,8 +1,9 @@
 """Elements picked by index."""
 
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i32, i64, number, u8
-from pulse.program.kernels.raw import as_i32
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.raw import as_i32, as_i64
 from pulse.program.kernels.registry import device, kernel
 
 
@@ -14,25 +15,40 @@ def copy_short_rows(src: Pointer, dst: Pointer, rows: int, count: int, a: int, b
             dst[i * b + j] = src[i * a + j]
 
 
-@kernel
-def gather(row: Row, bases: Bases) -> None:
+class Gather(Instruction):
     """``dst[o*dst_outer + j*dst_axis + r] = src[o*src_outer + indices[j]*src_axis + r]``.
 
-    For o < outer, j < count, r < run.  An index below 0 counts from the end of the axis; one out of range is
-    clamped, and counted by ``count_faults``.  Arguments: src, indices, dst (operands), bytes of an element
-    (1, 2, 4, 8), bytes of an index (4, 8), outer, count, run, src_outer, src_axis, dst_outer, dst_axis (in
-    elements), size of the axis.
+    For o < outer, j < count, r < run; strides in elements of ``size`` bytes (1, 2, 4, 8), an index has ``index_size``
+    bytes (4, 8). An index below 0 counts from the end of the axis, whose size is ``axis``; one out of range is clamped,
+    and counted by ``count_faults``.
     """
-    src, dst, size = u8(row, bases, 0), u8(row, bases, 2), number(row, 3)
-    wide, narrow, is_wide = i64(row, bases, 1), i32(row, bases, 1), number(row, 4) == 8
-    outer, count, run = number(row, 5), number(row, 6), number(row, 7)
-    src_outer, src_axis, dst_outer, dst_axis = (
-        number(row, 8),
-        number(row, 9),
-        number(row, 10),
-        number(row, 11),
-    )
-    axis = number(row, 12)
+
+    src: Operand = reads(None)
+    indices: Operand = reads(None)
+    dst: Operand = writes(None)
+    size: int
+    index_size: int
+    outer: int
+    count: int
+    run: int
+    src_outer: int
+    src_axis: int
+    dst_outer: int
+    dst_axis: int
+    axis: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        moved = self.size * self.outer * self.count * self.run
+        return {"src": moved, "dst": moved}
+
+
+@kernel
+def gather(row: Gather) -> None:
+    """Index by index, of each all outer positions."""
+    src, dst, size, axis = row.src, row.dst, row.size, row.axis
+    wide, narrow, is_wide = as_i64(row.indices), as_i32(row.indices), row.index_size == 8
+    outer, count, run = row.outer, row.count, row.run
+    src_outer, src_axis, dst_outer, dst_axis = row.src_outer, row.src_axis, row.dst_outer, row.dst_axis
     if axis <= 0:
         return
     for j in range(count):
@@ -51,16 +67,24 @@ def gather(row: Row, bases: Bases) -> None:
             copy_short_rows(source, target, outer, run * size, src_outer * size, dst_outer * size)
 
 
-@kernel
-def look_up_codes(row: Row, bases: Bases) -> None:
-    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one behind it.
+class LookUpCodes(Instruction):
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one behind it."""
 
-    Arguments: x, table, y (operands, f32), count, first, size of the table.
-    """
-    x, table, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
-    count, first, last = number(row, 3), number(row, 4), number(row, 5) - 1
+    x: Operand = reads("f32", "count")
+    table: Operand = reads("f32", "size")
+    y: Operand = writes("f32", "count")
+    count: int
+    first: int
+    size: int
+
+
+@kernel
+def look_up_codes(row: LookUpCodes) -> None:
+    """Code by code."""
+    x, table, y = row.x, row.table, row.y
+    count, first, last = row.count, row.first, float(row.size - 1)
     for i in range(count):
         place = x[i] - first
         if not place > 0.0:
             place = 0.0
-        y[i] = table[int(min(place, float(last)) + 0.5)]
+        y[i] = table[int(min(place, last) + 0.5)]

@@ -11,6 +11,7 @@ import numpy as np
 from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
+from pulse.program.kernels.instruction import P, Part, lanes_on, word_of_bases
 from pulse.program.kernels.registry import device
 
 LANE_WORDS = 4
@@ -45,12 +46,12 @@ class LaneBases:
 
 
 @device
-def lane(bases: Any, number: int) -> Any:
-    """The bases of one lane."""
-    return bases + LANE_WORDS * number
+def lane(row: P, number: int) -> P:
+    """The row over the memories of one lane."""
+    return lanes_on(row, LANE_WORDS * number)
 
 
 @device
-def lane_count(bases: Any) -> int:
+def lane_count(row: Part) -> int:
     """How many lanes there are."""
-    return bases[COUNT]
+    return word_of_bases(row, COUNT)

@@ -1,8 +1,9 @@
 """LSTM layers; how their rows begin is in ``recurrent``."""
 
-from pulse.program.kernels.gates import GROUP, SUMS, finish_lstm, four_sums, four_sums_of_four
-from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number, real
-from pulse.program.kernels.recurrent import begun, take_rows
+from pulse.program.kernels.gates import GROUP, SUMS, Function, finish_lstm, four_sums, four_sums_of_four
+from pulse.program.kernels.instruction import Operand, ScalesOperand, reads, updates, weight_scales
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, further
 from pulse.program.kernels.simd import LANES, vload
@@ -13,15 +14,14 @@ from pulse.program.kernels.stack import stack_f32
 def lstm_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
     H: int, couples: int,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
-    code2: int, alpha2: float, beta2: float, clip: float,
+    f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """One frame of one sequence; c is replaced."""
     for n in range(0, H, LANES):
-        i, o, f, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n))
+        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n))
         finish_lstm(
-            x, c, peepholes, y, n, H, couples, i, o, f, fresh,
-            code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+            x, c, peepholes, y, n, H, couples, i, o, keep, fresh,
+            f, g, out, clip,
         )  # fmt: skip
 
 
@@ -29,8 +29,7 @@ def lstm_row(
 def lstm_rows(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
     H: int, couples: int, rows: int, old_step: int, step: int, sums: Pointer,
-    code0: int, alpha0: float, beta0: float, code1: int, alpha1: float, beta1: float,
-    code2: int, alpha2: float, beta2: float, clip: float,
+    f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """One frame of two to four sequences, which share one reading of the weights; c is replaced."""
     h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
@@ -38,26 +37,40 @@ def lstm_rows(
         four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, further(scales, 4 * n), sums)
         for j in range(rows):
             i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
-            f, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
+            keep, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
             finish_lstm(
-                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, f, fresh,
-                code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, keep, fresh,
+                f, g, out, clip,
             )  # fmt: skip
 
 
-@device
-def run_lstm(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+class Lstm(Recurrent):
+    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] to c.
+
+    c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
+    """
+
+    gates = 4
+    f: ActivationWords
+    g: ActivationWords
+    out: ActivationWords
+    c: Operand = updates("f32", "B", "H")
+    c0: Operand = reads("f32", rarely=True)
+    step_c0: int
+    peepholes: Operand = reads("f32", 3, "H")
+    couples: bool
+    scales: ScalesOperand = weight_scales()
+
+
+@kernel
+def lstm(row: Lstm) -> None:
     """All frames of one stream."""
-    x, y, h = f32(row, bases, 0), f32(row, bases, 2), f32(row, bases, 3)
-    T, B, H, frame, step = number(row, 8), number(row, 9), number(row, 10), number(row, 12), number(row, 13)
-    reverse, clip = number(row, 14), real(row, 16)
-    code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
-    code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
-    code2, alpha2, beta2 = number(row, 23), real(row, 24), real(row, 25)
-    c, peepholes, couples = f32(row, bases, 26), f32(row, bases, 29), number(row, 30)
-    if number(row, 15) and i64(row, bases, 5)[0] == 0:
-        take_rows(c, f32(row, bases, 27), B, H, number(row, 28))
-    start, stop = begun(row, bases)
+    x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
+    f, g, out, couples = function(row.f), function(row.g), function(row.out), row.couples
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    if row.reload and row.clock[0] == 0:
+        take_rows(c, row.c0, B, H, row.step_c0)
+    start, stop = begun(row)
     back, sums = frame if reverse else -frame, stack_f32(SUMS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
@@ -67,34 +80,12 @@ def run_lstm(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
             if rows > 1:
                 lstm_rows(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples, rows, old_step, step, sums,
-                    code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                    f, g, out, clip,
                 )  # fmt: skip
             else:
                 lstm_row(
                     x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
-                    code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                    f, g, out, clip,
                 )  # fmt: skip
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
-
-
-@kernel
-def lstm(row: Row, bases: Bases) -> None:
-    """``i o f = s(...); c = f * c + i * g(...); y = o * h(c)``, the gates i, o, f with peepholes to c.
-
-    Arguments: HEAD, s, g, h, c (operand, f32 [B, H], dense), c0 (operand), elements from row to row of c0,
-    peepholes (operand, f32 [3, H], zeros for none), input_forget (0, 1: f = 1 - i).
-    """
-    run_lstm(row, bases, f32(row, bases, 1), None)
-
-
-@kernel
-def lstm_bf16(row: Row, bases: Bases) -> None:
-    """``lstm`` with weights of bf16."""
-    run_lstm(row, bases, bf16(row, bases, 1), None)
-
-
-@kernel
-def lstm_int8(row: Row, bases: Bases) -> None:
-    """``lstm`` with weights of int8. One more argument: scales (operand, f32, from ``pack_gates``)."""
-    run_lstm(row, bases, i8(row, bases, 1), f32(row, bases, 31))

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vstore_part, vsum, vzero
 
@@ -88,19 +89,37 @@ def depth_product(
             n += 4
 
 
-@kernel
-def matmul(row: Row, bases: Bases) -> None:
-    """y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each batch, f32.
+class Matmul(Instruction):
+    """y[b_y + m*ym + n*yn] = sum_k a[b_a + m*am + k*ak] * b[b_b + k*bk + n*bn] for each of B batches, f32."""
 
-    Arguments: a, b, y, B, batch_a, batch_b, batch_y (tables of B offsets), M, K, N, am, ak, bk, bn, ym, yn.
-    Vectors where bn = yn = 1 or ak = bk = 1, else one product at a time.
-    """
-    left, right, result = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2)
-    B, batch_a, batch_b, batch_y = number(row, 3), i64(row, bases, 4), i64(row, bases, 5), i64(row, bases, 6)
-    M, K, N = number(row, 7), number(row, 8), number(row, 9)
-    am, ak, bk = number(row, 10), number(row, 11), number(row, 12)
-    bn, ym, yn = number(row, 13), number(row, 14), number(row, 15)
-    for batch in range(B):
+    a: Operand = reads("f32")
+    b: Operand = reads("f32")
+    y: Operand = writes("f32")
+    B: int
+    batch_a: Operand = reads("i64", "B")
+    batch_b: Operand = reads("i64", "B")
+    batch_y: Operand = reads("i64", "B")
+    M: int
+    K: int
+    N: int
+    am: int
+    ak: int
+    bk: int
+    bn: int
+    ym: int
+    yn: int
+
+    def multiply_adds(self) -> int:
+        return self.B * self.M * self.K * self.N
+
+
+@kernel
+def matmul(row: Matmul) -> None:
+    """Vectors where bn = yn = 1 or ak = bk = 1, else one product at a time."""
+    left, right, result = row.a, row.b, row.y
+    batch_a, batch_b, batch_y, M, K, N = row.batch_a, row.batch_b, row.batch_y, row.M, row.K, row.N
+    am, ak, bk, bn, ym, yn = row.am, row.ak, row.bk, row.bn, row.ym, row.yn
+    for batch in range(row.B):
         a, b, y = left + batch_a[batch], right + batch_b[batch], result + batch_y[batch]
         if bn == 1 and yn == 1:
             columns_product(a, b, y, M, K, N, am, ak, bk, ym)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.pointer import Bases, Row, f32, i64, number, real
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
@@ -46,15 +46,25 @@ def exp_below(v: Any) -> Any:
     return vfma(exp_fraction(vfma(n, -LN2_LOW, vfma(n, -LN2_HIGH, v))), scale, scale)
 
 
-@kernel
-def softmax_rows(row: Row, bases: Bases) -> None:
+class SoftmaxRows(Instruction):
     """``y = exp(x - max) / sum(exp(x - max))``, or its logarithm, of M rows of R contiguous elements.
 
     x may be y. A row whose largest element is infinite gives NaN.
-    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64: where rows begin), R, log (0, 1).
     """
-    x, y, rows = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
-    rows_x, rows_y, count, log = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    log: bool
+
+
+@kernel
+def softmax_rows(row: SoftmaxRows) -> None:
+    """Row by row."""
+    x, y, rows, rows_x, rows_y, count, log = row.x, row.y, row.M, row.rows_x, row.rows_y, row.R, row.log
     if count == 0:
         return
     full = (count - 1) // LANES * LANES
@@ -84,16 +94,28 @@ def softmax_rows(row: Row, bases: Bases) -> None:
         vstore_part(target, full, rest, vfma(tail if log else powers, factor, shift))
 
 
-@kernel
-def layernorm_rows(row: Row, bases: Bases) -> None:
+class LayerNormRows(Instruction):
     """``y[r] = (x[r] - mean) / sqrt(variance + eps) * scale[r] + bias[r]``, r < R, of M rows.
 
-    Arguments: x, scale, bias, y (operands), M, rows_x, rows_y (operands, int64: where rows begin), R,
-    eps (real). Rows are contiguous; x may be y.
+    Rows are contiguous; x may be y.
     """
-    x, scale, bias, y = f32(row, bases, 0), f32(row, bases, 1), f32(row, bases, 2), f32(row, bases, 3)
-    rows, rows_x, rows_y = number(row, 4), i64(row, bases, 5), i64(row, bases, 6)
-    count, eps = number(row, 7), real(row, 8)
+
+    x: Operand = reads("f32")
+    scale: Operand = reads("f32", "R")
+    bias: Operand = reads("f32", "R")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    eps: float
+
+
+@kernel
+def layernorm_rows(row: LayerNormRows) -> None:
+    """Row by row."""
+    x, scale, bias, y, rows, rows_x, rows_y = row.x, row.scale, row.bias, row.y, row.M, row.rows_x, row.rows_y
+    count, eps = row.R, row.eps
     if count == 0:
         return
     full = (count - 1) // LANES * LANES

@@ -1,6 +1,6 @@
-"""Rows, operands and typed pointers, as plain Python; ``pointer_lowering`` gives numba the same functions.
+"""Rows, operands and typed pointers, as plain Python; ``pointer_lowering`` gives numba the same pointers.
 
-A row is a run of int64: kernel, length in int64, then the kernel's arguments. An operand argument is
+A row is a run of int64: kernel, length in int64, then the fields of its ``instruction``. An operand is
 ``region << 48 | byte offset``; ``bases[region]`` is where the region begins.
 """
 
@@ -28,7 +28,7 @@ def operand(region: int, byte_offset: int) -> int:
 
 
 def real_bits(value: float) -> int:
-    """A float64 as the int64 argument that ``real`` reads."""
+    """A float64 as the int64 that ``real_at`` reads."""
     return struct.unpack("<q", struct.pack("<d", value))[0]
 
 
@@ -60,56 +60,27 @@ class Pointer:
         self.elements[self.span(i, 1)] = value
 
 
-def _pointer(row: Row, bases: Bases, i: int, dtype: type[np.generic]) -> Pointer:
-    word = number(row, i)
-    region = bases[word >> REGION_SHIFT]
-    offset = word & ((1 << REGION_SHIFT) - 1)
-    size = np.dtype(dtype).itemsize
-    if offset % size:
-        raise ValueError(f"operand {i}: byte {offset} is not aligned to {size}")
-    return Pointer(region[: len(region) // size * size].view(dtype), offset // size)
+def operand_at(
+    words: Row, at: int, bases: Bases, dtype: type[np.generic], count: int | None = None, written: bool = True
+) -> Pointer:
+    """The operand in the word ``at``: of ``count`` elements, if that is known, which may be written or not.
+
+    Raises ValueError: it is not aligned; IndexError: it reaches beyond its region.
+    """
+    word = int(words[at])
+    region, size = bases[word >> REGION_SHIFT], np.dtype(dtype).itemsize
+    first, left = divmod(word & ((1 << REGION_SHIFT) - 1), size)
+    if left:
+        raise ValueError(f"word {at} of a row: its byte is not aligned to {size}")
+    elements = region[: len(region) // size * size].view(dtype)
+    if count is not None:
+        elements, first = elements[Pointer(elements, first).span(0, count)], 0
+    if not written:
+        elements = elements.view()
+        elements.flags.writeable = False
+    return Pointer(elements, first)
 
 
-def f32(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to float32; i counts from 0."""
-    return _pointer(row, bases, i, np.float32)
-
-
-def f64(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to float64."""
-    return _pointer(row, bases, i, np.float64)
-
-
-def i64(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to int64."""
-    return _pointer(row, bases, i, np.int64)
-
-
-def i32(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to int32."""
-    return _pointer(row, bases, i, np.int32)
-
-
-def u8(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to uint8."""
-    return _pointer(row, bases, i, np.uint8)
-
-
-def i8(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to int8."""
-    return _pointer(row, bases, i, np.int8)
-
-
-def bf16(row: Row, bases: Bases, i: int) -> Pointer:
-    """Operand i as a pointer to bfloat16, its elements the bits as uint16; ``vload`` makes floats of them."""
-    return _pointer(row, bases, i, np.uint16)
-
-
-def number(row: Row, i: int) -> int:
-    """Argument i as an int64."""
-    return int(row[HEADER + i])
-
-
-def real(row: Row, i: int) -> float:
-    """Argument i as the float64 that ``real_bits`` packed."""
-    return struct.unpack("<d", struct.pack("<q", number(row, i)))[0]
+def real_at(words: Row, at: int) -> float:
+    """The float64 that ``real_bits`` packed into the word ``at``."""
+    return struct.unpack("<d", struct.pack("<q", int(words[at])))[0]

@@ -9,8 +9,6 @@ from numba.core import types
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
 from numba.extending import lower_builtin, models, register_model
 
-from pulse.program.kernels import pointer
-
 INT64 = ir.IntType(64)
 
 
@@ -31,25 +29,11 @@ class PointerModel(models.PrimitiveModel):
 
 
 WORDS = PointerType(types.int64)
-ELEMENTS = {
-    pointer.f32: types.float32,
-    pointer.f64: types.float64,
-    pointer.i64: types.int64,
-    pointer.i32: types.int32,
-    pointer.u8: types.uint8,
-    pointer.i8: types.int8,
-    pointer.bf16: types.uint16,
-}
 
 
 def word(builder, words, index):
     """The int64 at ``words[index]``."""
     return builder.load(builder.gep(words, [index], inbounds=True))
-
-
-def argument(builder, row, i):
-    """Argument i of a row."""
-    return word(builder, row, builder.add(i, INT64(pointer.HEADER)))
 
 
 def typed(function: Callable, resolve: Callable[[tuple], object]) -> None:
@@ -107,45 +91,3 @@ def _setitem(context, builder, sig, args):
 def _add(context, builder, sig, args):
     p, n = args
     return builder.gep(p, [n], inbounds=True)
-
-
-def lower_accessor(accessor: Callable, dtype: types.Type) -> None:
-    """Let ``accessor(row, bases, i)`` be the address of operand i."""
-    typed(
-        accessor,
-        lambda args: (
-            signature(PointerType(dtype), WORDS, WORDS, types.int64)
-            if len(args) == 3 and args[:2] == (WORDS, WORDS)
-            else None
-        ),
-    )
-
-    @lower_builtin(accessor, WORDS, WORDS, types.int64)
-    def _accessor(context, builder, sig, args):
-        row, bases, i = args
-        packed = argument(builder, row, i)
-        base = word(builder, bases, builder.lshr(packed, INT64(pointer.REGION_SHIFT)))
-        offset = builder.and_(packed, INT64((1 << pointer.REGION_SHIFT) - 1))
-        return builder.inttoptr(builder.add(base, offset), context.get_value_type(sig.return_type))
-
-
-for _accessor, _dtype in ELEMENTS.items():
-    lower_accessor(_accessor, _dtype)
-
-for _function, _result in ((pointer.number, types.int64), (pointer.real, types.float64)):
-    typed(
-        _function,
-        lambda args, result=_result: (
-            signature(result, WORDS, types.int64) if len(args) == 2 and args[0] == WORDS else None
-        ),
-    )
-
-
-@lower_builtin(pointer.number, WORDS, types.int64)
-def _number(context, builder, sig, args):
-    return argument(builder, *args)
-
-
-@lower_builtin(pointer.real, WORDS, types.int64)
-def _real(context, builder, sig, args):
-    return builder.bitcast(argument(builder, *args), ir.DoubleType())

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.finish import finish
-from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number
+from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.instruction import (
+    Instruction,
+    Operand,
+    ScalesOperand,
+    packed_weights,
+    reads,
+    weight_scales,
+    writes,
+)
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
 from pulse.program.kernels.simd import (
@@ -23,7 +32,6 @@ from pulse.program.kernels.simd import (
     vzero,
 )
 
-SCALES, FINISH = 12, 13  # where they are in a row
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 
 
@@ -262,13 +270,38 @@ def eight_rows_narrow(
     vstore_part(y7, 0, rest, end_sum(sum7, first7, scales, 0, rest))
 
 
-@device
-def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
-    """All rows of one stream."""
-    x, bias, y = f32(row, bases, 0), f32(row, bases, 2), f32(row, bases, 3)
-    M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
-    taps, K, N = i64(row, bases, 8), number(row, 9), number(row, 10)
-    accumulate = number(row, 11)
+class Product(Instruction):
+    """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32; then the steps
+    of ``finish``.
+
+    W is from ``pack_product``, of int8 it is ``W * scales``; it is read once per four rows.
+    """
+
+    x: Operand = reads("f32")
+    W: Operand = packed_weights()
+    bias: Operand = reads("f32", "N")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    K: int
+    N: int
+    accumulate: bool
+    scales: ScalesOperand = weight_scales()
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.K * self.N
+
+
+@kernel
+def product(row: Product) -> None:
+    """Panel by panel, in each four or eight rows at a time."""
+    x, weights, bias, y, scales = row.x, row.W, row.bias, row.y, row.scales
+    M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
+    accumulate = row.accumulate
     n = 0
     while n < N:
         w, s, rest = weights + n * T * K, further(scales, n), N - n
@@ -294,26 +327,4 @@ def multiply(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
                 one_row_narrow(x0, taps, T, K, w, bias + n, s, y0, rest, accumulate)
             m += 1
         n += PANEL
-    finish(row, bases, FINISH, y, rows_y, M, N)
-
-
-@kernel
-def product(row: Row, bases: Bases) -> None:
-    """y[rows_y[m] + n] = bias[n] + sum_tk x[rows_x[m] + taps[t] + k] * W[t*K + k, n] (+ y[...]), f32.
-
-    Arguments: x, W (from ``pack_product``), bias, y, M, rows_x, rows_y, T, taps, K, N, accumulate (0 or 1), scales (of
-    int8: operand, f32 [N]), and the steps of ``finish``. Weights are read once per four rows.
-    """
-    multiply(row, bases, f32(row, bases, 1), None)
-
-
-@kernel
-def product_bf16(row: Row, bases: Bases) -> None:
-    """``product`` with weights of bf16."""
-    multiply(row, bases, bf16(row, bases, 1), None)
-
-
-@kernel
-def product_int8(row: Row, bases: Bases) -> None:
-    """``product`` with weights ``W[r, n] * scales[n]``, W of int8."""
-    multiply(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))
+    finish(row.finish, y, rows_y, M, N)

@@ -2,18 +2,15 @@
 
 from pulse.program.kernels.finish import finish
 from pulse.program.kernels.lanes import EIGHT, lane, lane_count
-from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.product import (
-    FINISH,
     PANEL,
-    SCALES,
+    Product,
     four_rows_narrow,
     four_rows_wide,
     one_row_narrow,
     one_row_wide,
     product,
-    product_bf16,
-    product_int8,
     start,
 )
 from pulse.program.kernels.registry import device, lanes_of
@@ -22,9 +19,15 @@ from pulse.program.kernels.simd import LANES, Lanes, vfma, vload, vload_part, vs
 
 
 @device
-def place(row: Row, bases: Bases, l: int, argument: int, offset: int) -> Pointer:
-    """Where a row of lane l is; past the last lane, that of the last one."""
-    return f32(row, lane(bases, min(l, lane_count(bases) - 1)), argument) + offset
+def place_x(row: Product, l: int, offset: int) -> Pointer:
+    """Where a row of lane l is in x; past the last lane, that of the last one."""
+    return lane(row, min(l, lane_count(row) - 1)).x + offset
+
+
+@device
+def place_y(row: Product, l: int, offset: int) -> Pointer:
+    """The same in y."""
+    return lane(row, min(l, lane_count(row) - 1)).y + offset
 
 
 @device
@@ -38,8 +41,7 @@ def store_wide(
 
 @device
 def eight_lanes_wide(
-    row: Row,
-    bases: Bases,
+    row: Product,
     l: int,
     at_x: int,
     at_y: int,
@@ -54,14 +56,14 @@ def eight_lanes_wide(
 ) -> None:
     """One row of the lanes l … l + 7 against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    x0, x1 = place(row, bases, l + 0, 0, at_x), place(row, bases, l + 1, 0, at_x)
-    x2, x3 = place(row, bases, l + 2, 0, at_x), place(row, bases, l + 3, 0, at_x)
-    x4, x5 = place(row, bases, l + 4, 0, at_x), place(row, bases, l + 5, 0, at_x)
-    x6, x7 = place(row, bases, l + 6, 0, at_x), place(row, bases, l + 7, 0, at_x)
-    y0, y1 = place(row, bases, l + 0, 3, at_y), place(row, bases, l + 1, 3, at_y)
-    y2, y3 = place(row, bases, l + 2, 3, at_y), place(row, bases, l + 3, 3, at_y)
-    y4, y5 = place(row, bases, l + 4, 3, at_y), place(row, bases, l + 5, 3, at_y)
-    y6, y7 = place(row, bases, l + 6, 3, at_y), place(row, bases, l + 7, 3, at_y)
+    x0, x1 = place_x(row, l + 0, at_x), place_x(row, l + 1, at_x)
+    x2, x3 = place_x(row, l + 2, at_x), place_x(row, l + 3, at_x)
+    x4, x5 = place_x(row, l + 4, at_x), place_x(row, l + 5, at_x)
+    x6, x7 = place_x(row, l + 6, at_x), place_x(row, l + 7, at_x)
+    y0, y1 = place_y(row, l + 0, at_y), place_y(row, l + 1, at_y)
+    y2, y3 = place_y(row, l + 2, at_y), place_y(row, l + 3, at_y)
+    y4, y5 = place_y(row, l + 4, at_y), place_y(row, l + 5, at_y)
+    y6, y7 = place_y(row, l + 6, at_y), place_y(row, l + 7, at_y)
     left0, right0 = start(low, y0, rest, accumulate), start(high, y0 + LANES, more, accumulate)
     left1, right1 = start(low, y1, rest, accumulate), start(high, y1 + LANES, more, accumulate)
     left2, right2 = start(low, y2, rest, accumulate), start(high, y2 + LANES, more, accumulate)
@@ -105,54 +107,35 @@ def eight_lanes_wide(
     store_wide(y7, low7, high7, left7, right7, scales, rest)
 
 
-@device
-def multiply_lanes(row: Row, bases: Bases, weights: Pointer, scales: Scales) -> None:
-    """All rows of several streams."""
-    M, rows_x, rows_y, T = number(row, 4), i64(row, bases, 5), i64(row, bases, 6), number(row, 7)
-    taps, K, N, bias = i64(row, bases, 8), number(row, 9), number(row, 10), f32(row, bases, 2)
-    accumulate, L = number(row, 11), lane_count(bases)
+@lanes_of(product)
+def product_lanes(row: Product) -> None:
+    """Panel by panel, in each row by row, in each eight or four lanes at a time."""
+    M, rows_x, rows_y, T, taps, K, N = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.K, row.N
+    weights, bias, scales, accumulate, L = row.W, row.bias, row.scales, row.accumulate, lane_count(row)
     n = 0
     while n < N:
         w, b, s, rest = weights + n * T * K, bias + n, further(scales, n), N - n
         for m in range(M):
             at_x, at_y, l = rows_x[m], rows_y[m] + n, 0
             while EIGHT and rest > LANES and l + 4 < L:
-                eight_lanes_wide(row, bases, l, at_x, at_y, taps, T, K, w, b, s, rest, accumulate)
+                eight_lanes_wide(row, l, at_x, at_y, taps, T, K, w, b, s, rest, accumulate)
                 l += 8
             while l + 1 < L:
-                x0, x1 = place(row, bases, l, 0, at_x), place(row, bases, l + 1, 0, at_x)
-                x2, x3 = place(row, bases, l + 2, 0, at_x), place(row, bases, l + 3, 0, at_x)
-                y0, y1 = place(row, bases, l, 3, at_y), place(row, bases, l + 1, 3, at_y)
-                y2, y3 = place(row, bases, l + 2, 3, at_y), place(row, bases, l + 3, 3, at_y)
+                x0, x1 = place_x(row, l, at_x), place_x(row, l + 1, at_x)
+                x2, x3 = place_x(row, l + 2, at_x), place_x(row, l + 3, at_x)
+                y0, y1 = place_y(row, l, at_y), place_y(row, l + 1, at_y)
+                y2, y3 = place_y(row, l + 2, at_y), place_y(row, l + 3, at_y)
                 if rest > LANES:
                     four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 else:
                     four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 l += 4
             if l < L:
-                x0, y0 = place(row, bases, l, 0, at_x), place(row, bases, l, 3, at_y)
+                x0, y0 = place_x(row, l, at_x), place_y(row, l, at_y)
                 if rest > LANES:
                     one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
                 else:
                     one_row_narrow(x0, taps, T, K, w, b, s, y0, rest, accumulate)
         n += PANEL
     for l in range(L):
-        finish(row, lane(bases, l), FINISH, f32(row, lane(bases, l), 3), rows_y, M, N)
-
-
-@lanes_of(product)
-def product_lanes(row: Row, bases: Bases) -> None:
-    """``product`` for several streams."""
-    multiply_lanes(row, bases, f32(row, bases, 1), None)
-
-
-@lanes_of(product_bf16)
-def product_bf16_lanes(row: Row, bases: Bases) -> None:
-    """``product_bf16`` for several streams."""
-    multiply_lanes(row, bases, bf16(row, bases, 1), None)
-
-
-@lanes_of(product_int8)
-def product_int8_lanes(row: Row, bases: Bases) -> None:
-    """``product_int8`` for several streams."""
-    multiply_lanes(row, bases, i8(row, bases, 1), f32(row, bases, SCALES))
+        finish(lane(row, l).finish, lane(row, l).y, rows_y, M, N)

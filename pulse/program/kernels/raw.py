@@ -53,6 +53,11 @@ def as_i64(p: Pointer) -> Pointer:
     return _seen_as(p, np.int64)
 
 
+def as_f64(p: Pointer) -> Pointer:
+    """The same place, in float64."""
+    return _seen_as(p, np.float64)
+
+
 def move_bytes(dst: Pointer, src: Pointer, count: int) -> None:
     """``dst[:count] = src[:count]`` of two u8 pointers; the two may overlap."""
     dst.elements[dst.span(0, count)] = src.elements[src.span(0, count)].copy()
@@ -88,6 +93,7 @@ for _function, _element in (
     (as_i32, types.int32),
     (as_f32, types.float32),
     (as_i64, types.int64),
+    (as_f64, types.float64),
 ):
     _lower_view(_function, _element)
 

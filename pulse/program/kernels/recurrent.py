@@ -1,24 +1,79 @@
-"""Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch.
+"""Recurrent layers: one instruction runs all frames of a pulse, or whole sequences, of a batch."""
 
-The rows of ``rnn``, ``gru``, ``gru_reset`` and ``lstm`` begin alike (``HEAD`` arguments): projected (f32 [T, B, G*H],
-dense: the frames times the input weights, plus all biases that are simply added), weights (``pack_gates``), y, h
-(operands; h is [B, H], dense), h0 (operand), clock, end (operands, int64), offset, T, B, H, elements from row to row
-of h0, elements of y from frame to frame and from row to row (rows are contiguous), reverse, reload (0, 1), clip
-(real, 0: none).
+from typing import ClassVar
 
-Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them: frames outside give zeros
-and leave the state alone. Where the clock is 0 and ``reload`` is set, the state is taken from h0 first; so a
-constant clock of 0 makes every run a sequence of its own. An activation is its code, alpha and beta (reals).
-Each kernel has a form for weights of f32, of bf16, and of int8 with a scale for each unit of a gate.
-"""
-
-from pulse.program.kernels.gates import activated, one_sum
-from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number, real
+from pulse.program.kernels.gates import Function, activated, one_sum
+from pulse.program.kernels.instruction import (
+    Instruction,
+    Operand,
+    Part,
+    ScalesOperand,
+    packed_weights,
+    reads,
+    updates,
+    weight_scales,
+    writes,
+)
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, further
 from pulse.program.kernels.simd import LANES, vload_part, vstore_part, vzero
 
-HEAD = 17
+
+class ActivationWords(Part):
+    """An activation; its code is from ``gates.ACTIVATIONS``."""
+
+    code: int
+    alpha: float
+    beta: float
+
+
+class Recurrent(Instruction):
+    """How the rows of all recurrent layers begin.
+
+    x are the frames times the input weights, plus all biases that are simply added: [T, B, G*H], dense. W is from
+    ``pack_gates``. Frames of y lie ``frame`` apart, its rows ``step``, those of h0 ``step_h0``.
+
+    Frame j is at index j + offset of the concatenated pulses and there are ``end`` of them: frames outside give zeros
+    and leave the state alone. Where the clock is 0 and ``reload`` is set, the state is taken from h0 first; so a
+    constant clock of 0 makes every run a sequence of its own. A clip of 0 is none.
+    """
+
+    gates: ClassVar[int]
+    x: Operand = reads("f32")
+    W: Operand = packed_weights()
+    y: Operand = writes("f32")
+    h: Operand = updates("f32", "B", "H")
+    h0: Operand = reads("f32", rarely=True)
+    clock: Operand = reads("i64", 1)
+    end: Operand = reads("i64", 1)
+    offset: int
+    T: int
+    B: int
+    H: int
+    step_h0: int
+    frame: int
+    step: int
+    reverse: bool
+    reload: bool
+    clip: float
+
+    def multiply_adds(self) -> int:
+        return self.gates * self.T * self.B * self.H * self.H
+
+
+class Rnn(Recurrent):
+    """``y[t] = f(x[t] + y[t-1] @ W)``."""
+
+    gates = 1
+    f: ActivationWords
+    scales: ScalesOperand = weight_scales()
+
+
+@device
+def function(words: ActivationWords) -> Function:
+    """An activation, to hold on to."""
+    return words.code, words.alpha, words.beta
 
 
 @device
@@ -45,16 +100,14 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def begun(row: Row, bases: Bases) -> tuple[int, int]:
+def begun(row: Recurrent) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
-    pulses, end = i64(row, bases, 5)[0], i64(row, bases, 6)[0]
-    T, B, H = number(row, 8), number(row, 9), number(row, 10)
-    first = pulses * T - number(row, 7)
+    pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
+    first = pulses * T - row.offset
     start = min(T, max(0, -first))
-    stop = max(start, min(T, end - first))
-    if number(row, 15) and pulses == 0:
-        take_rows(f32(row, bases, 3), f32(row, bases, 4), B, H, number(row, 11))
-    y, frame, step = f32(row, bases, 2), number(row, 12), number(row, 13)
+    stop = max(start, min(T, row.end[0] - first))
+    if row.reload and pulses == 0:
+        take_rows(row.h, row.h0, B, H, row.step_h0)
     clear_frames(y, 0, start, B, H, frame, step)
     clear_frames(y, stop, T, B, H, frame, step)
     return start, stop
@@ -63,47 +116,27 @@ def begun(row: Row, bases: Bases) -> tuple[int, int]:
 @device
 def rnn_row(
     x: Pointer, old: Pointer, w: Pointer, scales: Scales, y: Pointer, H: int,
-    code: int, alpha: float, beta: float, clip: float,
+    f: Function, clip: float,
 ) -> None:  # fmt: skip
     """One frame of one sequence."""
     for n in range(0, H, LANES):
         rest = H - n
         v = vload_part(x, n, rest) + one_sum(old, w + n * H, H, further(scales, n))
-        vstore_part(y, n, rest, activated(v, code, alpha, beta, clip))
+        vstore_part(y, n, rest, activated(v, f, clip))
 
 
-@device
-def run_rnn(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+@kernel
+def rnn(row: Rnn) -> None:
     """All frames of one stream."""
-    x, y, h = f32(row, bases, 0), f32(row, bases, 2), f32(row, bases, 3)
-    T, B, H, frame, step = number(row, 8), number(row, 9), number(row, 10), number(row, 12), number(row, 13)
-    reverse, clip = number(row, 14), real(row, 16)
-    code, alpha, beta = number(row, 17), real(row, 18), real(row, 19)
-    start, stop = begun(row, bases)
+    x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, function(row.f)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = begun(row)
     back = frame if reverse else -frame
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
         for b in range(B):
             new = y + (t * frame + b * step)
             old = new + back if i > start else h + b * H
-            rnn_row(x + (t * B + b) * H, old, w, scales, new, H, code, alpha, beta, clip)
+            rnn_row(x + (t * B + b) * H, old, w, scales, new, H, f, clip)
     if start < stop:
         take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
-
-
-@kernel
-def rnn(row: Row, bases: Bases) -> None:
-    """``y[t] = f(projected[t] + y[t-1] @ R)``.  Arguments: HEAD, f."""
-    run_rnn(row, bases, f32(row, bases, 1), None)
-
-
-@kernel
-def rnn_bf16(row: Row, bases: Bases) -> None:
-    """``rnn`` with weights of bf16."""
-    run_rnn(row, bases, bf16(row, bases, 1), None)
-
-
-@kernel
-def rnn_int8(row: Row, bases: Bases) -> None:
-    """``rnn`` with weights of int8. One more argument: scales (operand, f32, from ``pack_gates``)."""
-    run_rnn(row, bases, i8(row, bases, 1), f32(row, bases, 20))

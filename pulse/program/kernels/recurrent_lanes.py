@@ -12,11 +12,11 @@ from pulse.program.kernels.gates import (
     store_three,
     three_sums_of_four,
 )
-from pulse.program.kernels.gru import gru, gru_bf16, gru_int8
+from pulse.program.kernels.gru import Gru, gru
 from pulse.program.kernels.lanes import CHUNK, EIGHT, lane, lane_count
-from pulse.program.kernels.lstm import lstm, lstm_bf16, lstm_int8
-from pulse.program.kernels.pointer import Bases, Pointer, Row, bf16, f32, i8, i64, number, real
-from pulse.program.kernels.recurrent import begun, take_rows
+from pulse.program.kernels.lstm import Lstm, lstm
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.recurrent import Recurrent, begun, function, take_rows
 from pulse.program.kernels.registry import device, lanes_of
 from pulse.program.kernels.scales import Scales, further
 from pulse.program.kernels.simd import LANES, vfma, vload, vsplat, vzero
@@ -27,10 +27,10 @@ PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last on
 
 
 @device
-def prepared(row: Row, bases: Bases, count: int, places: Pointer) -> None:
+def prepared(row: Recurrent, count: int, places: Pointer) -> None:
     """``begun`` for each lane; first frames to ``places[l]``, those behind the last to ``places[CHUNK + l]``."""
     for l in range(count):
-        start, stop = begun(row, lane(bases, l))
+        start, stop = begun(lane(row, l))
         places[l] = start
         places[CHUNK + l] = stop
 
@@ -54,25 +54,25 @@ def member(places: Pointer, found: int, i: int) -> int:
 
 @device
 def state_of(
-    row: Row, bases: Bases, places: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
+    row: Recurrent, places: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
     """Where the state before frame i of ``member`` j is: the output of the frame before, or h."""
     l = member(places, found, j)
     if i > places[l]:
-        return f32(row, lane(bases, l), 2) + (new + back)
-    return f32(row, lane(bases, l), 3) + at_h
+        return lane(row, l).y + (new + back)
+    return lane(row, l).h + at_h
 
 
 @device
-def kept(row: Row, bases: Bases, count: int, places: Pointer) -> None:
+def kept(row: Recurrent, count: int, places: Pointer) -> None:
     """The last output of each lane to its h."""
-    T, B, H, frame, step = number(row, 8), number(row, 9), number(row, 10), number(row, 12), number(row, 13)
+    T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
     for l in range(count):
         start, stop = places[l], places[CHUNK + l]
         if start < stop:
-            last = T - stop if number(row, 14) else stop - 1
-            one = lane(bases, l)
-            take_rows(f32(row, one, 3), f32(row, one, 2) + last * frame, B, H, step)
+            last = T - stop if row.reverse else stop - 1
+            one = lane(row, l)
+            take_rows(one.h, one.y + last * frame, B, H, step)
 
 
 @device
@@ -118,19 +118,17 @@ def three_sums_of_eight(
     store_three(sums + 448, a7, b7, c7, scales)
 
 
-@device
-def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+@lanes_of(gru)
+def gru_lanes(row: Gru) -> None:
     """All frames of several streams."""
-    places, sums = stack_i64(PLACES), stack_f32(SUMS_OF_EIGHT)
-    T, B, H = number(row, 8), number(row, 9), number(row, 10)
-    frame, step, reverse, clip = number(row, 12), number(row, 13), number(row, 14), real(row, 16)
-    code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
-    code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
-    bias, back = f32(row, bases, 23), frame if reverse else -frame
-    left, group = lane_count(bases), bases
+    places, sums, w, scales, bias = stack_i64(PLACES), stack_f32(SUMS_OF_EIGHT), row.W, row.scales, row.bias
+    f, g = function(row.f), function(row.g)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    back = frame if reverse else -frame
+    left, group = lane_count(row), row
     while left > 0:
         count = min(left, CHUNK)
-        prepared(row, group, count, places)
+        prepared(group, count, places)
         for i in range(T):
             t, found = T - 1 - i if reverse else i, inside(places, count, i)
             for n in range(0, H, LANES):
@@ -139,15 +137,15 @@ def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
                     while first < found:
-                        h0 = state_of(row, group, places, found, first, i, new, back, b * H)
-                        h1 = state_of(row, group, places, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(row, group, places, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(row, group, places, found, first + 3, i, new, back, b * H)
+                        h0 = state_of(group, places, found, first, i, new, back, b * H)
+                        h1 = state_of(group, places, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, places, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, places, found, first + 3, i, new, back, b * H)
                         if EIGHT and first + GROUP < found:
-                            h4 = state_of(row, group, places, found, first + 4, i, new, back, b * H)
-                            h5 = state_of(row, group, places, found, first + 5, i, new, back, b * H)
-                            h6 = state_of(row, group, places, found, first + 6, i, new, back, b * H)
-                            h7 = state_of(row, group, places, found, first + 7, i, new, back, b * H)
+                            h4 = state_of(group, places, found, first + 4, i, new, back, b * H)
+                            h5 = state_of(group, places, found, first + 5, i, new, back, b * H)
+                            h6 = state_of(group, places, found, first + 6, i, new, back, b * H)
+                            h7 = state_of(group, places, found, first + 7, i, new, back, b * H)
                             three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
                             behind = min(first + 2 * GROUP, found)
                         else:
@@ -155,38 +153,36 @@ def run_gru_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
                             behind = min(first + GROUP, found)
                         for j in range(behind - first):
                             one = lane(group, member(places, found, first + j))
-                            x, y = f32(row, one, 0) + at_x, f32(row, one, 2) + new
-                            h = state_of(row, group, places, found, first + j, i, new, back, b * H)
+                            x, y = one.x + at_x, one.y + new
+                            h = state_of(group, places, found, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             own = vload(sums, 64 * j + 32)
                             finish_gru(
                                 x, h, bias, y, n, H, z, r, own,
-                                code0, alpha0, beta0, code1, alpha1, beta1, clip,
+                                f, g, clip,
                             )  # fmt: skip
                         first = behind
-        kept(row, group, count, places)
+        kept(group, count, places)
         left -= count
         group = lane(group, count)
 
 
-@device
-def run_lstm_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
+@lanes_of(lstm)
+def lstm_lanes(row: Lstm) -> None:
     """All frames of several streams."""
-    places, sums = stack_i64(PLACES), stack_f32(SUMS)
-    T, B, H = number(row, 8), number(row, 9), number(row, 10)
-    frame, step, reverse, clip = number(row, 12), number(row, 13), number(row, 14), real(row, 16)
-    code0, alpha0, beta0 = number(row, 17), real(row, 18), real(row, 19)
-    code1, alpha1, beta1 = number(row, 20), real(row, 21), real(row, 22)
-    code2, alpha2, beta2 = number(row, 23), real(row, 24), real(row, 25)
-    peepholes, couples, back = f32(row, bases, 29), number(row, 30), frame if reverse else -frame
-    left, group = lane_count(bases), bases
+    places, sums, w, scales = stack_i64(PLACES), stack_f32(SUMS), row.W, row.scales
+    f, g, out, peepholes = function(row.f), function(row.g), function(row.out), row.peepholes
+    couples = row.couples
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    back = frame if reverse else -frame
+    left, group = lane_count(row), row
     while left > 0:
         count = min(left, CHUNK)
         for l in range(count):
             one = lane(group, l)
-            if number(row, 15) and i64(row, one, 5)[0] == 0:
-                take_rows(f32(row, one, 26), f32(row, one, 27), B, H, number(row, 28))
-        prepared(row, group, count, places)
+            if one.reload and one.clock[0] == 0:
+                take_rows(one.c, one.c0, B, H, one.step_c0)
+        prepared(group, count, places)
         for i in range(T):
             t, found = T - 1 - i if reverse else i, inside(places, count, i)
             for n in range(0, H, LANES):
@@ -194,56 +190,20 @@ def run_lstm_lanes(row: Row, bases: Bases, w: Pointer, scales: Scales) -> None:
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, found, GROUP):
-                        h0 = state_of(row, group, places, found, first, i, new, back, b * H)
-                        h1 = state_of(row, group, places, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(row, group, places, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(row, group, places, found, first + 3, i, new, back, b * H)
+                        h0 = state_of(group, places, found, first, i, new, back, b * H)
+                        h1 = state_of(group, places, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, places, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, places, found, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(GROUP, found - first)):
                             one = lane(group, member(places, found, first + j))
-                            x, y = f32(row, one, 0) + at_x, f32(row, one, 2) + new
+                            x, y = one.x + at_x, one.y + new
                             gi, go = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             gf, gc = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
                             finish_lstm(
-                                x, f32(row, one, 26) + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
-                                code0, alpha0, beta0, code1, alpha1, beta1, code2, alpha2, beta2, clip,
+                                x, one.c + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
+                                f, g, out, clip,
                             )  # fmt: skip
-        kept(row, group, count, places)
+        kept(group, count, places)
         left -= count
         group = lane(group, count)
-
-
-@lanes_of(gru)
-def gru_lanes(row: Row, bases: Bases) -> None:
-    """``gru`` for several streams."""
-    run_gru_lanes(row, bases, f32(row, bases, 1), None)
-
-
-@lanes_of(gru_bf16)
-def gru_bf16_lanes(row: Row, bases: Bases) -> None:
-    """``gru_bf16`` for several streams."""
-    run_gru_lanes(row, bases, bf16(row, bases, 1), None)
-
-
-@lanes_of(gru_int8)
-def gru_int8_lanes(row: Row, bases: Bases) -> None:
-    """``gru_int8`` for several streams."""
-    run_gru_lanes(row, bases, i8(row, bases, 1), f32(row, bases, 24))
-
-
-@lanes_of(lstm)
-def lstm_lanes(row: Row, bases: Bases) -> None:
-    """``lstm`` for several streams."""
-    run_lstm_lanes(row, bases, f32(row, bases, 1), None)
-
-
-@lanes_of(lstm_bf16)
-def lstm_bf16_lanes(row: Row, bases: Bases) -> None:
-    """``lstm_bf16`` for several streams."""
-    run_lstm_lanes(row, bases, bf16(row, bases, 1), None)
-
-
-@lanes_of(lstm_int8)
-def lstm_int8_lanes(row: Row, bases: Bases) -> None:
-    """``lstm_int8`` for several streams."""
-    run_lstm_lanes(row, bases, i8(row, bases, 1), f32(row, bases, 31))

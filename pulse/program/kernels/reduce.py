@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, i64, number, real
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.simd import (
     LANES,
@@ -99,21 +100,29 @@ pool_min = pooling(vmin, INFINITY)
 pool_prod = pooling(vmul, np.float32(1))
 
 
-@kernel
-def pool(row: Row, bases: Bases) -> None:
+class Pool(Instruction):
     """``y[rows_y[m] + c] = scale * reduce_{t<T} x[rows_x[m] + taps[t] + c]``, m < M, c < C.
 
-    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), T, taps (operand, int64), C, kind (0 sum,
-    1 max, 2 min, 3 product), scale (real). Of no taps: 0, -inf, inf, 1 (times scale).
+    The kind is 0 (sum), 1 (max), 2 (min) or 3 (product). Of no taps: 0, -inf, inf, 1 (times scale).
     """
-    x, y, rows = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
-    rows_x, rows_y, taps_count, taps = (
-        i64(row, bases, 3),
-        i64(row, bases, 4),
-        number(row, 5),
-        i64(row, bases, 6),
-    )
-    channels, kind, scale = number(row, 7), number(row, 8), real(row, 9)
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    C: int
+    kind: int
+    scale: float
+
+
+@kernel
+def pool(row: Pool) -> None:
+    """The loops of its kind."""
+    x, y, rows, rows_x, rows_y, taps_count = row.x, row.y, row.M, row.rows_x, row.rows_y, row.T
+    taps, channels, kind, scale = row.taps, row.C, row.kind, row.scale
     if kind == SUM:
         pool_sum(x, y, rows, rows_x, rows_y, taps_count, taps, channels, scale)
     elif kind == MAX:
@@ -171,16 +180,25 @@ def reduced_prod(x: Pointer, count: int, stride: int) -> Any:
     return r
 
 
-@kernel
-def reduce_rows(row: Row, bases: Bases) -> None:
-    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M.
+class ReduceRows(Instruction):
+    """``y[rows_y[m]] = scale * reduce_{r<R} x[rows_x[m] + r*stride]``, m < M; kinds as of ``Pool``."""
 
-    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (0 sum, 1 max, 2 min,
-    3 product), scale (real). Of no elements: 0, -inf, inf, 1 (times scale).
-    """
-    x, y, rows = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
-    rows_x, rows_y, count, stride = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
-    kind, scale = number(row, 7), real(row, 8)
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    stride: int
+    kind: int
+    scale: float
+
+
+@kernel
+def reduce_rows(row: ReduceRows) -> None:
+    """Row by row."""
+    x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
+    count, stride, kind, scale = row.R, row.stride, row.kind, row.scale
     for m in range(rows):
         p = x + rows_x[m]
         if kind == SUM:
@@ -205,17 +223,28 @@ def place_of(x: Pointer, count: int, stride: int, value: Any, last: int) -> int:
     return 0
 
 
-@kernel
-def arg_rows(row: Row, bases: Bases) -> None:
-    """``y[rows_y[m]]`` = the r < R of the largest or smallest ``x[rows_x[m] + r*stride]``, m < M; y is int64.
+class ArgRows(Instruction):
+    """``y[rows_y[m]]`` = the r < R of the largest (kind 1) or smallest (2) ``x[rows_x[m] + r*stride]``, m < M.
 
     Of equal ones the first or the last; NaN goes before all numbers.
-    Arguments: x, y (operands), M, rows_x, rows_y (operands, int64), R, stride, kind (1 max, 2 min), last (0,
-    1: of equal ones).
     """
-    x, y, rows = f32(row, bases, 0), i64(row, bases, 1), number(row, 2)
-    rows_x, rows_y, count, stride = i64(row, bases, 3), i64(row, bases, 4), number(row, 5), number(row, 6)
-    kind, last = number(row, 7), number(row, 8)
+
+    x: Operand = reads("f32")
+    y: Operand = writes("i64")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    stride: int
+    kind: int
+    last: bool
+
+
+@kernel
+def arg_rows(row: ArgRows) -> None:
+    """Row by row."""
+    x, y, rows, rows_x, rows_y = row.x, row.y, row.M, row.rows_x, row.rows_y
+    count, stride, kind, last = row.R, row.stride, row.kind, row.last
     for m in range(rows):
         p = x + rows_x[m]
         best = reduced_max(p, count, stride) if kind == MAX else reduced_min(p, count, stride)

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
 from numba.core import types
@@ -12,23 +12,30 @@ from numba.extending import register_jitable
 from pulse.errors import LoadError
 from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from pulse.program.kernels.compiled import CompiledFunction
+from pulse.program.kernels.instruction import Form, Instruction, in_form
 from pulse.program.kernels.pointer import Bases, Row
-from pulse.program.kernels.pointer_lowering import WORDS
+from pulse.program.kernels.row_lowering import RowType
 
-KernelFunction = Callable[[Row, Bases], None]
+KernelFunction = Callable[..., None]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
-SIGNATURE = types.void(WORDS, WORDS)
 
 
 class Kernel(CompiledFunction):
-    """One generic kernel: ``function`` is plain Python, ``address`` that of ``void(int64* row, int64* bases)``."""
+    """What runs the rows of an instruction: ``function`` is plain Python, ``address`` that of
+    ``void(int64* row, int64* bases)``.
+    """
 
-    def __init__(self, name: str, function: KernelFunction, number: int) -> None:
-        super().__init__(name, function, SIGNATURE, OPTIONS)
+    def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
+        self.instruction = _instruction_of(function)
+        super().__init__(name, function, types.void(RowType(self.instruction, form)), OPTIONS)
         self.number = number
+        self.form: Form = form
+        """Of the weights that it takes."""
+        self.forms: dict[Form, Kernel] = {form: self}
+        """It, and those that do the same with weights of another form."""
         self.lanes: Kernel | None = None
         """The kernel that does the same for several streams at once, where there is one."""
 
@@ -38,7 +45,7 @@ class Kernel(CompiledFunction):
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
         with np.errstate(all="ignore"):
-            self.function(row, regions)
+            self.function(self.instruction.seen(row, 0, regions, self.form))
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -55,26 +62,49 @@ def kernel(function: KernelFunction) -> Kernel:
 
 
 def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
-    """Declare a kernel under a name of its own, for families made in a loop."""
+    """Declare a kernel under a name of its own, for families made in a loop.
+
+    The type of its parameter is the instruction that it runs. If that has weights, there is a kernel for each form.
+    """
 
     def declare(function: KernelFunction) -> Kernel:
-        taken = KERNELS.get(name)
-        if taken and _place(taken.function) != _place(function):
-            raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
-        made = Kernel(name, function, len(_by_number))
-        KERNELS[name] = made
-        _by_number.append(made)
-        return made
+        instruction = _instruction_of(function)
+        if not instruction.__dict__.get("kernel"):
+            instruction.kernel = name
+        made: dict[Form, Kernel] = {
+            form: _declared(in_form(name, form), function, form) for form in instruction.forms()
+        }
+        for one in made.values():
+            one.forms = made
+        return made["f32"]
 
     return declare
+
+
+def _instruction_of(function: KernelFunction) -> type[Instruction]:
+    """The type of its parameter. Raises TypeError: it is none."""
+    found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
+    if not (isinstance(found, type) and issubclass(found, Instruction)):
+        raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
+    return found
+
+
+def _declared(name: str, function: KernelFunction, form: Form) -> Kernel:
+    taken = KERNELS.get(name)
+    if taken and _place(taken.function) != _place(function):
+        raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
+    KERNELS[name] = made = Kernel(name, function, len(_by_number), form)
+    _by_number.append(made)
+    return made
 
 
 def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
     """Declare the form of a kernel that runs one row for several streams; see ``lanes``."""
 
     def declare(function: KernelFunction) -> Kernel:
-        single.lanes = kernel(function)
-        return single.lanes
+        for form, one in single.forms.items():
+            one.lanes = _declared(f"{one.name}_lanes", function, form)
+        return cast(Kernel, single.lanes)
 
     return declare
 

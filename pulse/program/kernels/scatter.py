@@ -1,21 +1,32 @@
 """Rows written to places that are computed while running."""
 
-from pulse.program.kernels.pointer import Bases, Row, i64, number, u8
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels.raw import move_bytes
 from pulse.program.kernels.registry import kernel
 
 
-@kernel
-def scatter_rows(row: Row, bases: Bases) -> None:
+class ScatterRows(Instruction):
     """``dst[indices[j]] = src[j]``, j < count, one after the other; an index out of range writes nothing.
 
-    ``count_faults`` counts those.
-
-    Arguments: dst, indices (i64), src (operands), bytes of a row, count, rows of dst.
+    Rows are of ``size`` bytes, dst has ``rows`` of them. ``count_faults`` counts indices out of range.
     """
-    dst, indices, src = u8(row, bases, 0), i64(row, bases, 1), u8(row, bases, 2)
-    size, count, rows = number(row, 3), number(row, 4), number(row, 5)
-    for j in range(count):
+
+    dst: Operand = writes(None)
+    indices: Operand = reads("i64", "count")
+    src: Operand = reads(None)
+    size: int
+    count: int
+    rows: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        return {"dst": self.size * self.count, "src": self.size * self.count}
+
+
+@kernel
+def scatter_rows(row: ScatterRows) -> None:
+    """Row by row."""
+    dst, indices, src, size, rows = row.dst, row.indices, row.src, row.size, row.rows
+    for j in range(row.count):
         at = indices[j]
         if 0 <= at < rows:
             move_bytes(dst + at * size, src + j * size, size)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pulse.program.kernels.pointer import Bases, Row, f32, i64, number
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels.registry import device, kernel
 
 
@@ -14,18 +14,32 @@ def goes_before(a: Any, b: Any, largest: int) -> bool:
     return bool(a < b or (b != b and a == a))
 
 
-@kernel
-def top_rows(row: Row, bases: Bases) -> None:
+class TopRows(Instruction):
     """``values[rows_y[m] + j*step]``, j < K: the K first of ``x[rows_x[m] + r*stride]``, r < R, in order; m < M.
 
     Of equal ones the lower r goes first; indices (int64) get r, at the same places as values. Inserts into a
-    sorted run of K, so it is meant for small K; K is at most R.
-    Arguments: x, values, indices (operands), M, rows_x, rows_y (operands, int64), R, stride, K, step, largest
-    (1: from the largest down, 0: from the smallest up).
+    sorted run of K, so it is meant for small K; K is at most R. ``largest``: from the largest down, else from the
+    smallest up.
     """
-    x, values, indices, rows = f32(row, bases, 0), f32(row, bases, 1), i64(row, bases, 2), number(row, 3)
-    rows_x, rows_y, size, stride = i64(row, bases, 4), i64(row, bases, 5), number(row, 6), number(row, 7)
-    count, step, largest = number(row, 8), number(row, 9), number(row, 10)
+
+    x: Operand = reads("f32")
+    values: Operand = writes("f32")
+    indices: Operand = writes("i64")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    stride: int
+    K: int
+    step: int
+    largest: bool
+
+
+@kernel
+def top_rows(row: TopRows) -> None:
+    """Row by row."""
+    x, values, indices, rows, rows_x, rows_y = row.x, row.values, row.indices, row.M, row.rows_x, row.rows_y
+    size, stride, count, step, largest = row.R, row.stride, row.K, row.step, row.largest
     if count <= 0:
         return
     for m in range(rows):

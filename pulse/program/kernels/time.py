@@ -6,11 +6,14 @@ the whole stream (``1 << 62`` as long as nobody knows). Meanings: ``ops/ends.py`
 """
 
 from pulse.program.kernels.copy import fill_run, signed
-from pulse.program.kernels.pointer import Bases, Pointer, Row, f32, f64, i32, i64, number, real, u8
-from pulse.program.kernels.raw import fill_bytes, move_bytes
+from pulse.program.kernels.dtypes import BOOL, F32, F64, I32, I64
+from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
+from pulse.program.kernels.pointer import Pointer
+from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64, fill_bytes, move_bytes
 from pulse.program.kernels.registry import device, kernel
 
-CONSTANT, EDGE, REFLECT, SYMMETRIC = range(4)
+MODES = ("constant", "edge", "reflect", "symmetric")
+CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))
 
 
 @device
@@ -34,31 +37,57 @@ def shown_frame(frame: int, length: int, mode: int) -> int:
     return 2 * (length - 1) - frame + twice
 
 
-@kernel
-def fill_ends(row: Row, bases: Bases) -> None:
+class FillEnds(Instruction):
     """Frames outside of the stream replaced: y[i] is frame f = clock*P - keep - shift + i, for i < P + keep.
 
     Inside of the stream, y[i] = x[i - keep - shift + offset + overlap]. Outside, mode 0 (constant): row f + head
     frames of head, or row f - end of tail, or the fill where the table is empty; mode 1 (edge): the first or
     last frame; modes 2 (reflect) and 3 (symmetric): the mirrored frame. Zeros where x or the table has no such frame.
-    x may be y if the mode is constant, overlap 0 and offset = shift.
-    Arguments: x [overlap + P frames], y [keep + P frames], clock, end (operands), P, overlap, offset, shift,
-    mode, bytes of an element, elements of a frame, elements from frame to frame of x, of y, bits of the fill,
-    head (operand), frames of head, tail (operand), frames of tail, keep (at most overlap).
+    x [overlap + P frames] may be y [keep + P frames], ``in_place``, if the mode is constant, overlap 0 and offset =
+    shift; keep is at most overlap. Frames are of ``run`` elements of ``size`` bytes, which lie ``step`` elements apart;
+    ``bits`` are those of the fill.
     """
-    x, y = u8(row, bases, 0), u8(row, bases, 1)
-    pulse, overlap, offset, shift = number(row, 4), number(row, 5), number(row, 6), number(row, 7)
-    length, keep = i64(row, bases, 3)[0], number(row, 18)
-    base = i64(row, bases, 2)[0] * pulse - keep
+
+    x: Operand = reads(None)
+    y: Operand = writes(None)
+    clock: Operand = reads("i64", 1)
+    end: Operand = reads("i64", 1)
+    P: int
+    overlap: int
+    offset: int
+    shift: int
+    mode: int
+    size: int
+    run: int
+    step_x: int
+    step_y: int
+    bits: int
+    head: Operand = reads(None, rarely=True)
+    head_frames: int
+    tail: Operand = reads(None, rarely=True)
+    tail_frames: int
+    keep: int
+    in_place: bool
+
+    def touched_bytes(self) -> dict[str, int]:
+        frames = 0 if self.in_place else self.P + self.keep
+        return dict.fromkeys("xy", frames * self.run * self.size)
+
+
+@kernel
+def fill_ends(row: FillEnds) -> None:
+    """All frames of the stream in one piece, then the others one by one."""
+    x, y, pulse, overlap, offset, shift = row.x, row.y, row.P, row.overlap, row.offset, row.shift
+    length, keep = row.end[0], row.keep
+    base = row.clock[0] * pulse - keep
     pulse, overlap = pulse + keep, overlap - keep
     ahead = offset + overlap - shift
     begin = min(max(shift - base, 0), pulse)
     end = max(begin, min(length - base + shift, pulse))
-    if begin == 0 and end == pulse and ahead == 0 and number(row, 0) == number(row, 1):
+    if begin == 0 and end == pulse and ahead == 0 and row.in_place:
         return
-    mode, size, run = number(row, 8), number(row, 9), number(row, 10)
-    frame = run * size
-    x_step, y_step = number(row, 11) * size, number(row, 12) * size
+    mode, size, run = row.mode, row.size, row.run
+    frame, x_step, y_step = run * size, row.step_x * size, row.step_y * size
     known_begin = min(max(begin, -ahead), end)
     known_end = max(known_begin, min(end, overlap + pulse - ahead))
     if known_begin < known_end:
@@ -66,8 +95,13 @@ def fill_ends(row: Row, bases: Bases) -> None:
         copy_frames(target, source, known_end - known_begin, frame, y_step, x_step)
     if known_end - known_begin == pulse:
         return
-    bits, head_frames, tail_frames = number(row, 13), number(row, 15), number(row, 17)
-    head, tail = u8(row, bases, 14), u8(row, bases, 16)
+    bits, head, head_frames, tail, tail_frames = (
+        row.bits,
+        row.head,
+        row.head_frames,
+        row.tail,
+        row.tail_frames,
+    )
     i = 0
     while i < pulse:
         if i == known_begin and known_begin < known_end:
@@ -105,45 +139,68 @@ def write_ramp(y: Pointer, count: int, first: int, start: float, step: float) ->
         y[i] = start + (first + i) * step
 
 
-@kernel
-def positions(row: Row, bases: Bases) -> None:
-    """``y[i] = start + (clock*P - offset + i)*step``, i < P.
+class Positions(Instruction):
+    """``y[i] = start + (clock*P - offset + i)*step``, i < P; the reals for f32 and f64, else the whole numbers."""
 
-    Arguments: y (operand), clock (operand), P, offset, dtype code (0 f32, 1 f64, 2 i64, 3 i32, 4 u8, 5 i8,
-    6 bool), start, step (reals, for f32 and f64), start, step (int64, for the others).
-    """
-    pulse, dtype = number(row, 2), number(row, 4)
-    first = i64(row, bases, 1)[0] * pulse - number(row, 3)
-    if dtype == 0:
-        write_ramp(f32(row, bases, 0), pulse, first, real(row, 5), real(row, 6))
-    elif dtype == 1:
-        write_ramp(f64(row, bases, 0), pulse, first, real(row, 5), real(row, 6))
+    y: Operand = writes(None)
+    clock: Operand = reads("i64", 1)
+    P: int
+    offset: int
+    dtype: int
+    real_start: float
+    real_step: float
+    start: int
+    step: int
+
+
+@kernel
+def positions(row: Positions) -> None:
+    """The ramp of its type."""
+    y, pulse, dtype, real_start, real_step = row.y, row.P, row.dtype, row.real_start, row.real_step
+    start, step, first = row.start, row.step, row.clock[0] * row.P - row.offset
+    if dtype == F32:
+        write_ramp(as_f32(y), pulse, first, real_start, real_step)
+    elif dtype == F64:
+        write_ramp(as_f64(y), pulse, first, real_start, real_step)
+    elif dtype == I64:
+        write_ramp(as_i64(y), pulse, first, start, step)
     else:
-        start, step = number(row, 7), number(row, 8)
-        if dtype == 2:
-            write_ramp(i64(row, bases, 0), pulse, first, start, step)
-        else:
-            for i in range(pulse):
-                value = start + (first + i) * step
-                if dtype == 3:
-                    i32(row, bases, 0)[i] = signed(value, 32)
-                elif dtype == 6:
-                    u8(row, bases, 0)[i] = 1 if value != 0 else 0
-                else:
-                    u8(row, bases, 0)[i] = value & 255
+        for i in range(pulse):
+            value = start + (first + i) * step
+            if dtype == I32:
+                as_i32(y)[i] = signed(value, 32)
+            elif dtype == BOOL:
+                y[i] = 1 if value != 0 else 0
+            else:
+                y[i] = value & 255
 
 
-@kernel
-def table_rows(row: Row, bases: Bases) -> None:
+class TableRows(Instruction):
     """y[i] = table[start + (clock*P - offset + i)*step], i < P; zeros where the table has no such row.
 
-    Arguments: table, y (operands), clock (operand), P, offset, start, step, rows of the table, bytes of an
-    element, elements of a row (contiguous in both).
+    It has ``rows``, each of ``run`` elements of ``size`` bytes, contiguous in both.
     """
-    table, y = u8(row, bases, 0), u8(row, bases, 1)
-    pulse, start, step, rows = number(row, 3), number(row, 5), number(row, 6), number(row, 7)
-    bytes_ = number(row, 8) * number(row, 9)
-    first = start + (i64(row, bases, 2)[0] * pulse - number(row, 4)) * step
+
+    table: Operand = reads(None)
+    y: Operand = writes(None)
+    clock: Operand = reads("i64", 1)
+    P: int
+    offset: int
+    start: int
+    step: int
+    rows: int
+    size: int
+    run: int
+
+    def touched_bytes(self) -> dict[str, int]:
+        return dict.fromkeys(("table", "y"), self.P * self.size * self.run)
+
+
+@kernel
+def table_rows(row: TableRows) -> None:
+    """One run where it is one, else row by row."""
+    table, y, pulse, step, rows, bytes_ = row.table, row.y, row.P, row.step, row.rows, row.size * row.run
+    first = row.start + (row.clock[0] * pulse - row.offset) * step
     if step == 1 and first >= 0 and first + pulse <= rows:
         move_bytes(y, table + first * bytes_, pulse * bytes_)
         return
@@ -155,20 +212,32 @@ def table_rows(row: Row, bases: Bases) -> None:
             fill_bytes(y + i * bytes_, 0, bytes_)
 
 
-@kernel
-def last_frames(row: Row, bases: Bases) -> None:
+class LastFrames(Instruction):
     """Append the valid ones of x's P frames to a memory of F frames, which keeps the newest, oldest first.
 
-    Frame j of the stream is at index j + offset of the concatenated pulses.
-    Arguments: x, memory (operands), clock, end (operands), P, offset, F, bytes of an element, elements of a
-    frame, elements from frame to frame of x.
+    Frame j of the stream is at index j + offset of the concatenated pulses. Frames are of ``run`` elements of ``size``
+    bytes, which lie ``step`` elements apart in x.
     """
-    x, memory = u8(row, bases, 0), u8(row, bases, 1)
-    pulse, kept, size = number(row, 4), number(row, 6), number(row, 7)
-    frame, x_step = number(row, 8) * size, number(row, 9) * size
-    first = i64(row, bases, 2)[0] * pulse - number(row, 5)
+
+    x: Operand = reads(None)
+    memory: Operand = updates(None)
+    clock: Operand = reads("i64", 1)
+    end: Operand = reads("i64", 1)
+    P: int
+    offset: int
+    F: int
+    size: int
+    run: int
+    step: int
+
+
+@kernel
+def last_frames(row: LastFrames) -> None:
+    """The older ones move up first."""
+    x, memory, pulse, kept, size = row.x, row.memory, row.P, row.F, row.size
+    frame, x_step, first = row.run * size, row.step * size, row.clock[0] * pulse - row.offset
     start = min(pulse, max(0, -first))
-    stop = max(start, min(pulse, i64(row, bases, 3)[0] - first))
+    stop = max(start, min(pulse, row.end[0] - first))
     start = max(start, stop - kept)
     fresh = stop - start
     if fresh > 0:
@@ -177,8 +246,14 @@ def last_frames(row: Row, bases: Bases) -> None:
         copy_frames(memory + old * frame, x + start * x_step, fresh, frame, frame, x_step)
 
 
+class Tick(Instruction):
+    """One more pulse is over: ``clock[0] += 1``."""
+
+    clock: Operand = updates("i64", 1)
+
+
 @kernel
-def tick(row: Row, bases: Bases) -> None:
-    """One more pulse is over: ``clock[0] += 1``.  Argument: clock (operand)."""
-    clock = i64(row, bases, 0)
+def tick(row: Tick) -> None:
+    """The word itself."""
+    clock = row.clock
     clock[0] = clock[0] + 1

@@ -7,7 +7,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.attention import BandedAttentionStream
-from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.attention import BandAttention
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -22,30 +22,37 @@ def lower_banded_attention(cx: Lowering, node: PulsedNode, op: BandedAttentionSt
     y = cx.new(outlet)
     bias = cx.constant(np.ascontiguousarray(band.bias, np.float32))
     batch = y.shape[:-2]
-    batches = int(np.prod(batch, dtype=np.int64))
-    tables = [cx.table(batch_offsets(x, batch)) for x in (q, k, v, bias, y)]
+    at_q, at_k, at_v, at_bias, at_y = (cx.table(batch_offsets(x, batch)) for x in (q, k, v, bias, y))
     cx.emit(
-        "band_attention",
-        q,
-        k,
-        v,
-        bias,
-        y,
-        cx.temporary((band.width,), q.dtype),
-        cx.clock,
-        cx.end(op.length),
-        batches,
-        *tables,
-        q.shape[-2],
-        *(x.strides[-2] for x in (q, k, v, y)),
-        q.shape[-1],
-        v.shape[-1],
-        band.width,
-        band.back,
-        band.period,
-        op.offset,
-        real_bits(band.scale),
-        real_bits(band.empty),
+        BandAttention(
+            q=q,
+            k=k,
+            v=v,
+            bias=bias,
+            y=y,
+            scratch=cx.temporary((band.width,), q.dtype),
+            clock=cx.clock,
+            end=cx.end(op.length),
+            M=int(np.prod(batch, dtype=np.int64)),
+            at_q=at_q,
+            at_k=at_k,
+            at_v=at_v,
+            at_bias=at_bias,
+            at_y=at_y,
+            P=q.shape[-2],
+            step_q=q.strides[-2],
+            step_k=k.strides[-2],
+            step_v=v.strides[-2],
+            step_y=y.strides[-2],
+            depth=q.shape[-1],
+            width=v.shape[-1],
+            W=band.width,
+            back=band.back,
+            C=band.period,
+            offset=op.offset,
+            scale=band.scale,
+            empty=band.empty,
+        )
     )
     return [y]
 

@@ -2,6 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.code_table import CodeTable
+from pulse.program.kernels.gather import LookUpCodes
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -15,5 +16,6 @@ def lower_code_table(cx: Lowering, node: PulsedNode, op: CodeTable) -> list[Valu
     order = result_order(cx, outlet, [x])
     x = cx.ordered(x, order)
     y = cx.temporary(x.shape, x.dtype, order)
-    cx.emit("look_up_codes", x, cx.ordered(table, [0]), y, y.size, op.first, table.size)
+    row = LookUpCodes(x=x, table=cx.ordered(table, [0]), y=y, count=y.size, first=op.first, size=table.size)
+    cx.emit(row)
     return [y]

@@ -15,12 +15,17 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.matmul import MatMul
-from pulse.program.kernels.product import pack_product
+from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.depthwise import Depthwise
+from pulse.program.kernels.finish import NO_FINISH, Finish
+from pulse.program.kernels.fourier import Fourier
+from pulse.program.kernels.matmul import Matmul
+from pulse.program.kernels.product import Product, pack_product
 from pulse.program.lower.finishing import finishing
-from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
+from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.waves import Waves, tables, waves
-from pulse.program.weights import SUFFIXES, Stored, is_depthwise, packed_operand, stored_operand
+from pulse.program.weights import Stored, is_depthwise, packed_operand, stored_operand
 from pulse.wording import spelled
 
 
@@ -80,38 +85,39 @@ def emit_product(
     y: Value,
     rows_y: Array,
     scales: Array | None = None,
-    finish: Sequence[Operand] = (0, 0),
+    finish: Finish = NO_FINISH,
 ) -> None:
     """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
 
     scales  [N] where the codes are int8
-    finish  the steps that follow, see ``Finishing.words``
+    finish  the steps that follow, see ``Finishing.steps_on``
     """
     depth = matrix.shape[0] // max(1, len(taps))
     found = None if bias.any() or scales is not None else waves(matrix)
     if found is not None:
         depths: Array = np.arange(depth, dtype=np.int64)
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
-        _emit_fourier(cx, found, x, rows_x, places, y, rows_y, (matrix.shape[1], *finish))
+        _emit_fourier(cx, found, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
         return
     if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
         taps, depth = taps[:1], depth * len(taps)
     cx.emit(
-        f"product{SUFFIXES[matrix.dtype]}",
-        x,
-        cx.constant(pack_product(np.ascontiguousarray(matrix))),
-        cx.constant(np.ascontiguousarray(bias)),
-        y,
-        len(rows_x),
-        cx.table(rows_x),
-        cx.table(rows_y),
-        len(taps),
-        cx.table(taps),
-        depth,
-        matrix.shape[1],
-        0,
-        cx.constant(np.ascontiguousarray(bias if scales is None else scales)),
-        *finish,
+        Product(
+            x=x,
+            W=cx.constant(pack_product(np.ascontiguousarray(matrix))),
+            bias=cx.constant(np.ascontiguousarray(bias)),
+            y=y,
+            M=len(rows_x),
+            rows_x=cx.table(rows_x),
+            rows_y=cx.table(rows_y),
+            T=len(taps),
+            taps=cx.table(taps),
+            K=depth,
+            N=matrix.shape[1],
+            accumulate=False,
+            scales=None if scales is None else cx.constant(np.ascontiguousarray(scales)),
+            finish=finish,
+        )
     )
 
 
@@ -123,42 +129,48 @@ def _emit_fourier(
     places: Array,
     y: Value,
     rows_y: Array,
-    finish: Sequence[Operand],
+    columns: int,
+    finish: Finish,
 ) -> None:
     """A product with a matrix of waves; ``places``: offset of each of its rows in x."""
     first, second, w1, turns, w2 = tables(found)
     points, bins = found.points, found.bins
     nowhere = np.zeros(1, np.int64)
-    scratch = cx.temporary((2 * first * second + 2 * turns.size,), x.dtype)
-    from_im, to_im = (nowhere if part.im is None else part.im for part in (points, bins))
+    from_re, from_im = places[points.re], nowhere if points.im is None else places[points.im]
+    to_im = nowhere if bins.im is None else bins.im
+    w1_at, turns_at, w2_at = (cx.constant(table) for table in (w1, turns, w2))
+    ones = np.ones(1)
     cx.emit(
-        "fourier",
-        x,
-        y,
-        scratch,
-        len(rows_x),
-        cx.table(rows_x),
-        cx.table(rows_y),
-        points.count,
-        first,
-        second,
-        w1.shape[2],
-        *(cx.constant(table) for table in (w1, turns, w2)),
-        cx.table(places[points.re]),
-        cx.table(nowhere if points.im is None else places[from_im]),
-        cx.constant(points.factors.astype(np.float32)),
-        bins.count,
-        cx.table(bins.re),
-        cx.table(to_im),
-        cx.constant(bins.factors.astype(np.float32)),
-        int(points.im is not None),
-        int(bins.im is not None),
-        *(
-            neighbours_from(places[table], factors)
-            for table, factors in zip((points.re, from_im), points.factors)
-        ),
-        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (bins.re, to_im)),
-        *finish,
+        Fourier(
+            x=x,
+            y=y,
+            scratch=cx.temporary((2 * first * second + 2 * turns.size,), x.dtype),
+            M=len(rows_x),
+            rows_x=cx.table(rows_x),
+            rows_y=cx.table(rows_y),
+            R=points.count,
+            N1=first,
+            N2=second,
+            P=w1.shape[2],
+            w1=w1_at,
+            turns=turns_at,
+            w2=w2_at,
+            from_re=cx.table(from_re),
+            from_im=cx.table(from_im),
+            scales=cx.constant(points.factors.astype(np.float32)),
+            K=bins.count,
+            to_re=cx.table(bins.re),
+            to_im=cx.table(to_im),
+            factors=cx.constant(bins.factors.astype(np.float32)),
+            has_im=points.im is not None,
+            wants_im=bins.im is not None,
+            near_re=neighbours_from(places[points.re], points.factors[0]),
+            near_im=neighbours_from(from_im, points.factors[1]),
+            next_re=neighbours_from(bins.re, ones) == 0,
+            next_im=neighbours_from(to_im, ones) == 0,
+            columns=columns,
+            finish=finish,
+        )
     )
 
 
@@ -174,7 +186,7 @@ def padded(cx: Lowering, x: Value, amounts: Sequence[tuple[int, int]], order: Se
         return x
     shape = [before + size + after for size, (before, after) in zip(x.shape, amounts)]
     target = cx.temporary(shape, x.dtype, order)
-    cx.emit("fill", target, target.dtype.itemsize, target.size, 0)
+    cx.emit(Fill(dst=target, size=target.dtype.itemsize, count=target.size, bits=0))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
@@ -211,18 +223,19 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
     if is_depthwise(op, weights.shape):
         table = weights.reshape(op.group, -1).T
         cx.emit(
-            "depthwise",
-            x,
-            cx.constant(np.ascontiguousarray(table)),
-            cx.constant(bias),
-            y,
-            len(rows_x),
-            cx.table(rows_x),
-            cx.table(rows(y)),
-            len(taps),
-            cx.table(taps),
-            op.group,
-            *after.words(cx, y, rows),
+            Depthwise(
+                x=x,
+                W=cx.constant(np.ascontiguousarray(table)),
+                bias=cx.constant(bias),
+                y=y,
+                M=len(rows_x),
+                rows_x=cx.table(rows_x),
+                rows_y=cx.table(rows(y)),
+                T=len(taps),
+                taps=cx.table(taps),
+                C=op.group,
+                finish=after.steps_on(cx, y, rows),
+            )
         )
         after.settle(cx, y)
         return [y]
@@ -232,7 +245,7 @@ def lower_conv(cx: Lowering, node: PulsedNode, op: Conv) -> list[Value]:
         matrix = stored.codes[own].reshape(per_out, per_in, -1).transpose(2, 1, 0).reshape(-1, per_out)
         inside = x.part(1, group * per_in, (group + 1) * per_in)
         outside = y.part(1, own.start, own.stop)
-        scales, finish = stored.scales_of(own.start, per_out), after.words(cx, outside, rows, own)
+        scales, finish = stored.scales_of(own.start, per_out), after.steps_on(cx, outside, rows, own)
         emit_product(cx, inside, rows_x, taps, matrix, bias[own], outside, rows(y), scales, finish)
     after.settle(cx, y)
     return [y]
@@ -410,7 +423,7 @@ def _matrix_product(
     def rows_of(value: Value) -> Array:
         return value.offsets(rows)
 
-    finish = after.words(cx, y, rows_of)
+    finish = after.steps_on(cx, y, rows_of)
     tap = np.zeros(1, np.int64)
     emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish)
     after.settle(cx, y)
@@ -430,20 +443,29 @@ def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
         y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
     elif len(cx.fact(node.inputs[1]).shape) == 1:
         y = y.view((*y.shape, 1), (*y.strides, 0))
-    tables = [_batch_offsets(value, batch) for value in (a, b, y)]
+    batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
+    am, ak = a.strides[-2:]
+    bk, bn = b.strides[-2:]
+    ym, yn = y.strides[-2:]
     cx.emit(
-        "matmul",
-        a,
-        b,
-        y,
-        math.prod(batch),
-        *(cx.table(table) for table in tables),
-        m,
-        k,
-        n,
-        *a.strides[-2:],
-        *b.strides[-2:],
-        *y.strides[-2:],
+        Matmul(
+            a=a,
+            b=b,
+            y=y,
+            B=math.prod(batch),
+            batch_a=batch_a,
+            batch_b=batch_b,
+            batch_y=batch_y,
+            M=m,
+            K=k,
+            N=n,
+            am=am,
+            ak=ak,
+            bk=bk,
+            bn=bn,
+            ym=ym,
+            yn=yn,
+        )
     )
     return target
 

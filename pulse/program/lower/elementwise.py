@@ -1,6 +1,7 @@
 """Elementwise ops: a chain of functions in one pass over memory."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,21 +9,13 @@ from pulse.errors import CompileError
 from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.program.kernels.elementwise import OPCODES
-from pulse.program.kernels.pointer import real_bits
-from pulse.program.lowering import Lowering, Operand, PulsedNode, collapsed, lowers
+from pulse.program.kernels.dtypes import CODES
+from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
+from pulse.program.kernels.instruction import numbered
+from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
 from pulse.wording import spelled
 
-DTYPE_CODES = {
-    np.dtype(np.float32): 0,
-    np.dtype(np.float64): 1,
-    np.dtype(np.int64): 2,
-    np.dtype(np.int32): 3,
-    np.dtype(np.uint8): 4,
-    np.dtype(np.int8): 5,
-    np.dtype(np.bool_): 6,
-}
 MAX_INPUTS = 8
 MAX_REGISTERS = 16
 EXACT = 1 << 53
@@ -33,12 +26,11 @@ _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
 
 class Chain:
-    """Micro-operations on registers, in the form of the kernel's row."""
+    """Micro-operations on registers."""
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
-        self.words: list[int] = []
-        self.count = 0
+        self.ops: list[MicroOp] = []
         self.free = list(range(MAX_INPUTS, MAX_REGISTERS))
 
     def load(self, value: Value) -> int:
@@ -53,8 +45,7 @@ class Chain:
         p0, p1 = (*params, 0.0, 0.0)[:2]
         self.free += sorted({register for register in registers if register >= MAX_INPUTS})
         target = self.free.pop()
-        self.words += [OPCODES[name], target, a, b, c, real_bits(p0), real_bits(p1)]
-        self.count += 1
+        self.ops.append(MicroOp(code=OPCODES[name], target=target, a=a, b=b, c=c, p=p0, q=p1))
         return target
 
     def fold(self, kind: str, registers: Sequence[int], params: Sequence[float]) -> int:
@@ -83,21 +74,35 @@ def store_chain(cx: Lowering, chain: Chain, target: Value) -> None:
         raise CompileError(
             f"{cx.node} ({cx.op}): elementwise over {len(sizes)} separate axes is not supported"
         )
-    missing = 4 - len(sizes)
-    row: list[Operand] = [*[1] * missing, *sizes, len(inputs), chain.count]
-    for value, steps in zip((*inputs, target), (*strides, target_strides)):
-        row += [value, code_of(cx, value.dtype), *[0] * missing, *steps]
-    dtypes = {value.dtype for value in (*inputs, target)}
-    cx.emit("chain" if dtypes <= _SIMD else "chain64", *row, *chain.words)
+    missing = [0] * (4 - len(sizes))
+
+    def stepping(value: Value, steps: Sequence[int]) -> dict[str, Any]:
+        return {
+            "tensor": value,
+            "dtype": code_of(cx, value.dtype),
+            **numbered("step", [*missing, *steps]),
+        }
+
+    kind = Chain32 if {value.dtype for value in (*inputs, target)} <= _SIMD else Chain64
+    cx.emit(
+        kind(
+            **numbered("s", [1] * len(missing) + sizes),
+            input_count=len(inputs),
+            op_count=len(chain.ops),
+            inputs=[ChainInput(**stepping(value, steps)) for value, steps in zip(inputs, strides)],
+            output=ChainOutput(**stepping(target, target_strides)),
+            ops=chain.ops,
+        )
+    )
 
 
 def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
-    if dtype not in DTYPE_CODES:
+    if dtype not in CODES:
         raise CompileError(
             f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spelled('backend', 'numpy')}"
         )
-    return DTYPE_CODES[dtype]
+    return CODES[dtype]
 
 
 def broadcast(value: Value, shape: Sequence[int]) -> Value:

@@ -10,8 +10,9 @@ from pulse.errors import CompileError
 from pulse.ops.check import Check
 from pulse.ops.fault_count import CountFaults
 from pulse.ops.stateful import FAR
+from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
-from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.instruction import numbered
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
@@ -65,33 +66,33 @@ def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str,
     sizes, strides = collapsed(x.shape, [x.strides], x.order)
     if len(sizes) > LOOPS:
         raise CompileError(f"{node} ({op}): a check over {len(sizes)} separate axes is not supported")
-    missing = LOOPS - len(sizes)
+    missing = [0] * (LOOPS - len(sizes))
     if 0 in operand.shape:
         return own
-    if np.issubdtype(x.dtype, np.floating):
-        above, below = check.bounds()
-        limits = BETWEEN, real_bits(above), real_bits(below)
-    else:
-        limits = NONZERO if check.nonzero else WITHIN, check.low, check.high
+    reals = np.issubdtype(x.dtype, np.floating)
+    above, below = check.bounds() if reals else (0.0, 0.0)
     cx.emit(
-        "count_faults",
-        whole,
-        own,
-        total,
-        cx.clock,
-        frames.gate,
-        frames.begin,
-        frames.end,
-        frames.pulse,
-        frames.shift,
-        count,
-        step,
-        *[1] * missing,
-        *sizes,
-        *[0] * missing,
-        *strides,
-        code_of(cx, x.dtype),
-        *limits,
+        fault.CountFaults(
+            x=whole,
+            own=own,
+            total=total,
+            clock=cx.clock,
+            gate=frames.gate,
+            begin=frames.begin,
+            end=frames.end,
+            P=frames.pulse,
+            shift=frames.shift,
+            F=count,
+            step=step,
+            **numbered("s", [1] * len(missing) + sizes),
+            **numbered("t", missing + strides),
+            dtype=code_of(cx, x.dtype),
+            mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
+            above=above,
+            below=below,
+            low=0 if reals else check.low,
+            high=0 if reals else check.high,
+        )
     )
     return own
 

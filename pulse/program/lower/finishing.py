@@ -1,7 +1,7 @@
 """Elementwise ops that a product does itself, on its rows while they are in the cache: see ``kernels.finish``."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,9 +9,8 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
-from pulse.program.kernels.finish import BY_COLUMN, GATES, STEPS
-from pulse.program.kernels.pointer import real_bits
-from pulse.program.lowering import Lowering, Operand, PulsedNode
+from pulse.program.kernels import finish
+from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 
 ONE_PARAMETER = ("leaky_relu", "elu", "swish")
@@ -34,7 +33,7 @@ class Finishing:
 
     outlet  that wire
     bias    what is added for each channel before all steps, None for nothing
-    gate    the functions of the two halves of the channels whose product the wire is, by their numbers in ``GATES``
+    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``finish.GATES``
     """
 
     outlet: OutletId
@@ -52,33 +51,30 @@ class Finishing:
         self.gated = cx.new(self.outlet, order)
         return cx.temporary(shape, self.gated.dtype, order)
 
-    def words(
+    def steps_on(
         self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
-    ) -> list[Operand]:
+    ) -> finish.Finish:
         """The steps of some channels, which y has; ``rows``: where each row is in a tensor of the result's axes."""
-        nothing, nowhere = cx.constant(np.zeros(1, np.float32)), cx.table([0])
         if self.gate is not None:
             assert self.gated is not None
-            functions = real_bits(self.gate[0] + 4 * self.gate[1])
-            return [1, 0, STEPS.index("gated"), functions, self.gated, cx.table(rows(self.gated))]
+            left, right = self.gate
+            gate = finish.Gate(left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated)))
+            return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
         first, last, _ = channels.indices(self.channels)
-        operands = [
-            step.operand.part(self.axis, first, last)
-            for step in self.steps
-            if isinstance(step.operand, Value)
-        ]
-        flat = all(_one_behind_the_other(rows(value), last - first) for value in (y, *operands))
-        flat &= all(step.kind not in BY_COLUMN for step in self.steps)
-        words: list[Operand] = [len(self.steps), int(flat)]
+        flat = _one_behind_the_other(rows(y), last - first)
+        steps: list[finish.Step] = []
         for step in self.steps:
-            operand, offsets = nothing, nowhere
+            operand, offsets = None, None
+            flat &= step.kind not in finish.BY_COLUMN
             if isinstance(step.operand, Value):
                 operand = step.operand.part(self.axis, first, last)
+                flat &= _one_behind_the_other(rows(operand), last - first)
                 offsets = cx.table(rows(operand))
             elif step.operand is not None:
                 operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
-            words += [STEPS.index(step.kind), real_bits(step.parameter), operand, offsets]
-        return words
+            code = finish.STEPS.index(step.kind)
+            steps.append(finish.Step(code=code, parameter=step.parameter, operand=operand, rows=offsets))
+        return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
 
     def settle(self, cx: Lowering, y: Value) -> None:
         """Tell where the wire is."""
@@ -199,8 +195,8 @@ def _find_gate(cx: Lowering, found: Finishing) -> None:
         at, function = OutletId(node.id), 0
         nodes.append(node.id)
         reader = _only_reader(cx, at)
-        if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in GATES:
-            at, function = OutletId(reader.id), GATES.index(reader.op.kind)
+        if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in finish.GATES:
+            at, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
             nodes.append(reader.id)
             reader = _only_reader(cx, at)
         if reader is None or not isinstance(reader.op, Elementwise) or reader.op.kind != "mul":

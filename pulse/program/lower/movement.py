@@ -12,11 +12,13 @@ from pulse.ops.concat import Concat
 from pulse.ops.ends import shown_frame
 from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
+from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
 from pulse.ops.within import Within
+from pulse.program.kernels import gather as kernels
+from pulse.program.kernels.copy import Fill
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -130,7 +132,7 @@ def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
         inner = inner.part(axis, before, before + x.shape[axis])
     if op.mode == "constant":
         bits = int(np.array([op.fill]).astype(x.dtype).view(f"u{x.dtype.itemsize}")[0])
-        cx.emit("fill", _all_of(target), x.dtype.itemsize, target.size, bits)
+        cx.emit(Fill(dst=_all_of(target), size=x.dtype.itemsize, count=target.size, bits=bits))
     cx.copy(x, inner)
     if op.mode == "constant":
         return [target]
@@ -209,20 +211,21 @@ def _looked_up(
     source_step = x.strides[inner[-1]] if inner else 0
     count = indices.size
     cx.emit(
-        "gather",
-        x,
-        indices,
-        target,
-        x.dtype.itemsize,
-        indices.dtype.itemsize,
-        outer,
-        count,
-        run,
-        source_step,
-        x.strides[axis],
-        count * run,
-        run,
-        x.shape[axis],
+        kernels.Gather(
+            src=x,
+            indices=indices,
+            dst=target,
+            size=x.dtype.itemsize,
+            index_size=indices.dtype.itemsize,
+            outer=outer,
+            count=count,
+            run=run,
+            src_outer=source_step,
+            src_axis=x.strides[axis],
+            dst_outer=count * run,
+            dst_axis=run,
+            axis=x.shape[axis],
+        )
     )
     return target
 

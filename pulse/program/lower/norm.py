@@ -5,7 +5,7 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.norm import LayerNorm, Softmax
-from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels.norm import LayerNormRows, SoftmaxRows
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
@@ -19,14 +19,15 @@ def lower_softmax(cx: Lowering, node: PulsedNode, op: Softmax) -> list[Value]:
     y = cx.new(OutletId(node.id), order)
     rows = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        "softmax_rows",
-        x,
-        y,
-        y.size // max(1, x.shape[op.axis]),
-        cx.table(x.offsets(rows)),
-        cx.table(y.offsets(rows)),
-        x.shape[op.axis],
-        int(op.log),
+        SoftmaxRows(
+            x=x,
+            y=y,
+            M=y.size // max(1, x.shape[op.axis]),
+            rows_x=cx.table(x.offsets(rows)),
+            rows_y=cx.table(y.offsets(rows)),
+            R=x.shape[op.axis],
+            log=op.log,
+        )
     )
     return [y]
 
@@ -42,20 +43,22 @@ def lower_layer_norm(cx: Lowering, node: PulsedNode, op: LayerNorm) -> list[Valu
     y = cx.new(OutletId(node.id), order)
     shape = x.shape[op.axis :]
     parts = [np.ones(shape, np.float32), np.zeros(shape, np.float32)]
-    operands = [
+    scale, bias = (
         cx.ordered(_stretched(cx, node, slot + 1, part), range(len(shape))) for slot, part in enumerate(parts)
-    ]
+    )
     size = int(np.prod(shape, dtype=np.int64))
     cx.emit(
-        "layernorm_rows",
-        x,
-        *operands,
-        y,
-        y.size // max(1, size),
-        cx.table(x.offsets(lead)),
-        cx.table(y.offsets(lead)),
-        size,
-        real_bits(op.epsilon),
+        LayerNormRows(
+            x=x,
+            scale=scale,
+            bias=bias,
+            y=y,
+            M=y.size // max(1, size),
+            rows_x=cx.table(x.offsets(lead)),
+            rows_y=cx.table(y.offsets(lead)),
+            R=size,
+            eps=op.epsilon,
+        )
     )
     return [y]
 

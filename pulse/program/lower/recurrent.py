@@ -2,24 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pulse.errors import CompileError
-from pulse.facts import Array, dtype_name
+from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.cells import GATES, Activation
 from pulse.ops.cumsum import CumSum, CumSumStream
 from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.stateful import FAR
+from pulse.program.kernels import cumsum as sums_of
+from pulse.program.kernels import recurrent as layers
+from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.pointer import real_bits
-from pulse.program.kernels.recurrent import HEAD
+from pulse.program.kernels.gru import Gru, GruReset
+from pulse.program.kernels.lstm import Lstm
 from pulse.program.lower.convolution import emit_product, stored_of, weights_of
 from pulse.program.lower.elementwise import Chain, store_chain
-from pulse.program.lowering import Lowering, Operand, PulsedNode, lowers
+from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.program.weights import SUFFIXES, Stored
+from pulse.program.weights import Stored
 from pulse.wording import spelled
 
 
@@ -70,32 +74,32 @@ def _lower(
     r = stored_of(cx, node, 2, "its recurrent weights")
     b = weights_of(cx, node, 3, "its bias")
     y = cx.new(outlet)
-    kernel, packed, extra, bias = _of_kind(cx, node, op, r, b, state)
-    projected = _projected(cx, node, w, bias)
     frames, batch, hidden = y.shape
     start, start_step = _initial(cx, node, op, "h")
-    head: list[Operand] = [
-        projected,
-        packed,
-        y,
-        state[0],
-        start,
-        times.clock,
-        times.end,
-        times.offset,
-        frames,
-        batch,
-        hidden,
-        start_step,
-        y.strides[0],
-        y.strides[1],
-        int(op.reverse),
-        int(times.reload),
-        real_bits(op.cell.clip or 0.0),
-    ]
-    assert len(head) == HEAD
-    functions = [word for function in op.cell.activations for word in _activation(node, function)]
-    cx.emit(f"{kernel}{SUFFIXES[r.codes.dtype]}", *head, *functions, *extra)
+    functions = [_activation(node, function) for function in op.cell.activations]
+    kind, bias, own = _of_kind(cx, node, op, r, b, state)
+    cx.emit(
+        kind(
+            x=_projected(cx, node, w, bias),
+            y=y,
+            h=state[0],
+            h0=start,
+            clock=times.clock,
+            end=times.end,
+            offset=times.offset,
+            T=frames,
+            B=batch,
+            H=hidden,
+            step_h0=start_step,
+            frame=y.strides[0],
+            step=y.strides[1],
+            reverse=op.reverse,
+            reload=times.reload,
+            clip=op.cell.clip or 0.0,
+            **dict(zip(("f", "g", "out"), functions)),
+            **own,
+        )
+    )
     return [y, *state]
 
 
@@ -110,36 +114,39 @@ def _projected(cx: Lowering, node: PulsedNode, w: Stored, bias: Array) -> Value:
 
 def _of_kind(
     cx: Lowering, node: PulsedNode, op: Recurrent, r: Stored, b: Array, state: Sequence[Value]
-) -> tuple[str, Value, list[Operand], Array]:
-    """The kernel, its packed weights, what follows the activations in a row, the bias of the projection."""
+) -> tuple[type[layers.Recurrent], Array, dict[str, Any]]:
+    """The instruction, the bias of the projection, and the fields that are its own."""
     size, half = op.hidden, len(b) // 2
     bias = b[:half] + b[half:]
-    extra: list[Operand] = []
     if op.cell.kind == "gru" and not op.cell.linear_before_reset:
         packed, scales = _packed(cx, r, size, 0, 2)
         last, last_scales = _packed(cx, r, size, 2, 1)
         scratch = cx.temporary((2, size), np.dtype(np.float32))
-        return "gru_reset", packed, [last, scratch, *scales, *last_scales], bias
+        own = {"W": packed, "scales": scales, "last": last, "last_scales": last_scales, "scratch": scratch}
+        return GruReset, bias, own
+    packed, scales = _packed(cx, r, size, 0, GATES[op.cell.kind])
+    own = {"W": packed, "scales": scales}
     if op.cell.kind == "gru":
         bias[2 * size :] = b[2 * size : half]
-        extra = [cx.constant(np.ascontiguousarray(b[half + 2 * size :]))]
-    if op.cell.kind == "lstm":
-        slot = op.optional_slot("p")
-        peepholes = (
-            np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
-        )
-        start, step = _initial(cx, node, op, "c")
-        extra = [state[1], start, step, cx.constant(peepholes), int(op.cell.input_forget)]
-    packed, scales = _packed(cx, r, size, 0, GATES[op.cell.kind])
-    return op.cell.kind, packed, [*extra, *scales], bias
+        return Gru, bias, {**own, "bias": cx.constant(np.ascontiguousarray(b[half + 2 * size :]))}
+    if op.cell.kind == "rnn":
+        return layers.Rnn, bias, own
+    slot = op.optional_slot("p")
+    peepholes = (
+        np.zeros(3 * size, np.float32) if slot is None else weights_of(cx, node, slot, "its peepholes")
+    )
+    start, step = _initial(cx, node, op, "c")
+    memory = {"c": state[1], "c0": start, "step_c0": step}
+    couples = {"peepholes": cx.constant(peepholes), "couples": op.cell.input_forget}
+    return Lstm, bias, {**own, **memory, **couples}
 
 
-def _packed(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, list[Value]]:
+def _packed(cx: Lowering, r: Stored, size: int, first: int, gates: int) -> tuple[Value, Value | None]:
     """Some gates of the recurrent matrix as the kernels read them, and their scales where they have some."""
     start, count = first * size, gates * size
     codes = cx.constant(pack_gates(r.codes[start:][:count], size))
     scales = r.scales_of(start, count)
-    return codes, [] if scales is None else [cx.constant(pack_gates(scales[:, None], size))]
+    return codes, None if scales is None else cx.constant(pack_gates(scales[:, None], size))
 
 
 def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[Value, int]:
@@ -151,15 +158,16 @@ def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[
     return value, 0 if value.shape[0] == 1 else value.strides[0]
 
 
-def _activation(node: PulsedNode, function: Activation) -> tuple[int, int, int]:
+def _activation(node: PulsedNode, function: Activation) -> layers.ActivationWords:
     if function.name not in ACTIVATIONS:
         raise CompileError(
             f"{node.name}: no kernel for the activation {function}; use {spelled('backend', 'numpy')}"
         )
-    return ACTIVATIONS[function.name], real_bits(function.alpha), real_bits(function.beta)
+    code = ACTIVATIONS[function.name]
+    return layers.ActivationWords(code=code, alpha=function.alpha, beta=function.beta)
 
 
-SUM_CODES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.int64): 2, np.dtype(np.int32): 3}
+SUMMED = "f32", "f64", "i64", "i32"
 
 
 @lowers(CumSum)
@@ -167,7 +175,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     """Sums that begin anew with every pulse."""
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
-    sums = cx.temporary(sizes, np.dtype(np.int64))
+    sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
     return _lower_sums(cx, node, op, sums, always(cx))
 
 
@@ -175,38 +183,44 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
 def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
     """Sums that are remembered."""
     (first,) = op.begin()
-    wide = first.astype(np.float64 if np.issubdtype(op.dtype, np.floating) else np.int64)
+    wide = first.astype(_sum_dtype(op.dtype))
     sums = cx.remembered(wide, range(wide.ndim))
     return _lower_sums(cx, node, op.op, sums, Times(cx.clock, cx.end(op.length), op.offset, False))
+
+
+def _sum_dtype(dtype: DType) -> DType:
+    """In which sums are kept."""
+    return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 
 def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:
     """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
     x = cx.value(node.inputs[0])
-    if x.dtype not in SUM_CODES:
+    if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(
             f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spelled('backend', 'numpy')}"
         )
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     cx.emit(
-        "cumsum",
-        x,
-        y,
-        sums,
-        SUM_CODES[x.dtype],
-        x.shape[op.axis],
-        sums.size,
-        cx.table(x.offsets(others)),
-        cx.table(y.offsets(others)),
-        x.strides[op.axis],
-        y.strides[op.axis],
-        int(op.exclusive),
-        int(op.reverse),
-        times.clock,
-        times.end,
-        times.offset,
-        int(times.reload),
+        sums_of.CumSum(
+            x=x,
+            y=y,
+            sums=sums,
+            dtype=CODES[x.dtype],
+            T=x.shape[op.axis],
+            M=sums.size,
+            columns_x=cx.table(x.offsets(others)),
+            columns_y=cx.table(y.offsets(others)),
+            step_x=x.strides[op.axis],
+            step_y=y.strides[op.axis],
+            exclusive=op.exclusive,
+            reverse=op.reverse,
+            clock=times.clock,
+            end=times.end,
+            offset=times.offset,
+            reload=times.reload,
+        )
     )
     total = OutletId(node.id, 1)
     if total not in cx.kept and not cx.graph.outlet(total).successors and not cx.graph.is_output(total):

@@ -8,12 +8,12 @@ from pulse.errors import CompileError
 from pulse.graph import OutletId
 from pulse.ops.pool import Pool
 from pulse.ops.reduce import ArgReduce, Reduce
-from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels import reduce as kernels
+from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-
-SUM, MAX, MIN, PROD = range(4)
 
 
 def chained(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
@@ -51,17 +51,18 @@ def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
     rows = list(range(len(outer) + rank))
     scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
     cx.emit(
-        "pool",
-        x,
-        y,
-        int(np.prod(rows_in.shape)),
-        cx.table(rows_in.offsets(rows)),
-        cx.table(y.offsets([*outer, *range(2, 2 + rank)])),
-        int(np.prod(op.kernel)),
-        cx.table(taps.offsets(range(rank))),
-        1 if run_axis is None else x.shape[run_axis],
-        MAX if op.kind == "max" else SUM,
-        real_bits(scale),
+        kernels.Pool(
+            x=x,
+            y=y,
+            M=int(np.prod(rows_in.shape)),
+            rows_x=cx.table(rows_in.offsets(rows)),
+            rows_y=cx.table(y.offsets([*outer, *range(2, 2 + rank)])),
+            T=int(np.prod(op.kernel)),
+            taps=cx.table(taps.offsets(range(rank))),
+            C=1 if run_axis is None else x.shape[run_axis],
+            kind=MAX if op.kind == "max" else SUM,
+            scale=scale,
+        )
     )
     return [_finished(cx, op, y, x)]
 
@@ -73,7 +74,8 @@ def _bordered(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
         return x
     order = list(x.order)
     target = cx.temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
-    cx.emit("fill", target, 4, target.size, int(np.array([fill], np.float32).view(np.uint32)[0]))
+    bits = int(np.array([fill], np.float32).view(np.uint32)[0])
+    cx.emit(Fill(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
     inner = target
     for axis, (before, _) in enumerate(amounts):
         inner = inner.part(axis, before, before + x.shape[axis])
@@ -178,31 +180,33 @@ def _reduced(
         run = inner[0]
         rows = [axis for axis in kept if axis != run]
         cx.emit(
-            "pool",
-            x,
-            y,
-            int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
-            cx.table(x.offsets(rows)),
-            cx.table(y.offsets([kept.index(a) for a in rows])),
-            int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
-            cx.table(x.offsets(axes)),
-            x.shape[run],
-            kind,
-            real_bits(scale),
+            kernels.Pool(
+                x=x,
+                y=y,
+                M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
+                rows_x=cx.table(x.offsets(rows)),
+                rows_y=cx.table(y.offsets([kept.index(a) for a in rows])),
+                T=int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
+                taps=cx.table(x.offsets(axes)),
+                C=x.shape[run],
+                kind=kind,
+                scale=scale,
+            )
         )
         return result
     source, step, count = _one_axis(cx, x, axes)
     cx.emit(
-        "reduce_rows",
-        source,
-        y,
-        y.size,
-        cx.table(source.offsets(kept)),
-        cx.table(y.offsets(range(len(kept)))),
-        count,
-        step,
-        kind,
-        real_bits(scale),
+        kernels.ReduceRows(
+            x=source,
+            y=y,
+            M=y.size,
+            rows_x=cx.table(source.offsets(kept)),
+            rows_y=cx.table(y.offsets(range(len(kept)))),
+            R=count,
+            stride=step,
+            kind=kind,
+            scale=scale,
+        )
     )
     return result
 
@@ -230,15 +234,16 @@ def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Valu
     if y.dtype != np.int64:
         raise CompileError(f"{node.name}: indices must be i64")
     cx.emit(
-        "arg_rows",
-        x,
-        y,
-        y.size,
-        cx.table(x.offsets(kept)),
-        cx.table(y.offsets(axes)),
-        x.shape[op.axis],
-        x.strides[op.axis],
-        MAX if op.kind == "max" else MIN,
-        int(op.select_last),
+        kernels.ArgRows(
+            x=x,
+            y=y,
+            M=y.size,
+            rows_x=cx.table(x.offsets(kept)),
+            rows_y=cx.table(y.offsets(axes)),
+            R=x.shape[op.axis],
+            stride=x.strides[op.axis],
+            kind=MAX if op.kind == "max" else MIN,
+            last=op.select_last,
+        )
     )
     return [y]

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
+from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.faults import Valid, checking, every
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transferred
-from pulse.pulsify.model import PulsedGraph
+from pulse.pulsify.network import PulsedGraph
 from pulse.wording import spelled
 
 MOST_INSTRUCTIONS = 4096
@@ -55,7 +56,10 @@ def lower_scan_stream(cx: Lowering, node: PulsedNode, op: ScanStream) -> list[Va
 
 def _keep(cx: Lowering, new: Value, state: Value, end: Value, pulse: int, number: int, offset: int) -> None:
     size = state.size * state.dtype.itemsize
-    cx.emit("keep_frame", new, state, cx.clock, end, pulse, number, offset, size)
+    clock = cx.clock
+    cx.emit(
+        KeepFrame(new=new, state=state, clock=clock, end=end, P=pulse, i=number, offset=offset, bytes=size)
+    )
 
 
 def _apart(cx: Lowering, new: Value, states: Sequence[Value]) -> Value:

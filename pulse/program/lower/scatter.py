@@ -10,6 +10,8 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.lookup import GatherBatches, GatherElements
 from pulse.ops.scatter import ScatterElements, ScatterND
+from pulse.program.kernels.gather import Gather
+from pulse.program.kernels.scatter import ScatterRows
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value, dense_strides
@@ -86,9 +88,23 @@ def _added(cx: Lowering, base: Array, columns: Sequence[tuple[Value, int, int]])
 def _read(cx: Lowering, x: Value, places: Value, shape: Sequence[int], run: int) -> Value:
     x = cx.ordered(x, range(len(x.shape)))
     y = cx.temporary(shape, x.dtype)
-    count, rows = places.size, x.size // run if run else 0
-    size = x.dtype.itemsize
-    cx.emit("gather", x, places, y, size, 8, 1, count, run, 0, run, 0, run, rows)
+    cx.emit(
+        Gather(
+            src=x,
+            indices=places,
+            dst=y,
+            size=x.dtype.itemsize,
+            index_size=places.dtype.itemsize,
+            outer=1,
+            count=places.size,
+            run=run,
+            src_outer=0,
+            src_axis=run,
+            dst_outer=0,
+            dst_axis=run,
+            axis=x.size // run if run else 0,
+        )
+    )
     return y
 
 
@@ -105,5 +121,6 @@ def _write(
     cx.copy(x, y)
     updates = cx.ordered(updates, range(len(updates.shape)))
     rows = x.size // run if run else 0
-    cx.emit("scatter_rows", y, places, updates, run * x.dtype.itemsize, places.size, rows)
+    size, count = run * x.dtype.itemsize, places.size
+    cx.emit(ScatterRows(dst=y, indices=places, src=updates, size=size, count=count, rows=rows))
     return y

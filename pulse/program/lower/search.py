@@ -2,6 +2,7 @@
 
 from pulse.graph import OutletId
 from pulse.ops.search import TopK
+from pulse.program.kernels.search import TopRows
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 
@@ -18,17 +19,18 @@ def lower_top_k(cx: Lowering, node: PulsedNode, op: TopK) -> list[Value]:
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]
     rows = x.offsets(others)
     cx.emit(
-        "top_rows",
-        x,
-        values,
-        indices,
-        len(rows),
-        cx.table(rows),
-        cx.table(values.offsets(others)),
-        x.shape[op.axis],
-        x.strides[op.axis],
-        op.count,
-        values.strides[op.axis],
-        int(op.largest),
+        TopRows(
+            x=x,
+            values=values,
+            indices=indices,
+            M=len(rows),
+            rows_x=cx.table(rows),
+            rows_y=cx.table(values.offsets(others)),
+            R=x.shape[op.axis],
+            stride=x.strides[op.axis],
+            K=op.count,
+            step=values.strides[op.axis],
+            largest=op.largest,
+        )
     )
     return [values, indices]

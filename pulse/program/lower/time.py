@@ -9,7 +9,8 @@ from pulse.ops.delay import Delay, LastFrames
 from pulse.ops.ends import FillEnds
 from pulse.ops.length import FAR_END, StreamEnd
 from pulse.ops.position import Positions, TableRows
-from pulse.program.kernels.pointer import real_bits
+from pulse.program.kernels import time as kernels
+from pulse.program.kernels.copy import Move
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Region, Value
@@ -45,7 +46,7 @@ def lower_delay(cx: Lowering, node: PulsedNode, op: Delay) -> list[Value]:
     frame = memory.size // memory.shape[op.axis] * x.dtype.itemsize
     moved = memory.part(op.axis, pulse, pulse + history)
     if history:
-        cx.emit_ending("move", memory, moved, history * frame)
+        cx.emit_ending(Move(dst=memory, src=moved, bytes=history * frame))
     return [memory.part(op.axis, 0, pulse + op.overlap)]
 
 
@@ -58,28 +59,31 @@ def lower_fill_ends(cx: Lowering, node: PulsedNode, op: FillEnds) -> list[Value]
     run = x.size // max(1, x.shape[op.axis])
     order = frame_order(x, op.axis)
     y = x if _may_overwrite(cx, node, op, x) else cx.new(outlet, order)
-    head, tail = (_frames(cx, table, op.axis, order) for table in (op.head, op.tail))
+    head, head_frames = _frames(cx, op.head, op.axis, order)
+    tail, tail_frames = _frames(cx, op.tail, op.axis, order)
     cx.emit(
-        "fill_ends",
-        x,
-        y,
-        cx.clock,
-        cx.end(op.length),
-        pulse,
-        op.overlap,
-        op.offset,
-        op.shift,
-        ("constant", "edge", "reflect", "symmetric").index(op.mode),
-        x.dtype.itemsize,
-        run,
-        _frame_step(x, op.axis, run),
-        _frame_step(y, op.axis, run),
-        _bits(op.fill, x),
-        head[0],
-        head[1],
-        tail[0],
-        tail[1],
-        op.keep,
+        kernels.FillEnds(
+            x=x,
+            y=y,
+            clock=cx.clock,
+            end=cx.end(op.length),
+            P=pulse,
+            overlap=op.overlap,
+            offset=op.offset,
+            shift=op.shift,
+            mode=kernels.MODES.index(op.mode),
+            size=x.dtype.itemsize,
+            run=run,
+            step_x=_frame_step(x, op.axis, run),
+            step_y=_frame_step(y, op.axis, run),
+            bits=_bits(op.fill, x),
+            head=head,
+            head_frames=head_frames,
+            tail=tail,
+            tail_frames=tail_frames,
+            keep=op.keep,
+            in_place=y is x,
+        )
     )
     return [y]
 
@@ -125,17 +129,18 @@ def lower_last_frames(cx: Lowering, node: PulsedNode, op: LastFrames) -> list[Va
     memory = cx.remembered(np.zeros(shape, x.dtype), order)
     run = x.size // max(1, x.shape[op.axis])
     cx.emit(
-        "last_frames",
-        x,
-        memory,
-        cx.clock,
-        cx.end(op.length),
-        x.shape[op.axis],
-        op.offset,
-        op.frames,
-        x.dtype.itemsize,
-        run,
-        _frame_step(x, op.axis, run),
+        kernels.LastFrames(
+            x=x,
+            memory=memory,
+            clock=cx.clock,
+            end=cx.end(op.length),
+            P=x.shape[op.axis],
+            offset=op.offset,
+            F=op.frames,
+            size=x.dtype.itemsize,
+            run=run,
+            step=_frame_step(x, op.axis, run),
+        )
     )
     return [memory]
 
@@ -146,16 +151,17 @@ def lower_positions(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value
     y = cx.new(OutletId(node.id))
     integer = np.issubdtype(op.dtype, np.integer)
     cx.emit(
-        "positions",
-        y,
-        cx.clock,
-        op.frames,
-        op.offset,
-        code_of(cx, op.dtype),
-        real_bits(float(op.start)),
-        real_bits(float(op.step_size)),
-        int(op.start) if integer else 0,
-        int(op.step_size) if integer else 0,
+        kernels.Positions(
+            y=y,
+            clock=cx.clock,
+            P=op.frames,
+            offset=op.offset,
+            dtype=code_of(cx, op.dtype),
+            real_start=float(op.start),
+            real_step=float(op.step_size),
+            start=int(op.start) if integer else 0,
+            step=int(op.step_size) if integer else 0,
+        )
     )
     return [y]
 
@@ -176,16 +182,17 @@ def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Valu
     y = cx.new(OutletId(node.id), order)
     run = table.size // max(1, table.shape[op.axis])
     cx.emit(
-        "table_rows",
-        cx.constant(table, order),
-        y,
-        cx.clock,
-        op.frames,
-        op.offset,
-        op.start,
-        op.step_size,
-        table.shape[op.axis],
-        table.dtype.itemsize,
-        run,
+        kernels.TableRows(
+            table=cx.constant(table, order),
+            y=y,
+            clock=cx.clock,
+            P=op.frames,
+            offset=op.offset,
+            start=op.start,
+            step=op.step_size,
+            rows=table.shape[op.axis],
+            size=table.dtype.itemsize,
+            run=run,
+        )
     )
     return [y]

@@ -13,7 +13,8 @@ from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.counted import scanned
 from pulse.tflite.registry import tflite_op
-from pulse.typed import TypedGraph, TypedModel, known, wire
+from pulse.typed import TypedGraph, TypedNetwork, known
+from pulse.wiring import wire
 
 MOST_TURNS = 1024
 """A loop of more turns is one op rather than its turns one after the other."""
@@ -34,7 +35,7 @@ def while_(node: TfliteNode) -> Sequence[OutletId]:
     return _op(node) if counted is None else counted
 
 
-def _typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedModel:
+def _typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
     """A subgraph of the node as a model."""
     return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
 
@@ -65,7 +66,7 @@ def _op(node: TfliteNode) -> Sequence[OutletId]:
     graph = TypedGraph()
     sources = [graph.add(f"state{place}", Source(fact), (), [fact])[0] for place, fact in enumerate(facts)]
     graph.inputs = list(sources)
-    inner = TypedModel(graph, node.scope, node.wire_name, spending=spending())
+    inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
     after = _run(node, "BodySubgraphIndex", sources, graph)
     go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
     graph.set_outputs([go_on, *after], ["go_on", *(f"next{place}" for place in range(len(after)))])

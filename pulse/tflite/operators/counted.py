@@ -24,10 +24,11 @@ from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
 
 TURN = "turn"
-Run = Callable[[str, Mapping[int, TypedFact]], TypedModel]
+Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
 """A subgraph of the node by its option, from the facts of its inputs."""
 
 
@@ -63,7 +64,7 @@ class _Parts:
     """
 
     node: TfliteNode
-    body: TypedModel
+    body: TypedNetwork
     turn: Symbol
     turns: TDim
     counters: list[int]
@@ -109,7 +110,7 @@ class _Parts:
         ]
         nexts = [places[self.body.graph.outputs[state]] for state in self.carried]
         graph.set_outputs([*nexts, *rows], [f"out{k}" for k in range(len(nexts) + len(rows))])
-        inner = TypedModel(graph, node.scope, node.wire_name, spending=spending())
+        inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
         op = Scan(
             inner,
             tuple(carried),
@@ -129,7 +130,7 @@ class _Parts:
 
 
 def _copied(
-    body: TypedModel,
+    body: TypedNetwork,
     wanted: Sequence[OutletId],
     graph: TypedGraph,
     given: Mapping[OutletId, OutletId],
@@ -216,7 +217,7 @@ class _Counted:
             self._note_read(parts, OutletId(made.id))
         return parts if parts.reads else None
 
-    def _is_input(self, body: TypedModel, outlet: OutletId, place: int) -> bool:
+    def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
         return body.graph.label(outlet) == f"in{place}"
 
     def _turns(self, facts: Mapping[int, TypedFact]) -> TDim | None:

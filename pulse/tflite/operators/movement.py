@@ -5,8 +5,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
-from pulse.ops.relation import PadMode
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
 from pulse.tflite.codes import requantized

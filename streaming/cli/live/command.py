@@ -15,7 +15,7 @@ from streaming.cli.standard_output import take_stdout
 
 if TYPE_CHECKING:
     from pulse.program.program import Program
-    from pulse.pulsify.model import Port
+    from pulse.pulsify.network import Port
     from streaming.cli.live.frames import FramesWriter
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from streaming.live.live import Live
     from streaming.live.plan import Plan
     from streaming.realtime import Realtime
+    from streaming.routing import Route
     from streaming.stats.account import Account
     from streaming.stats.writer import StatsWriter
     from streaming.target import Target
@@ -42,6 +43,7 @@ def run_live(
     subtype: str | None,
     output: str | None,
     channel: str,
+    heard: Sequence[str],
     options: LiveOptions,
     events: "Choice | None",
     json: bool,
@@ -70,7 +72,7 @@ def run_live(
     host = _host(source, target, subtype)
     live = Live(
         program,
-        _plan(opened.rate_hz, program, channel, options, target),
+        _plan(opened.rate_hz, program, channel, heard, options, target),
         _behaviour(options, output if written is None else None, written is not None),
         _realtime(options),
         options.reconnect,
@@ -175,29 +177,58 @@ def _follow(
 
 
 def _plan(
-    rate_hz: int, program: "Program", channel: str, options: LiveOptions, target: Path | None
+    rate_hz: int,
+    program: "Program",
+    channel: str,
+    heard: Sequence[str],
+    options: LiveOptions,
+    target: Path | None,
 ) -> "Plan":
     """Where it is not said whether to play, what is sound is played."""
     from pulse.errors import InputError
     from streaming.channels import Channels
     from streaming.live.plan import Plan
-    from streaming.live.voices import sound_input, sound_output
+    from streaming.live.voices import heard_inputs, sound_output
 
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
     asked = target is not None or options.speaker not in (None, SILENT)
-    sounds = sound_output(program, sound_input(program), None) is not None
+    sounds = sound_output(program, heard_inputs(program)[0], None) is not None
     plays = asked or (sounds and options.speaker != SILENT)
     return Plan(
         rate_hz,
-        options.microphone,
+        None,
         options.speaker if plays else None,
         plays,
         Channels.parse(channel),
         options.device_rate,
         options.block,
         _latency(options.latency),
+        _routes(program, heard, options),
     )
+
+
+def _routes(program: "Program", heard: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
+    """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
+    from pulse.errors import InputError
+    from streaming.live.voices import heard_inputs
+    from streaming.routing import Route, channel_of, routes_of
+
+    routes = routes_of(heard, program)
+    names = [port.name for port in heard_inputs(program)]
+    for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
+        if device is None:
+            continue
+        if number >= len(names):
+            raise InputError(
+                f"{option} {device}: {program.model.title} hears one sound, {names[0]}, which --mic gives"
+            )
+        if names[number] in routes:
+            raise InputError(
+                f"{option} {device}: --in says already what {names[number]} hears; leave out one"
+            )
+        routes[names[number]] = Route(names[number], *channel_of(device))
+    return tuple(routes.values())
 
 
 def _behaviour(options: LiveOptions, played: str | None, records: bool) -> "Behaviour":
@@ -249,12 +280,12 @@ def _place(path: Path | None, events: "Choice | None", source: Path | None) -> "
 def _written(program: "Program", name: str | None, events: bool) -> "Port":
     """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.files import audio_output
-    from streaming.live.voices import sound_input
+    from streaming.live.voices import heard_inputs
+    from streaming.routing import audio_output
 
     if name is None:
-        heard = sound_input(program)
-        found = (port for port in program.outputs if events and not audio_output(port, heard))
+        source = heard_inputs(program)[0]
+        found = (port for port in program.outputs if events and not audio_output(port, source))
         return next(found, program.outputs[0])
     for port in program.outputs:
         if port.name == name:

@@ -23,8 +23,20 @@ class LiveOptions:
         str | None,
         typer.Option(
             "--mic",
-            metavar="DEVICE",
-            help="Number or part of the name, see pulse devices.",
+            metavar="DEVICE[:CHANNEL]",
+            help="Number or part of the name, see pulse devices; of several inputs what the first hears. Channels are "
+            "counted from 0.",
+            show_default=False,
+            rich_help_panel=PANEL,
+        ),
+    ] = None
+    far: Annotated[
+        str | None,
+        typer.Option(
+            "--far",
+            metavar="DEVICE[:CHANNEL]",
+            help="What the second input hears, such as the far end of an echo canceller; --in NAME=DEVICE:CHANNEL for "
+            "any input.",
             show_default=False,
             rich_help_panel=PANEL,
         ),

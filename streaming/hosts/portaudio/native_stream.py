@@ -7,7 +7,8 @@ from ctypes import c_void_p
 from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.host import Order
-from streaming.hosts.portaudio.system import AudioSystem, Side, Wanted
+from streaming.hosts.portaudio.system import AudioSystem
+from streaming.hosts.portaudio.wanted import Side, Wanted
 from streaming.native.gate import Gate, stream_callback
 
 _FINISHED = ctypes.CFUNCTYPE(None, c_void_p)

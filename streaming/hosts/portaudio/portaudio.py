@@ -15,7 +15,8 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, chosen
 from streaming.hosts.host import Endpoint, Order
 from streaming.hosts.portaudio.library import Library
-from streaming.hosts.portaudio.system import AudioSystem, Side
+from streaming.hosts.portaudio.system import AudioSystem
+from streaming.hosts.portaudio.wanted import Side
 
 if TYPE_CHECKING:
     from streaming.hosts.portaudio.native_stream import NativeStream

@@ -11,7 +11,8 @@ from streaming.hosts.devices import Device, Kind
 from streaming.hosts.host import Order
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
-from streaming.hosts.portaudio.system import OPEN_S, Side
+from streaming.hosts.portaudio.system import OPEN_S
+from streaming.hosts.portaudio.wanted import Side
 from streaming.native.gate import Gate, stream_callback
 from streaming.native.stream_form import ABORT, COMPLETE, FUNCTION
 

@@ -1,14 +1,11 @@
 """Why a device does not open, in words."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from streaming.errors import DeviceError
 from streaming.hosts.devices import COMMON_RATES_HZ
 from streaming.hosts.portaudio import library as c
-
-if TYPE_CHECKING:
-    from streaming.hosts.portaudio.system import Side
+from streaming.hosts.portaudio.wanted import Side
 
 _REASONS = {
     c.UNAVAILABLE: "is busy, perhaps another program has it to itself; close that, or choose another device",
@@ -21,7 +18,7 @@ _REASONS = {
 
 
 def refusal(
-    sides: Sequence["Side"], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
+    sides: Sequence[Side], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
 ) -> DeviceError:
     """The error of devices that do not open.
 

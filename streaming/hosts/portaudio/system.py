@@ -5,52 +5,21 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from ctypes import byref, c_void_p
-from dataclasses import dataclass
 
 from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind
+from streaming.hosts.devices import Device
 from streaming.hosts.portaudio import library as c
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.overheard import overhearing
 from streaming.hosts.portaudio.refusal import refusal
+from streaming.hosts.portaudio.wanted import Wanted
 
 OPEN_S = 8.0
 """The time that a device has to open."""
 PROBE_S = 1.0
 _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """One direction of a stream: channels of a device, and the latency to ask for."""
-
-    kind: Kind
-    device: Device
-    channels: int
-    latency_s: float
-
-    def parameters(self) -> c.StreamParameters:
-        """In the form of PortAudio."""
-        return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
-
-    sides: tuple[Side, ...]
-    rate_hz: int
-    block_frames: int
-    callback: int
-    user: int
-
-    @property
-    def parameters(self) -> list[object]:
-        """Of input and output, as PortAudio takes them."""
-        found = {side.kind: byref(side.parameters()) for side in self.sides}
-        return [found.get("input"), found.get("output")]
 
 
 class AudioSystem(Uncopied):

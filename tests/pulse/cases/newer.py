@@ -1,10 +1,10 @@
-"""Operators made of others: activations, arrangements, losses, running products."""
+"""Operators made of others: activations, arrangements, running products."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from tests.pulse.cases.build import Case, cases, floats, node, rng
+from tests.pulse.cases.build import Case, cases, floats, node
 
 
 def activations() -> Iterator[Case]:
@@ -49,20 +49,6 @@ def arrangements() -> Iterator[Case]:
     yield from cases("NonZero", looked, {"x": x}, {"m": np.array([0, 1, 1, 0])}, (13,), {"x": 1})
 
 
-def losses() -> Iterator[Case]:
-    """Every reduction; weights and classes that are ignored."""
-    x = floats("x", 2, 5, 7)
-    for reduction in ("none", "sum", "mean"):
-        for op in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"):
-            made = node(op, "x t w", reduction=reduction, ignore_index=1)
-            constants = {"t": rng("t").integers(0, 5, (2, 7)), "w": np.abs(floats("w", 5))}
-            yield from cases(f"{op}_{reduction}", [made], {"x": x}, constants, (13,))
-    made = node("SoftmaxCrossEntropyLoss", "x t", "y l", reduction="none")
-    both = {"x": x, "t": rng("t").integers(0, 5, (2, 7))}
-    streams = {"x": 2, "t": 1}
-    yield from cases("SoftmaxCrossEntropyLoss_time", [made], both, None, (13,), streams, "y l")
-
-
 def running_products() -> Iterator[Case]:
     """Both directions, with and without the entry itself."""
     x = floats("x", 2, 5, 3)
@@ -75,4 +61,4 @@ def running_products() -> Iterator[Case]:
             )
 
 
-ALL = (activations, arrangements, losses, running_products)
+ALL = (activations, arrangements, running_products)

@@ -7,7 +7,7 @@ import pytest
 from onnx import ModelProto
 
 import pulse
-from pulse.chain import Stage, chain
+from pulse import Chunking, Stage, chain, front
 from pulse.program.whole import streamed
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
@@ -82,13 +82,13 @@ def test_models_of_chunks_prove_equal_in_chains() -> None:
     """In front, behind, two of them of other sizes, in pulses of several chunks."""
     proved(chain(flat(), models.cached()), 8, 16)
     proved(chain(models.cached(8), models.cached(12)), 24)
-    halved = Stage(models.halved(), context={"x": 4})
+    halved = pulse.load(models.halved(), chunking=Chunking(context={"x": 4}))
     proved(chain(models.cached(8), halved), 8, 16)
 
 
 def test_a_delay_of_a_model_of_chunks() -> None:
     """Leading frames that its author drops; more calls make those that come late."""
-    late = Stage(models.cached(8), delay={"y": 3})
+    late = pulse.load(models.cached(8), chunking=Chunking(delay={"y": 3}))
     joined = chain(late)
     x = noise(1, 11)
     made = loop(
@@ -157,6 +157,27 @@ def test_the_given_models_stay_as_they_are() -> None:
     np.testing.assert_array_equal(part.run(noise(1, 1, 9))["y"], before)
 
 
+def test_declared_inputs() -> None:
+    """Of one symbol, so of one length; read by name, in any order, also by several parts."""
+    model = chain(
+        Stage(front.frames(8, 4), reads=["far"], gives=["echo"]),
+        Stage(front.frames(8, 4), reads=["mic"], gives=["near"]),
+        Stage(
+            models.build([node("Sub", "a b", "y")], {"a": [1, "S", 8], "b": [1, "S", 8]}, {"y": [1, "S", 8]}),
+            reads=["near", "echo"],
+        ),
+        inputs={"mic": "1,T", "far": "1,T"},
+    )
+    assert list(model.inputs) == ["mic", "far"]
+    mic, far = models.noise(1, 40, seed=1), models.noise(1, 40, seed=2)
+    frames = front.frames(8, 4)
+    (near,), (echo,) = (frames.run(sound).values() for sound in (mic, far))
+    np.testing.assert_array_equal(model.run({"mic": mic, "far": far})["y"], near - echo)
+    proved(model, 8)
+    with pytest.raises(pulse.PulseError, match="input far: no stage reads it"):
+        chain(Stage(front.frames(8, 4), reads=["mic"]), inputs={"mic": "1,T", "far": "1,T"})
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -184,7 +205,7 @@ def test_the_given_models_stay_as_they_are() -> None:
             r"which outputs of the stage before it \(y: 1,1,T-2,f32\) does it read as a: 1,T,f32; b: .*reads=",
         ),
         (
-            lambda: chain(conv(3), Stage(conv(3), inputs={"x": "1,1,2*S"})),
+            lambda: chain(conv(3), pulse.load(conv(3), {"x": "1,1,2*S"})),
             "no S makes them equal",
         ),
     ],

@@ -1,10 +1,16 @@
 """Small models that take a chunk and states, as authors write them, and their loop in onnxruntime."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from pulse import Chunking, load
+from pulse import stream as pulse_stream
+from pulse.program.program import Program
 
 Array = np.ndarray
 F = np.float32
@@ -13,6 +19,21 @@ F = np.float32
 def noise(*shape: int, seed: int = 0) -> Array:
     """Normal f32 numbers."""
     return np.random.default_rng(seed).standard_normal(shape).astype(F)
+
+
+def stream(
+    model: ModelProto | Path,
+    pulse: int | None = None,
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    symbol: str | None = None,
+    backend: str = "numba",
+    **chunking: Any,
+) -> Program:
+    """``pulse.stream`` of a model and all that is said of it."""
+    loaded = load(model, inputs, constants, outputs, symbol, Chunking(**chunking))
+    return pulse_stream(loaded, pulse, backend=backend)
 
 
 def build(

@@ -57,11 +57,11 @@ def test_recurrent_step(backend: str, frames: int) -> None:
     x = noise(1, 10 * frames, 4)
     wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, frames)], zeros(h=("hn", (1, 1, 3)))), "y", 1)
     given = {} if frames == 1 else {"axes": {"x": 1}}
-    program = pulse.stream(model, backend=backend, **given)
+    program = models.stream(model, backend=backend, **given)
     assert (program.pulse, [port.name for port in program.inputs]) == (frames, ["x"])
     np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
     program = pulse.stream(models.gru("time"), pulse=frames, backend=backend)
-    assert program.model.chunks is not None and program.model.chunks.sizes == {"time": frames}
+    assert program.model.chunks is not None and program.model.sizes == {"time": frames}
     np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
 
 
@@ -83,9 +83,9 @@ def test_registers_that_change_places(backend: str) -> None:
     first = {name: noise(1, 6, seed=number) for number, name in enumerate("abcdef", 20)}
     states = {name: (f"new_{name}", value) for name, value in first.items()}
     wanted = joined(loop(model, [{"x": p} for p in pieces(x, 1, 6)], states), "y", 1)
-    program = pulse.stream(model, initial=first, backend=backend)
+    program = models.stream(model, initial=first, backend=backend)
     np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted, 1e-5, 1e-6)
-    kept = pulse.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
+    kept = models.stream(model, initial=first, backend=backend, outputs=["y", "new_a", "new_f"])
     state = kept.spawn()
     for piece, expected in zip(pieces(x, 1, 6), loop(model, [{"x": p} for p in pieces(x, 1, 6)], states)):
         for name, got in state.step(piece).items():
@@ -108,11 +108,11 @@ def test_context_rate_and_delay(backend: str) -> None:
     states = zeros(state=("state_out", (1, 1)))
     padded = np.concatenate([x, np.zeros((1, 32), F)], 1)
     wanted = joined(loop(model, [{"x": p} for p in pieces(padded, 1, 8, 4)], states), "y", 1)
-    program = pulse.stream(model, 8, context={"x": 4}, backend=backend)
+    program = models.stream(model, 8, context={"x": 4}, backend=backend)
     (port,) = program.outputs
     assert (port.rate, str(port.length), port.delay) == (0.5, "(T+1)/2", 0)
     np.testing.assert_allclose(streamed(program, x, 1)["y"], wanted[:, :23], 1e-5, 1e-6)
-    late = pulse.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
+    late = models.stream(model, context={"x": 4}, delay={"y": 5}, backend=backend)
     np.testing.assert_allclose(streamed(late, x, 1)["y"], wanted[:, 5:28], 1e-5, 1e-6)
     report = prove(late.model, oracle_of(late.model), backend=backend)
     assert report.require().worst.share <= 1
@@ -170,7 +170,7 @@ def test_snapshot_restore_reset(backend: str) -> None:
 def test_another_first_value_is_another_program(backend: str) -> None:
     """Snapshots tell them apart."""
     one = pulse.stream(models.gru(), backend=backend)
-    two = pulse.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
+    two = models.stream(models.gru(), backend=backend, initial={"h": np.ones((1, 1, 3))})
     assert not np.array_equal(one.spawn().step(noise(1, 1, 4))["y"], two.spawn().step(noise(1, 1, 4))["y"])
     with pytest.raises(InputError, match="belongs to another model"):
         two.spawn().restore(one.spawn().snapshot())
@@ -178,7 +178,7 @@ def test_another_first_value_is_another_program(backend: str) -> None:
 
 def test_states_that_no_kept_output_needs_are_left_out() -> None:
     """Y alone needs all of them here; the input's own wire none."""
-    typed = pulse.load(models.swapped()).analyse()
+    typed = pulse.load(models.swapped()).model.analyse()
     assert [name for name, _, _ in typed.chunked().buffers()] == list("abcdef")
     only = typed.chunked(outputs=["new_c", "new_a"])
     assert [name for name, _, _ in only.buffers()] == ["a", "b", "new_c.last"]
@@ -188,12 +188,12 @@ def test_states_that_no_kept_output_needs_are_left_out() -> None:
 def test_fixed_inputs(backend: str) -> None:
     """A constant is an input no more: a number for all elements, a list, an array."""
     x = noise(1, 3, 4)
-    wanted = pulse.load(models.gru(3)).analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
+    wanted = pulse.load(models.gru(3)).model.analyse().run({"x": x, "h": np.full((1, 1, 3), 0.25, F)})["y"]
     for value in (0.25, [[[0.25] * 3]], np.full((1, 1, 3), 0.25)):
         fixed = pulse.load(models.gru(3), constants={"h": value}).analyse()
         assert list(fixed.inputs) == ["x"]
         np.testing.assert_allclose(fixed.run(x)["y"], wanted, 1e-6)
-    program = pulse.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
+    program = models.stream(models.gru(1), constants={"h": 0.25}, states={}, backend=backend)
     np.testing.assert_allclose(program.spawn().step(x[:, :1])["y"], wanted[:, :1], 1e-5, 1e-6)
 
 
@@ -253,7 +253,7 @@ CACHED, GRU = models.cached(), models.gru()
         (
             models.gru("time"),
             {},
-            r"takes chunks of any length and states \(h=hn\).*with pulse=; .*states={}$",
+            r"takes chunks of any length and states \(h=hn\).*with pulse=; .*states={}\)$",
         ),
         (models.gru(3), {}, "no input streams: x: 1,3,4,f32; h: 1,1,3,f32, a state; .*axes=.*1"),
     ],
@@ -261,7 +261,7 @@ CACHED, GRU = models.cached(), models.gru()
 def test_what_does_not_fit_is_said(model: ModelProto, given: Mapping[str, object], message: str) -> None:
     """Each with the way out."""
     with pytest.raises(PulsifyError, match=message):
-        pulse.stream(model, backend="numpy", **given)  # pyright: ignore
+        models.stream(model, backend="numpy", **given)  # pyright: ignore
 
 
 def test_a_symbolic_shape_is_no_chunk() -> None:
@@ -269,12 +269,12 @@ def test_a_symbolic_shape_is_no_chunk() -> None:
     with pytest.raises(
         PulsifyError, match=r'x: 1,time,4,f32 is not the shape of one chunk.*inputs=\{"x": "1,1,4"\}'
     ):
-        pulse.load(models.gru("time")).analyse().chunked()
+        pulse.load(models.gru("time")).model.analyse().chunked()
 
 
 def test_offline_models_stay_as_they_were(backend: str) -> None:
     """``states={}`` pulsifies a model with states and a time axis: h is then given once, hn known at the end."""
-    program = pulse.stream(models.gru("time"), pulse=2, states={}, backend=backend)
+    program = models.stream(models.gru("time"), pulse=2, states={}, backend=backend)
     assert program.model.chunks is None
     x = noise(1, 5, 4)
     got, _ = run_whole(program.spawn({"h": np.zeros((1, 1, 3), F)}), {"x": x}, np.nan)
@@ -293,7 +293,7 @@ def test_batch_dims_become_one(backend: str) -> None:
             nodes, {"x": [name, "time"], "h": [name, 1]}, {"y": [name, "time"], "hn": [name, 1]}
         )
         program = pulse.stream(model, pulse=1, backend=backend)
-        assert program.model.chunks is not None and program.model.chunks.sizes == {name: 1, "time": 1}
+        assert program.model.chunks is not None and program.model.sizes == {name: 1, "time": 1}
         np.testing.assert_array_equal(streamed(program, np.ones((1, 4), F), 1)["y"], [[1, 2, 3, 4]])
 
 
@@ -332,7 +332,7 @@ def test_names_of_dims_that_do_not_tell(
 ) -> None:
     """Time must be clear, and every other dim known."""
     with pytest.raises(PulsifyError, match=message):
-        pulse.stream(added(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
+        models.stream(added(x, h), pulse=4, states={"h": "hn"}, backend="numpy", **given)  # pyright: ignore
 
 
 def test_names_of_dims_that_tell(backend: str) -> None:
@@ -342,7 +342,7 @@ def test_names_of_dims_that_tell(backend: str) -> None:
         (["N", 4], {}, 1),
         (["batch", 1, 2, 2], {}, 1),
     ):
-        program = pulse.stream(
+        program = models.stream(
             added(shape, [1, 3]), pulse=4 if len(shape) < 4 else None, backend=backend, **given
         )
         assert (program.inputs[0].axis, len(program.model.buffers())) == (axis, 1)

@@ -9,9 +9,9 @@ import pulse
 from pulse.chunks.exported import reopened
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
+from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
 from pulse.program.compiler import BACKENDS
-from pulse.pulsify.model import PulsedModel
 from streaming import Session
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.recurrent import weights
@@ -85,7 +85,7 @@ def test_the_way_in_steps(tmp_path: Path) -> None:
 def test_it_says_itself_how_it_is_called(tmp_path: Path) -> None:
     late_layer().save(tmp_path / "out.onnx")
     with pytest.raises(PulsifyError, match="was written in pulses, so its file says"):
-        pulse.stream(tmp_path / "out.onnx", states={"h": "h.next"})
+        pulse.stream(pulse.load(tmp_path / "out.onnx", chunking=pulse.Chunking({"h": "h.next"})))
 
 
 def test_written_again_it_is_the_same_stream() -> None:

@@ -10,10 +10,12 @@ from pulse.declutter import decluttered
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph, OutletId
+from pulse.models import TypedModel
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph
 from pulse.typed import constant as add_constant
+from pulse.wiring import wire
 
 
 class Small:

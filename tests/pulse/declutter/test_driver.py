@@ -5,9 +5,10 @@ import pytest
 from pulse.declutter import DECLUTTER, Rule, declutter, decluttered
 from pulse.errors import PulseError
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.patch import Patch
-from pulse.typed import TypedGraph, TypedModel
+from pulse.typed import TypedGraph
 from tests.pulse.declutter.small import Small, ops
 
 

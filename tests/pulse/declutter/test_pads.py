@@ -6,9 +6,9 @@ import pytest
 from pulse.dim import TDim
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.relation import PadMode
 from tests.pulse.declutter.small import Small, lean, ops
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.typed import TypedModel
 from streaming import Session
 from tests.agreement import Expected
 

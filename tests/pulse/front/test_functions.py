@@ -12,8 +12,8 @@ import pytest
 
 import pulse
 from pulse import front
+from pulse.models import TypedModel
 from pulse.onnx.write.check import check
-from pulse.typed import TypedModel
 
 PAGE = Path(__file__).parents[3] / "docs" / "front.md"
 SMALL: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import dc_block, deemphasis, gain, limiter, preemphasis
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 from tests.pulse.front import references
 from tests.pulse.front.agree import near, offline, sound, streams
 

@@ -1,10 +1,12 @@
 """Windows, written once more from their definitions."""
 
+import inspect
 import math
 
 import numpy as np
 import pytest
 
+from pulse import front
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front.windows import NAMES, centred, window_values
@@ -72,3 +74,11 @@ def test_refusals(window: object, size: int, message: str) -> None:
     with pytest.raises(InputError) as caught:
         window_values("stft", window, size)  # pyright: ignore[reportArgumentType]
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_each_front_with_a_window_has_its_beta() -> None:
+    for function in front.FUNCTIONS.values():
+        parameters = inspect.signature(function).parameters
+        assert ("periodic" in parameters) == ("beta" in parameters)
+    made = front.frames(8, 4, window="kaiser", beta=3.0).run(np.ones((1, 8), np.float32))["frames"]
+    np.testing.assert_allclose(made[0, 0], by_hand("kaiser", 8, True, 3.0), atol=1e-6)

@@ -129,7 +129,7 @@ PLAIN = """<ir_version: 8, opset_import: ["" : 17]> case (float[1, T] x) => (flo
 def test_an_unknown_operator_is_kept() -> None:
     """It loads with its attributes, is refused by name in a stream, and fails when it is executed."""
     loaded = pulse.load(model("Echo", taps=[1, 2]))
-    assert any("y = my.sounds::Echo(x) taps=[1, 2]" in line for line in loaded.lines())
+    assert any("y = my.sounds::Echo(x) taps=[1, 2]" in line for line in loaded.model.lines())
     typed = loaded.analyse()
     assert str(typed.outputs["y"]) == "1,T,f32"
     with pytest.raises(

@@ -7,10 +7,10 @@ import pytest
 
 from pulse.api import verify
 from pulse.errors import FactError, LoadError, PulsifyError
-from pulse.model import load
+from pulse.loading.formats import read_onnx as load
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.matmul import MatMul
-from pulse.typed import TypedModel
 from tests.pulse.cases.build import floats, model, node
 
 SIGNAL = {"x": np.zeros((1, 640, 1), np.float32)}

@@ -9,7 +9,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import FactError
 from pulse.facts import TypedFact
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
-from pulse.ops.relation import Banded, Pointwise, Whole
+from pulse.ops.op import Banded, Pointwise, Whole
 from pulse.ops.stateful import Clock
 
 LOW = -np.inf

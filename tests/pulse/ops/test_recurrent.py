@@ -9,9 +9,9 @@ from onnx import ModelProto, NodeProto
 
 import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
+from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import streamed
-from pulse.typed import TypedModel
 from tests.pulse.cases import recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
@@ -190,7 +190,7 @@ def test_batch_first_is_the_same_transposed(op: str, direction: str) -> None:
         made = node(op, "x w r b _ h", names, hidden_size=recurrent.H, direction=direction, layout=layout)
         feeds = {"x": feeds["x"], "h0": feeds["h0"]}
         made.input[5] = "h0"
-        return pulse.load(model([made], feeds, weights, 14, None, names)).analyse().run(feeds)
+        return pulse.load(model([made], feeds, weights, 14, None, names)).model.analyse().run(feeds)
 
     usual = run(0, {"x": x, "h0": h0})
     turned = run(1, {"x": x.transpose(1, 0, 2), "h0": h0.transpose(1, 0, 2)})

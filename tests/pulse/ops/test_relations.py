@@ -11,9 +11,8 @@ from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
-from pulse.ops.op import Op
+from pulse.ops.op import Op, Pointwise, Positional, Relation, Whole, Window
 from pulse.ops.reduce import ArgReduce, Reduce
-from pulse.ops.relation import Pointwise, Positional, Relation, Whole, Window
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 
 SCOPE = SymbolScope()

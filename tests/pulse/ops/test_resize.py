@@ -12,11 +12,13 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import TypedFact
 from pulse.graph import Graph
-from pulse.ops.relation import Window
+from pulse.models import TypedModel
+from pulse.ops.op import Window
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph
+from pulse.wiring import wire
 
 STEADY: tuple[Coordinates, ...] = ("asymmetric", "half_pixel", "pytorch_half_pixel", "tf_half_pixel_for_nn")
 

@@ -14,19 +14,26 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.program.kernels.pointer import f32, operand
+from pulse.program.kernels.instruction import Instruction, Operand, updates
+from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import Kernel
 
 
-def doubles(row, bases):
-    """Y *= 2. Argument: y."""
-    y = f32(row, bases, 0)
+class Scaling(Instruction):
+    """One number."""
+
+    y: Operand = updates("f32", 1)
+
+
+def doubles(row: Scaling) -> None:
+    """Y *= 2."""
+    y = row.y
     y[0] = y[0] * 2
 
 
-def halves(row, bases):
-    """Y /= 2. Argument: y."""
-    y = f32(row, bases, 0)
+def halves(row: Scaling) -> None:
+    """Y /= 2."""
+    y = row.y
     y[0] = y[0] * 0.5
 
 

@@ -17,7 +17,17 @@ from pulse.extend import (
     TDim,
     TypedFact,
 )
-from pulse.extend.kernels import Lowering, PulsedNode, Value, f32, kernel, lowers, number
+from pulse.extend.kernels import (
+    Instruction,
+    Lowering,
+    Operand,
+    PulsedNode,
+    Value,
+    kernel,
+    lowers,
+    reads,
+    writes,
+)
 
 
 @dataclass(frozen=True)
@@ -35,11 +45,19 @@ class Doubled(Op):
         return Pointwise((axes[0],))
 
 
+class Doubling(Instruction):
+    """y[:n] = 2 x[:n]."""
+
+    y: Operand = writes("f32", "n")
+    x: Operand = reads("f32", "n")
+    n: int
+
+
 @kernel
-def tests_doubled(row, bases):  # pyright: ignore
-    """y[:n] = 2 x[:n]. Arguments: y, x (operands), n."""
-    y, x = f32(row, bases, 0), f32(row, bases, 1)  # pyright: ignore
-    for i in range(number(row, 2)):  # pyright: ignore
+def tests_doubled(row: Doubling) -> None:
+    """One after the other."""
+    y, x = row.y, row.x
+    for i in range(row.n):
         y[i] = x[i] + x[i]
 
 
@@ -49,7 +67,7 @@ def lower_doubled(cx: Lowering, node: PulsedNode, op: Doubled) -> list[Value]:
     x = cx.value(node.inputs[0])
     x = cx.ordered(x, x.order)
     y = cx.temporary(x.shape, x.dtype, x.order)
-    cx.emit("tests_doubled", y, x, x.size)
+    cx.emit(Doubling(y=y, x=x, n=x.size))
     return [y]
 
 

@@ -5,12 +5,11 @@ from functools import cache
 import numpy as np
 
 from pulse.facts import Array
+from pulse.models import PulsedModel, TypedModel
 from pulse.ops.dft import dft_matrix
 from pulse.ops.matmul import MatMul
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 from tests.pulse.program.doubling import Doubled, Total
 

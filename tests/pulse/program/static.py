@@ -4,10 +4,10 @@ import numpy as np
 
 from pulse.dim import SymbolScope
 from pulse.facts import Array
-from pulse.program.native import NativeProgram
+from pulse.models import PulsedModel, TypedModel
+from pulse.program.native_program import NativeProgram
 from pulse.pulsify.constant import transferred
-from pulse.pulsify.model import Port, PulsedGraph, PulsedModel
-from pulse.typed import TypedModel
+from pulse.pulsify.network import Port, PulsedGraph
 
 
 def static_model(typed: TypedModel) -> PulsedModel:

@@ -14,10 +14,11 @@ import pytest
 
 from pulse import errors
 from pulse.errors import CopyError, InputError, LoadError
-from pulse.program import program as programs_module
+from pulse.program import executable
 from pulse.program.kernels import registry
 from pulse.program.kernels.registry import KERNELS
-from pulse.program.native import NativeProgram, NativeState
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.limit import longest
@@ -173,7 +174,7 @@ def test_a_limit_of_a_narrowed_scope_goes_along() -> None:
 
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     text = pickle.dumps(program("windows"))
-    monkeypatch.setattr(programs_module, "__version__", "0.0.7")
+    monkeypatch.setattr(executable, "__version__", "0.0.7")
     with pytest.raises(LoadError, match=r"pickled by pulse .*, and this is pulse 0\.0\.7: compile the model"):
         pickle.loads(text)
 

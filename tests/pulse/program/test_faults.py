@@ -8,10 +8,12 @@ import pytest
 from onnx import GraphProto, NodeProto
 
 import pulse
+from pulse import Chunking
 from pulse.dim import TDim
 from pulse.errors import FaultError, InputError, PulsifyError
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
@@ -23,7 +25,6 @@ from pulse.program.program import Program
 from pulse.program.whole import streamed
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.pulse.cases.build import model, node
 from tests.pulse.cases.scan import body
 from tests.pulse.models import Sketch, pads_of
@@ -495,13 +496,13 @@ def test_chunks(backend: str) -> None:
     ]
     constants = {"table": table(ROWS, 3)[1:], "one": np.array(1)}
     feeds = {"x": np.arange(4), "state": np.array(0)}
-    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).analyse()
-    begun = typed.chunked(axes={"x": 0}, states={"state": "next"}, initial={"state": np.array(1)})
+    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).model.analyse()
+    begun = typed.chunked(Chunking({"state": "next"}, axes={"x": 0}, initial={"state": np.array(1)}))
     state = compile_model(begun, backend).spawn()
     state.step(np.array([1, 2, 3, 4]))
     with pytest.raises(FaultError, match=r"rows .*1 value"):
         state.step(np.array([1, 2, 3, 6]))
-    state = compile_model(typed.chunked(axes={"x": 0}, states={"state": "next"}), backend).spawn()
+    state = compile_model(typed.chunked(Chunking({"state": "next"}, axes={"x": 0})), backend).spawn()
     with pytest.raises(FaultError, match=r"quotient .*0"):
         state.step(np.array([1, 2, 3, 4]))
 
@@ -588,24 +589,6 @@ def test_operators(name: str) -> None:
             for program in programs(typed, 1, 4):
                 with pytest.raises(FaultError, match=r": 1 value"):
                     streamed(program, {"i": bad})
-
-
-@pytest.mark.parametrize("wrong", [-1, 4, 100])
-def test_classes_of_a_loss(wrong: int) -> None:
-    """A target must be a class, or the one that is ignored."""
-    scores = np.random.default_rng(1).standard_normal((1, 4, 9)).astype(F32)
-    target = np.array([[0, 1, 2, 3, -100, 3, 2, 1, 0]])
-    loss = node("SoftmaxCrossEntropyLoss", "x i", "y", reduction="none", ignore_index=-100)
-    typed = pulse.load(model([loss], {"x": scores, "i": target}, {}, 17, {"x": 2, "i": 1})).analyse()
-    feeds = {"x": scores, "i": target}
-    for program in programs(typed, 4):
-        np.testing.assert_allclose(streamed(program, feeds)["y"], typed.run(feeds)["y"], 1e-5, 1e-6)
-    bad = faulty(typed, feeds, wrong, 6)
-    with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 3"):
-        typed.run(bad)
-    for program in programs(typed, 4):
-        with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 3"):
-            streamed(program, bad)
 
 
 def test_lengths_of_reversed_sequences() -> None:

@@ -34,15 +34,19 @@ OTHER = 12345
 SCRIPT = """
 import json, sys
 from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.pointer import f32, operand
+from pulse.program.kernels.instruction import Instruction, Operand, updates
+from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import kernel
 from pulse.program.table import TableBuilder, link
 from pulse.program import machine
 import numpy as np
 
+class Scaling(Instruction):
+    y: Operand = updates("f32", 1)
+
 @kernel
-def script_kernel(row, bases):
-    y = f32(row, bases, 0)
+def script_kernel(row: Scaling):
+    y = row.y
     y[0] = y[0] * VALUE
 
 builder = TableBuilder()
@@ -382,6 +386,10 @@ def test_sources_hash_covers_what_kernels_are_made_of():
 
     assert fingerprint._links(registry.__name__) >= {
         "pulse.program.kernels.simd_lowering",
-        "pulse.program.kernels.pointer_lowering",
+        "pulse.program.kernels.row_lowering",
+        "pulse.program.kernels.instruction",
         "pulse.program.kernels.compiled",
     }
+    assert "pulse.program.kernels.pointer_lowering" in fingerprint._links(
+        "pulse.program.kernels.row_lowering"
+    )

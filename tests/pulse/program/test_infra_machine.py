@@ -6,20 +6,8 @@ import numpy as np
 import pytest
 
 from pulse.program import machine
-from pulse.program.kernels.pointer import (
-    ARENA,
-    STATE,
-    WEIGHTS,
-    f32,
-    f64,
-    i32,
-    i64,
-    number,
-    operand,
-    real,
-    real_bits,
-    u8,
-)
+from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
+from pulse.program.kernels.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
 from pulse.program.kernels.processor import processor, target_machine
 from pulse.program.kernels.registry import (
     FASTMATH,
@@ -40,10 +28,43 @@ def doubled(x):
     return x + x
 
 
-@kernel
-def infra_axpy(row, bases):
+class Axpy(Instruction):
     """``y[:n] += 2 * a * x[:n]``."""
-    y, x, n, a = f32(row, bases, 0), f32(row, bases, 1), number(row, 2), vsplat(doubled(real(row, 3)))
+
+    y: Operand = updates("f32")
+    x: Operand = reads("f32")
+    n: int
+    a: float
+
+
+class Types(Instruction):
+    """Every pointer type."""
+
+    floats: Operand = updates("f32")
+    doubles: Operand = updates("f64")
+    wide: Operand = updates("i64")
+    narrow: Operand = updates("i32")
+    bytes_: Operand = updates("u8")
+
+
+class Scale(Instruction):
+    """``y[0] = x[0] * a``."""
+
+    y: Operand = writes("f32", 1)
+    x: Operand = reads("f32", 1)
+    a: float
+
+
+class One(Instruction):
+    """One tensor."""
+
+    y: Operand = updates("f32", 1)
+
+
+@kernel
+def infra_axpy(row: Axpy):
+    """16 at a time."""
+    y, x, n, a = row.y, row.x, row.n, vsplat(doubled(row.a))
     i = 0
     while i + LANES <= n:
         vstore(y, i, vfma(a, vload(x, i), vload(y, i)))
@@ -54,15 +75,9 @@ def infra_axpy(row, bases):
 
 
 @kernel
-def infra_types(row, bases):
-    """Every pointer type, element offsets and an index below 0."""
-    floats, doubles, wide, narrow, bytes_ = (
-        f32(row, bases, 0),
-        f64(row, bases, 1),
-        i64(row, bases, 2),
-        i32(row, bases, 3),
-        u8(row, bases, 4),
-    )
+def infra_types(row: Types):
+    """Element offsets and an index below 0."""
+    floats, doubles, wide, narrow, bytes_ = row.floats, row.doubles, row.wide, row.narrow, row.bytes_
     after = floats + 2
     after += 1
     floats[0] = after[-1] + 1
@@ -73,16 +88,16 @@ def infra_types(row, bases):
 
 
 @kernel
-def infra_scale(row, bases):
-    """``y[0] = x[0] * a``."""
-    y, x, a = f32(row, bases, 0), f32(row, bases, 1), real(row, 2)
+def infra_scale(row: Scale):
+    """One product."""
+    y, x, a = row.y, row.x, row.a
     y[0] = x[0] * np.float32(a)
 
 
 def family(index, helper):
     @named_kernel(f"infra_family_{index}")
-    def member(row, bases):
-        y = f32(row, bases, 0)
+    def member(row: One):
+        y = row.y
         y[0] = helper(y[0]) + index
 
     return member
@@ -226,8 +241,14 @@ def test_machine_runs_from_several_threads():
 def test_registry_and_table():
     assert compile_kernels(["infra_axpy", "infra_scale", "infra_axpy"]) == [infra_axpy, infra_scale]
     assert KERNELS["infra_axpy"] is infra_axpy and kernel_of(infra_axpy.number) is infra_axpy
+
+    def other(row: Axpy):
+        pass
+
     with pytest.raises(ValueError, match="infra_axpy: the name is taken"):
-        named_kernel("infra_axpy")(lambda row, bases: None)
+        named_kernel("infra_axpy")(other)
+    with pytest.raises(TypeError, match="its parameter must have an Instruction as its type"):
+        kernel(lambda row: None)
     builder = TableBuilder()
     builder.add(infra_scale, 1, 2, 3)
     builder.add(infra_types, *range(5))

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from pulse.program import machine
 from pulse.program.kernels import simd
-from pulse.program.kernels.pointer import bf16, f32, i8, number, operand
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
+from pulse.program.kernels.pointer import operand
 from pulse.program.kernels.registry import kernel
 from pulse.program.kernels.simd import (
     vabs,
@@ -55,9 +56,28 @@ F = np.float32
 INF, NAN = np.inf, np.nan
 
 
+class Floats(Instruction):
+    x: Operand = reads("f32")
+    z: Operand = writes("f32")
+
+
+class Part(Floats):
+    n: int
+
+
+class Codes(Instruction):
+    x: Operand = reads("bf16")
+    z: Operand = writes("f32")
+
+
+class Bytes(Instruction):
+    x: Operand = reads("i8")
+    z: Operand = writes("f32")
+
+
 @kernel
-def infra_arithmetic(row, bases):
-    x, z = f32(row, bases, 0), f32(row, bases, 1)
+def infra_arithmetic(row: Floats):
+    x, z = row.x, row.z
     a, b, c = vload(x, 0), vload(x, 16), vload(x, 32)
     vstore(z, 0, vadd(a, b))
     vstore(z, 16, a - b)
@@ -79,8 +99,8 @@ def infra_arithmetic(row, bases):
 
 
 @kernel
-def infra_choice(row, bases):
-    x, z = f32(row, bases, 0), f32(row, bases, 1)
+def infra_choice(row: Floats):
+    x, z = row.x, row.z
     a, b = vload(x, 0), vload(x, 16)
     vstore(z, 0, vmin(a, b))
     vstore(z, 16, vmax(a, b))
@@ -95,8 +115,8 @@ def infra_choice(row, bases):
 
 
 @kernel
-def infra_bits(row, bases):
-    x, z = f32(row, bases, 0), f32(row, bases, 1)
+def infra_bits(row: Floats):
+    x, z = row.x, row.z
     a = vload(x, 0)
     whole = vtoint(a)
     vstore(z, 0, vtofloat(whole))
@@ -112,21 +132,21 @@ def infra_bits(row, bases):
 
 
 @kernel
-def infra_part(row, bases):
-    x, z, n = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+def infra_part(row: Part):
+    x, z, n = row.x, row.z, row.n
     v = vload_part(x, 0, n)
     vstore(z, 0, v)
     vstore_part(z, 16, n, v + 1.0)
 
 
 @kernel
-def infra_bf16(row, bases):
-    vstore(f32(row, bases, 1), 0, vload(bf16(row, bases, 0), 1))
+def infra_bf16(row: Codes):
+    vstore(row.z, 0, vload(row.x, 1))
 
 
 @kernel
-def infra_int8(row, bases):
-    vstore(f32(row, bases, 1), 0, vload(i8(row, bases, 0), 1))
+def infra_int8(row: Bytes):
+    vstore(row.z, 0, vload(row.x, 1))
 
 
 def outputs(kernel, x, size, *numbers):

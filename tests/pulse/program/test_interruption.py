@@ -92,6 +92,20 @@ def test_step(name: str, backend: str, unit: Unit, step: int) -> None:
 
 
 @units
+def test_step_into(backend: str, unit: Unit, step: int) -> None:
+    made = program("windows", backend)
+    x, more = block(made, made.pulse, 5), block(made, 3, 6)
+
+    def call(state: State) -> dict[str, Array]:
+        outputs = {port.name: np.zeros(port.shape, port.dtype) for port in made.outputs}
+        state.step_into(x, outputs)
+        return outputs
+
+    found = outcomes(made, call, unit, step, lambda state: state.flush(more))
+    assert found["as before"] and (found["refused"] or step > 1)
+
+
+@units
 def test_flush_is_undone(backend: str, unit: Unit, step: int) -> None:
     made = program("windows", backend)
     rest = block(made, 3, 5)

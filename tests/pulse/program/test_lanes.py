@@ -14,8 +14,8 @@ from pulse.program.kernels import product_lanes, recurrent_lanes
 from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Lanes
 from pulse.program.machine import run_lanes_python
-from pulse.program.native import NativeProgram
 from pulse.program.native_lanes import group_size
+from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
 from pulse.program.state import State
 from tests.pulse.cases.build import floats, model, node

@@ -13,7 +13,8 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import Transpose
 from pulse.program.copies import copies
 from pulse.program.memory import ALIGNMENT
-from pulse.program.native import NativeProgram, NativeState
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
 
@@ -82,8 +83,7 @@ def test_the_clock_counts_pulses() -> None:
     """The register of the machine says the same as the clock of Python."""
     program = two_convs(False)
     state = program.spawn()
-    place = next(row for row in program.instructions if row.kernel == "tick").arguments[0]
-    assert not isinstance(place, int)
+    (place,) = next(row for row in program.instructions if row.kernel == "tick").operands
     register = state._memory[place.buffer.offset :][:8].view(np.int64)
     for count in range(1, 4):
         state.step(noise(1, 8, 4))

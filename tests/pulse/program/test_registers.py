@@ -8,10 +8,10 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
+from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.length import FAR_END, StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.pulsify.model import PulsedModel
 from pulse.pulsify.registers import Awaited
 from tests.pulse.chunks import models
 
@@ -27,7 +27,7 @@ def chunk_model() -> PulsedModel:
     """A filter in chunks of 8, written and read again, its state in the open."""
     import pulse
 
-    chunked = pulse.load(models.cached()).analyse().chunked()
+    chunked = pulse.load(models.cached()).pulsed()
     return pulse.load(chunked.to_onnx()).analyse().pulsify()
 
 

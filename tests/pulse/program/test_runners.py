@@ -11,7 +11,7 @@ import pytest
 import pulse
 from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.program.native import NativeProgram
+from pulse.program.native_program import NativeProgram
 from tests.pulse.cases.families import FAMILIES, cases
 from tests.pulse.program.static import fixed, run_as_python, run_native, static_model
 
@@ -27,7 +27,7 @@ def test_three_runners_agree(family: str) -> None:
     """f32 and the integer and bool operations around it; other types are refused by name."""
     reached: Counter[str] = Counter()
     for name, proto, feeds in cases(family):
-        typed = pulse.load(proto, inputs=fixed(feeds)).analyse()
+        typed = pulse.load(proto, inputs=fixed(feeds)).model.analyse()
         with np.errstate(all="ignore"):
             wanted = typed.run(feeds)
         try:

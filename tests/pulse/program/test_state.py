@@ -6,6 +6,7 @@ import pytest
 from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.position import Range
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
@@ -14,7 +15,6 @@ from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.laws.graphs import feeds, random_model, shortest
 from tests.pulse.models import Sketch
 
@@ -114,6 +114,43 @@ def test_outputs_belong_to_the_caller(program: Program) -> None:
         array[...] = 99
     assert equal(state.step(noise(4, 3)), other.step(noise(4, 3)))
     assert reference["total"].max() < 99
+
+
+def test_a_step_into_given_arrays(program: Program) -> None:
+    """The same numbers, in arrays of any memory order; one array where there is one output, over the input even."""
+    state, other = program.spawn(), program.spawn()
+    outputs = {port.name: np.full(port.shape, 99, port.dtype, order="F") for port in program.outputs}
+    for seed in range(5):
+        state.step_into(noise(4, seed), outputs)
+        wanted = other.step({"x": noise(4, seed)})
+        assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
+    s = Sketch(x="1,2,T")
+    single = compile_model(pulsify(s.model(s.each("neg", s["x"])), pulse=4), program.backend).spawn()
+    x = noise(4)
+    single.step_into({"x": x}, x)
+    assert np.array_equal(x, -noise(4))
+
+
+def test_arrays_that_outputs_do_not_fit(program: Program) -> None:
+    """Nothing has run then."""
+    state = program.spawn()
+    right = {port.name: np.zeros(port.shape, port.dtype) for port in program.outputs}
+    locked = np.zeros_like(right["total"])
+    locked.flags.writeable = False
+    before = state.snapshot()
+    for wrong, message in (
+        (right["total"], "give an array for each output: total: 1,2,4,f32; low: 1,2,2,f32; last: 1,2,3,f32"),
+        ({"total": right["total"]}, "give an array for each output"),
+        (right | {"low": right["total"]}, "expected an array for the output low: 1,2,2,f32, got 1,2,4,f32"),
+        (right | {"low": right["low"].astype(np.float64)}, "expected an array for the output low"),
+        (right | {"low": [1.0]}, "expected an array for the output low"),
+        (right | {"total": locked}, "the array for the output total cannot be written"),
+    ):
+        with pytest.raises(InputError, match=message):
+            state.step_into(noise(4), wrong)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="no pulse for input x"):
+        state.step_into({}, right)
+    assert state.snapshot() == before
 
 
 def test_an_output_that_is_the_input_is_a_copy(program: Program) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.program.native import NativeProgram, NativeState
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
 

@@ -137,7 +137,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
         At(0), At(1), At(2), rows, At(3), At(4), points.count, first, second, w1.shape[2], At(5), At(6), At(7),
         At(8), At(9), At(10), kept.count, At(11), At(12), At(13), int(points.im is not None), 1,
         *(neighbours_from(table, points.factors[0]) for table in (arrays[8], arrays[9])),
-        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0,
+        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0, 0, 0,
     ]  # fmt: skip
     wanted = y.copy()
     for m in range(rows):

@@ -7,9 +7,9 @@ import pytest
 
 import pulse
 from pulse.errors import NotProvedError
+from pulse.models import TypedModel
 from pulse.ops.position import Range
 from pulse.ops.slice import Slice
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 
 F = np.float32

@@ -11,6 +11,7 @@ import pulse
 from pulse.api import verify
 from pulse.errors import DivergenceError, PulsifyError
 from pulse.facts import Array
+from pulse.models import TypedModel
 from pulse.ops.delay import Delay
 from pulse.ops.ends import FillEnds
 from pulse.ops.position import Range
@@ -22,7 +23,6 @@ from pulse.program.memory import Value
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.wiring import Stream, Wiring
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 
 

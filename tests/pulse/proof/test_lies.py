@@ -10,8 +10,7 @@ import pytest
 import pulse
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Cumulative, Pointwise, Relation
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation
 from pulse.ops.stateful import Clock, OnPulses, frames_at
 from tests.pulse.models import Sketch
 

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.models import PulsedModel, TypedModel
 from pulse.ops.cumsum import CumSum
 from pulse.ops.gather import Gather
 from pulse.oracle import oracle_of
 from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.models import PulsedModel
 from pulse.ops.cumsum import CumSum
 from pulse.ops.matmul import MatMul
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE
 from pulse.proof.trials import LONG_S, TOTAL_S, receptive_frames, short_lengths, trials_of
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from tests.pulse.chunks import models as chunk_models
 from tests.pulse.models import Sketch
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.typed import TypedModel
+from pulse.models import TypedModel
 
 ENDS = 7
 """Continuations end after 0 … ENDS-1 further frames, or far away."""

@@ -8,12 +8,11 @@ from onnx import ModelProto
 
 import pulse
 from pulse.errors import InputError, PulsifyError
+from pulse.models import PulsedModel, TypedModel
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
 from pulse.pulsify.attention import attended
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 from tests.pulse.cases.attention import (
     HEADS,
     MASKS,

@@ -10,11 +10,11 @@ import pytest
 from pulse.api import verify
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.models import PulsedModel
 from pulse.ops.delay import Delay, LastFrames
 from pulse.ops.position import Positions, Range, TableRows
 from pulse.ops.slice import Slice
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from tests.pulse.models import NONE, Pair, Sketch
 
 Build = Callable[[Sketch, OutletId], OutletId]

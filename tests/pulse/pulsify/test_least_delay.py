@@ -8,8 +8,8 @@ import pytest
 
 from pulse.errors import FactError
 from pulse.graph import OutletId
+from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
-from pulse.typed import TypedModel
 from tests.pulse.models import Sketch
 from tests.pulse.pulsify.delay_oracle import least_delay
 

@@ -10,14 +10,13 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
+from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
-from pulse.ops.op import Env, Op
-from pulse.ops.relation import Relation, Window
+from pulse.ops.op import Env, Op, Relation, Window
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from pulse.pulsify.model import PulsedModel
 from tests.laws.operator_cases import compared
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.models import Sketch

@@ -52,9 +52,11 @@ def test_a_convolution(before: int, after: int, ahead: int) -> None:
     from pulse.dim import SymbolScope, TDim
     from pulse.facts import TypedFact
     from pulse.graph import Graph
+    from pulse.models import TypedModel
     from pulse.ops.conv import Conv
     from pulse.ops.source import Source
-    from pulse.typed import TypedModel, constant, wire
+    from pulse.typed import constant
+    from pulse.wiring import wire
 
     scope = SymbolScope()
     fact = TypedFact.parse("1,1,T,f32", scope)

@@ -153,7 +153,7 @@ def test_symbols() -> None:
 
 def test_the_advice_on_symbols_works() -> None:
     """A batch that the file leaves open is fixed by ``inputs=``; an unused input is passed by by ``symbol=``."""
-    shape = ["N", 2, "T"]
+    shape = ["C", 2, "T"]
     proto = helper.make_model(
         helper.make_graph(
             [helper.make_node("Relu", ["x"], ["y"])],
@@ -164,7 +164,7 @@ def test_the_advice_on_symbols_works() -> None:
         opset_imports=[helper.make_opsetid("", 17)],
         ir_version=9,
     )
-    with pytest.raises(PulseError, match=r"2 symbols \(N, T\)"):
+    with pytest.raises(PulseError, match=r"2 symbols \(C, T\)"):
         pulse.load(proto).analyse().pulsify()
     with pytest.raises(PulsifyError, match=r'"3,2,T"|"1,2,T"'):
         pulse.load(proto).analyse().pulsify(symbol="T")

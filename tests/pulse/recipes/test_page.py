@@ -2,7 +2,7 @@
 
 import csv
 import re
-import tomllib
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -10,40 +10,27 @@ import pytest
 import soundfile
 
 import pulse
+from bench.page import PAGE, laid_out, recipes
 from pulse.front import FUNCTIONS
 from pulse.recipes import models
 from streaming import Session
+from streaming.events import Segments
 from tests.pulse.chunks.models import Array
-from tests.pulse.recipes.page import PAGE, recipes
-from tests.pulse.recipes.written import written
+from tests.pulse.recipes.references import REFERENCES, VALUES
 from tests.shared import shared
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse as command
 
-REFERENCES = {
-    "gtcrn.toml": "gtcrn_center.npz",
-    "gtcrn_stream.toml": "gtcrn_center.npz",
-    "dtln.toml": "dtln_blocks.npz",
-    "fireredvad.toml": "fireredvad_en.npz",
-    "fireredvad_cached.toml": "fireredvad_en.npz",
-}
-
 
 def beside_its_models(name: str, folder: Path) -> Path:
-    """A recipe of the page, and links to the files that it names."""
-    for stage in tomllib.loads(recipes()[name])["stage"]:
-        for file in (stage.get("model"), stage.get("cmvn", {}).get("path")):
-            if file is not None:
-                source = shared(f"{'models' if file.endswith('.onnx') else 'sound'}/{file}")
-                (folder / file).symlink_to(source)
-    return written(folder, recipes()[name], name)
+    """A recipe of the page, beside what it names."""
+    return laid_out(name, folder, shared("models").parent)
 
 
-def reference(name: str) -> tuple[Array, Array]:
-    """The samples that went in, and the values that came out."""
-    stored = np.load(shared(f"sound/{REFERENCES[name]}"))
-    assert int(stored["rate"]) == 16_000
-    return stored["in"].ravel().astype(np.float32), stored["out"].ravel()
+def read_values(path: str) -> Array:
+    """The second column of a table."""
+    with open(path) as file:
+        return np.array([float(row[1]) for row in list(csv.reader(file))[1:]])
 
 
 def close(got: Array, wanted: Array) -> None:
@@ -55,14 +42,12 @@ def close(got: Array, wanted: Array) -> None:
 @pytest.mark.parametrize("name", REFERENCES)
 def test_the_command_line(tmp_path: Path, name: str) -> None:
     """``pulse run RECIPE in.wav OUT``."""
-    x, wanted = reference(name)
+    x, wanted = REFERENCES[name]()
     path = beside_its_models(name, tmp_path)
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
-    if "vad" in name:
+    if name in VALUES:
         command("run", path, "in.wav", "out.csv")
-        with open("out.csv") as file:
-            rows = list(csv.reader(file))[1:]
-        close(np.array([float(value) for _, value in rows]), wanted)
+        close(read_values("out.csv"), wanted)
     else:
         command("run", path, "in.wav", "out.wav")
         close(soundfile.read("out.wav", dtype="float32")[0], wanted)
@@ -70,17 +55,47 @@ def test_the_command_line(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_blocks_of_any_size(tmp_path: Path, name: str) -> None:
-    x, wanted = reference(name)
+    x, wanted = REFERENCES[name]()
     session = Session(pulse.stream(beside_its_models(name, tmp_path)))
     rng, at = np.random.default_rng(len(name)), 0
     parts: list[Array] = []
     while at < len(x):
         frames = int(rng.integers(1, 3_000))
-        (ready,) = session.push(x[None, at : at + frames]).values()
+        ready, *_ = session.push(x[None, at : at + frames]).values()
         parts.append(ready.ravel())
         at += frames
-    (rest,) = session.flush().values()
+    rest, *_ = session.flush().values()
     close(np.concatenate([*parts, rest.ravel()]), wanted)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_delay_that_the_page_tells(tmp_path: Path, name: str) -> None:
+    """In samples of the sound, without those of a pulse."""
+    (row,) = [row for row in PAGE.read_text().splitlines() if row.startswith("|") and f"`{name}`" in row]
+    port = pulse.stream(beside_its_models(name, tmp_path)).outputs[0]
+    assert port.delay / port.rate == int(row.split("|")[-2])
+
+
+@pytest.mark.parametrize(
+    ("name", "rules", "seconds"), [("fireredvad.toml", "fireredvad", 0.01), ("silero.toml", "silero", 0.032)]
+)
+def test_events(tmp_path: Path, name: str, rules: str, seconds: float) -> None:
+    """Speech of the author's probabilities: runs at or above a half, and by the rules that have his name."""
+    x, wanted = REFERENCES[name]()
+    path = beside_its_models(name, tmp_path)
+    soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
+
+    def told(kind: str) -> list[list[str]]:
+        command("run", path, "in.wav", "out.csv", "--events", kind)
+        with open("out.csv") as file:
+            return [row[:2] for row in list(csv.reader(file))[1:]]
+
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], wanted >= 0.5, [False]]).astype(int)))
+    runs = [[f"{edge * seconds:.6f}" for edge in pair] for pair in edges.reshape(-1, 2)]
+    assert told("segments") == runs and runs
+    detector = getattr(Segments, rules)(Fraction(1) / Fraction(str(seconds)))
+    events = detector.push(wanted) + detector.flush()
+    assert told(rules) == [[f"{event.start_s:.6f}", f"{event.end_s:.6f}"] for event in events]
 
 
 def test_the_page_is_complete() -> None:

@@ -16,7 +16,7 @@ def proposal(folder: Path, read: list[int | str], made: list[int | str] | None =
     """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
     nodes = [node("Neg", "x", "y")] if made is None else [node("ReduceMean", "x", "y", axes=[-1])]
     saved(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
-    found = proposed(folder / "model.onnx", folder)
+    found = proposed([folder / "model.onnx"], folder)
     path = written(folder, found.text)
     assert not [note for note in found.notes if "does not fit" in note]
     assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
@@ -71,12 +71,12 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
     )
     saved(tmp_path, "model.onnx", model)
-    found = proposed(tmp_path / "model.onnx", tmp_path)
-    assert 'inputs = { x = "1,time,80" }\noutputs = ["y"]\n' in found.text
+    found = proposed([tmp_path / "model.onnx"], tmp_path)
+    assert 'outputs = ["y"]\n' in found.text and "inputs" not in found.text
     (tmp_path / "below").mkdir()
-    assert 'model = "../model.onnx"' in proposed(tmp_path / "model.onnx", tmp_path / "below").text
+    assert 'model = "../model.onnx"' in proposed([tmp_path / "model.onnx"], tmp_path / "below").text
     saved(tmp_path, "told.onnx", models.cached(), rate_hz=44_100)
-    found = proposed(tmp_path / "told.onnx", tmp_path)
+    found = proposed([tmp_path / "told.onnx"], tmp_path)
     assert found.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
     assert found.notes == ("x (1,T) is sound; nothing is put in front of it",)
     size = [1, "time", 80]
@@ -86,7 +86,7 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
         "chunks.onnx",
         models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
     )
-    found = proposed(tmp_path / "chunks.onnx", tmp_path)
+    found = proposed([tmp_path / "chunks.onnx"], tmp_path)
     assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
     x = noise(1, 4_000, seed=4)
     assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
@@ -96,7 +96,7 @@ def test_refusals(tmp_path: Path) -> None:
     def said(model: object) -> str:
         saved(tmp_path, "model.onnx", model)
         with pytest.raises(pulse.PulseError) as raised:
-            proposed(tmp_path / "model.onnx", tmp_path)
+            proposed([tmp_path / "model.onnx"], tmp_path)
         return str(raised.value)
 
     size = [1, "T", 77]

@@ -9,7 +9,6 @@ import pytest
 import pulse
 from pulse import Stage, front
 from pulse.program.whole import streamed
-from pulse.recipes.opening import open_source
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
@@ -45,7 +44,7 @@ def test_wires_by_name(tmp_path: Path) -> None:
         front.frames(16, 8, pad_start=8, window="sqrt_hann"),
         Stage(front.rfft(16, layout="T,F,2"), gives=["spectrum"]),
         front.magnitude(**sizes),
-        Stage(masking(), states={"h": "hn"}, gives=["mask"]),
+        Stage(masking(), gives=["mask"]),
         Stage(front.mask(**sizes, mask_shape=f"1,frames,{BINS}"), reads={"x": "spectrum", "mask": "mask"}),
         front.irfft(16, layout="T,F,2"),
         front.overlap_add(16, 8, window="sqrt_hann", trim_end=8),
@@ -64,7 +63,7 @@ def test_proof(tmp_path: Path, make: Callable[[Path], Path]) -> None:
 def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -> None:
     """What is written of a recipe is the same stream."""
     path = make(tmp_path)
-    pulsed = open_source(path).pulsed()
+    pulsed = pulse.load(path).pulsed()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     for x in SOUND:
         (wanted,) = streamed(pulsed.compile(), {"x": x}).values()
@@ -102,7 +101,7 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     wanted = pulse.chain(
         front.cmvn(inside / "cmvn.txt", norm_vars=False, shape="1,T,4"),
-        Stage(models.gru(), initial={"h": noise(1, 1, 3)}),
+        pulse.load(models.gru(), chunking=pulse.Chunking(initial={"h": noise(1, 1, 3)})),
     )
     x = noise(1, 7, 4)
     (made,) = recipe_model(Path("inside/recipe.toml")).run(x).values()
@@ -111,7 +110,7 @@ def test_the_folder_of_the_file_counts(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_options_of_models(tmp_path: Path) -> None:
-    """All that ``pulse.stream`` takes: shapes, a fixed input, a context, an axis, a delay, outputs."""
+    """All that ``pulse.load`` takes: shapes, a fixed input, a context, an axis, a delay, outputs."""
     saved(tmp_path, "halved.onnx", models.halved())
     options = {"context": {"x": 4}, "axes": {"y": 1}, "delay": {"y": 2}, "initial": {"state": 0.5}}
     path = written(
@@ -127,7 +126,8 @@ def test_options_of_models(tmp_path: Path) -> None:
         initial = { state = 0.5 }
         """,
     )
-    equal(path, pulse.chain(Stage(models.halved(), **options), outputs=["y"]))
+    loaded = pulse.load(models.halved(), outputs=["y"], chunking=pulse.Chunking(**options))
+    equal(path, pulse.chain(loaded))
     shaped = models.build(
         [node("Mul", "x k", "y"), node("Neg", "y", "z")],
         {"x": [1, "n"], "k": [1]},

@@ -2,6 +2,7 @@
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,8 +25,6 @@ def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
 def test_files_are_told_by_their_content(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(one("TANH"))
-    assert pulse.tflite.is_tflite(path) and pulse.tflite.is_tflite(one("TANH"))
-    assert not pulse.tflite.is_tflite(tmp_path) and not pulse.tflite.is_tflite(b"TFL3")
     x = noise((2, 5))
     for source in (path, str(path), one("TANH")):
         (y,) = pulse.load(source).analyse().run({"x": x}).values()
@@ -42,7 +41,7 @@ def test_signatures_are_chosen_by_name() -> None:
         signatures[key] = (number, {"Inputs": {f"to_{key}": 0}, "Outputs": {f"from_{key}": g.outputs[0]}})
     data = written(*graphs, signatures=signatures)
     with pytest.warns(PulseWarning, match="encode, decode"):
-        assert list(pulse.load(data).inputs) == ["to_encode"]
+        assert list(pulse.load(data).model.inputs) == ["to_encode"]
     assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
     with pytest.raises(LoadError, match="no signature is called other; the file has encode, decode"):
         pulse.tflite.load(data, signature="other")
@@ -51,8 +50,8 @@ def test_signatures_are_chosen_by_name() -> None:
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
     g = Graph()
     g.outputs = [g.result("TANH", [g.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
-    assert str(pulse.load(written(g)).inputs["x"]) == "1,T,3,T1,f32"
-    assert str(pulse.load(written(g), inputs={"x": "2,S,3,4"}).inputs["x"]) == "2,S,3,4,f32"
+    assert str(pulse.load(written(g)).model.inputs["x"]) == "1,T,3,T1,f32"
+    assert str(pulse.load(written(g), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
 
 
 @pytest.mark.parametrize(
@@ -96,3 +95,11 @@ def test_codes_need_a_scale() -> None:
     g.outputs = [g.result("TANH", [x], (2, 5), "", 2, "int8")]
     with pytest.raises(LoadError):
         pulse.load(written(g)).analyse()
+
+
+def test_options_are_said_by_name() -> None:
+    wrong: Any = ["2,5"]
+    with pytest.raises(LoadError, match="inputs must map names to shapes"):
+        pulse.load(one("TANH"), inputs=wrong)
+    with pytest.raises(LoadError, match="constants must map names to values"):
+        pulse.load(one("TANH"), constants=wrong)

@@ -54,7 +54,7 @@ def random_input(rng: np.random.Generator, fact: TypedFact, frames: int = 1) -> 
 @pytest.mark.parametrize("name", STATEFUL)
 def test_calls_equal_litert(name: str) -> None:
     data, rng = STATEFUL[name](), np.random.default_rng(0)
-    model = pulse.load(data)
+    model = pulse.load(data).model
     typed = model.analyse()
     states = {variable.input: variable.initial for variable in model.variables}
     fed = [input_ for input_ in typed.inputs if input_ not in states]
@@ -71,7 +71,7 @@ def test_variables_are_the_state_of_a_stream(kind: str) -> None:
     data, rng = remembering(kind), np.random.default_rng(1)
     program = pulse.stream(data)
     assert [port.name for port in program.inputs] == ["chunk"] and program.pulse == 2
-    fact = pulse.load(data).analyse().inputs["chunk"]
+    fact = pulse.load(data).model.analyse().inputs["chunk"]
     chunks = [random_input(rng, fact) for _ in range(CALLS)]
     state = program.spawn()
     for chunk, (wanted,) in zip(chunks, calls(data, [[chunk] for chunk in chunks])):
@@ -105,7 +105,7 @@ def test_padding_that_depends_on_the_length_is_refused() -> None:
 
 
 def test_names_are_those_of_the_signature() -> None:
-    model = pulse.load(stack())
+    model = pulse.load(stack()).model
     assert list(model.inputs) == ["sound"] and model.graph.output_names == ["scores"]
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import pulse
+from pulse.models import TypedModel
 from pulse.program.compiler import compile_model
 from pulse.program.whole import run_whole
-from pulse.typed import TypedModel
 
 torch: Any = pytest.importorskip("torch", reason="PyTorch is an extra: pip install 'pulse-stream[torch]'")
 nn, F = torch.nn, torch.nn.functional

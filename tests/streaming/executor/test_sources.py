@@ -10,6 +10,8 @@ import soundfile
 from pulse.errors import InputError
 from streaming.builtin import SAMPLE_RATE_HZ, noisy_path
 from streaming.executor import Executor, PcmSource, SoundFile, SoundSource
+from tests.streaming.cancelling import cancelled, cancelling
+from tests.streaming.cancelling import noise as sound_noise
 from tests.streaming.executor.streams import assert_same, blocks, collected, joined, noise, ready
 
 pytestmark = pytest.mark.anyio
@@ -131,3 +133,28 @@ async def test_a_source_of_ones_own():
 
     x = np.repeat(np.arange(5, dtype=np.float32), 11)[None]
     assert_same(await heard(Ramp()), ready("filtered", 6).model.typed.run({"x": x}))
+
+
+async def test_several_inputs(tmp_path):
+    """Blocks of unequal length by input; and the channels of a sound, in the order of the inputs."""
+    made, sounds = cancelling(32), {"mic": sound_noise(500, 1), "far": sound_noise(500, 2)}
+    wanted = cancelled(made, sounds["mic"], sounds["far"])
+
+    def pushes():
+        for at in range(0, 500, 50):
+            yield {"mic": sounds["mic"][None, at : at + 50]}
+            if at % 100 == 50:
+                yield {"far": sounds["far"][None, at - 50 : at + 50]}
+
+    path = tmp_path / "in.wav"
+    soundfile.write(path, np.stack(list(sounds.values()), axis=1), RATE_HZ, subtype="FLOAT")
+    async with Executor(made, rate_hz=RATE_HZ) as executor:
+        for source in (pushes(), path):
+            found = joined(await collected(executor.stream(source)), made)
+            assert all(np.array_equal(found[name][0], wanted[name]) for name in wanted)
+        soundfile.write(path, sounds["mic"], RATE_HZ)
+        with pytest.raises(InputError, match=r"has 1 channel, and .* 2 inputs of sound: mic, far"):
+            await collected(executor.stream(path))
+        with pytest.raises(InputError, match="go to mic, far in order"):
+            soundfile.write(path, np.zeros((100, 2)), RATE_HZ)
+            await collected(executor.stream(path, "1"))

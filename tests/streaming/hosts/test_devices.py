@@ -13,7 +13,7 @@ from streaming.hosts import usual
 from streaming.hosts.devices import Device, Kind, chosen
 from streaming.hosts.portaudio import library, portaudio, python_stream
 from streaming.hosts.portaudio.refusal import refusal
-from streaming.hosts.portaudio.system import Side
+from streaming.hosts.portaudio.wanted import Side
 from streaming.hosts.usual import list_devices
 from tests.streaming.command import pulse, report
 

@@ -116,7 +116,7 @@ def ready(make: Any = plain, pulse_frames: int = 160, backend: str = "numba") ->
 
 @cache
 def chunk_program() -> Any:
-    return pulse.stream(filtered_chunks(), axes={"x": 1}, backend="numba")
+    return pulse.stream(pulse.load(filtered_chunks(), chunking=pulse.Chunking(axes={"x": 1})))
 
 
 def noise(*shape: int, seed: int = 0) -> np.ndarray:

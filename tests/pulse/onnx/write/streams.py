@@ -7,14 +7,13 @@ from onnx import ModelProto
 import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.whole import streamed
 from pulse.proof.signals import feeds_of
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedModel
 from tests.agreement import Expected
 
 

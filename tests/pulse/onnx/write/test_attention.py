@@ -6,9 +6,11 @@ import pytest
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph
+from pulse.models import TypedModel
 from pulse.ops.attention import BandedAttention
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, wire
+from pulse.typed import TypedGraph
+from pulse.wiring import wire
 from tests.pulse.cases.build import floats
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove
 

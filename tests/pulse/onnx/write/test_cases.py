@@ -18,7 +18,7 @@ def run(step: int) -> Counter[str]:
     found: Counter[str] = Counter()
     fixed_cases = [case for case in all_cases() if case[0].endswith("-fixed")]
     for name, source, feeds in fixed_cases[::step]:
-        typed = pulse.load(source, inputs=fixed(feeds)).analyse()
+        typed = pulse.load(source, inputs=fixed(feeds)).model.analyse()
         expected = Expected(typed, feeds)
         try:
             proto = to_onnx(static_model(typed), 18)

@@ -9,6 +9,7 @@ import pulse
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
 from pulse.graph import Graph
+from pulse.models import TypedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
@@ -16,7 +17,8 @@ from pulse.ops.op import Op
 from pulse.ops.pad import Pad
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
 

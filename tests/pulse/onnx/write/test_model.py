@@ -14,6 +14,7 @@ from pulse.dim import SymbolScope, TDim
 from pulse.errors import LoadError, WriteError
 from pulse.facts import Array, TypedFact
 from pulse.graph import Graph
+from pulse.models import PulsedModel, TypedModel
 from pulse.onnx.metadata import Notes, StateNote
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
@@ -22,12 +23,11 @@ from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.ops.dft import Dft
 from pulse.ops.elementwise import ELEMENTWISE, Elementwise
 from pulse.ops.norm import LayerNorm
-from pulse.ops.op import Env, Op
+from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.reduce import Reduce
-from pulse.ops.relation import Pointwise, Relation
 from pulse.ops.source import Source
-from pulse.pulsify.model import PulsedModel
-from pulse.typed import TypedGraph, TypedModel, constant, wire
+from pulse.typed import TypedGraph, constant
+from pulse.wiring import wire
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.onnx.write.streams import kinds, notes_of, prove, proved
 

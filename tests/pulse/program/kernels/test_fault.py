@@ -5,7 +5,6 @@ import pytest
 
 from pulse.ops.check import Check, conversion_check
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN, count_faults
-from pulse.program.kernels.pointer import real_bits
 from tests.pulse.program.kernels.rows import At, run_both
 
 CODES = {"float32": 0, "float64": 1, "int64": 2, "int32": 3, "uint8": 4, "int8": 5}
@@ -34,9 +33,9 @@ def test_frames_of_the_stream(dtype: str, clock: int) -> None:
     valid = x[max(3 - first, 0) : max(13 - first, 0)]
     for check in checks:
         if dtype.startswith("float"):
-            limits = BETWEEN, *map(real_bits, check.bounds())
+            limits = BETWEEN, *check.bounds(), 0, 0
         else:
-            limits = NONZERO if check.nonzero else WITHIN, check.low, check.high
+            limits = NONZERO if check.nonzero else WITHIN, 0.0, 0.0, check.low, check.high
         words = [np.array([word], np.int64) for word in (40, 2, clock, 0, 3, 13)]
         want = int(check.failing(valid).sum())
         row = (6, -1, 6, 30, 2, 3, 5, 15, 5, 1, CODES[dtype], *limits)
@@ -49,6 +48,6 @@ def test_nothing_before_the_gate() -> None:
     x = np.array([-1, 5, -2, 5, 3, 5], np.int8)
     for clock, want in ((4, 0), (5, 2)):
         words = [np.array([word], np.int64) for word in (0, 0, clock, 5, 0, 1)]
-        row = (0, 0, 1, 0, 1, 1, 3, 0, 0, 2, CODES["int8"], WITHIN, 0, 4)
+        row = (0, 0, 1, 0, 1, 1, 3, 0, 0, 2, CODES["int8"], WITHIN, 0.0, 0.0, 0, 4)
         for got in run_both(count_faults, [x, *words], *map(At, range(7)), *row):
             assert got[1][0] == want == got[2][0]

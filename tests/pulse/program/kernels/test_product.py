@@ -6,13 +6,12 @@ import pytest
 from pulse.program.kernels.finish import STEPS
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.pointer import real_bits
-from pulse.program.kernels.product import PANEL, pack_product, product, product_bf16, product_int8
+from pulse.program.kernels.product import PANEL, pack_product, product
 from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)
 TOLERANCE = 2e-5
-KERNELS = {"f32": product, "bf16": product_bf16, "int8": product_int8}
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -56,7 +55,8 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
         N,
         accumulate,
         At(2) if scales is None else At(7),
-        *([1, 0, STEPS.index("relu"), real_bits(0.0), At(0), At(4)] if activation else [0]),
+        *(0, 0, activation),
+        *[STEPS.index("relu"), real_bits(0.0), At(0), At(4)] * activation,
     ]
     if scales is not None:
         arrays.append(scales)
@@ -90,7 +90,7 @@ def test_product_compiled_on_many_shapes():
 @pytest.mark.parametrize("form", ["bf16", "int8"])
 def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
     arrays, args, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
-    for after in run_both(KERNELS[form], arrays, *args):
+    for after in run_both(product.forms[form], arrays, *args):
         np.testing.assert_allclose(after[3], expected, rtol=TOLERANCE, atol=TOLERANCE * max(1, T * K) ** 0.5)
 
 

@@ -8,9 +8,10 @@ import pytest
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.program.kernels.cumsum import cumsum
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.gru import gru, gru_bf16, gru_int8, gru_reset, gru_reset_bf16, gru_reset_int8
-from pulse.program.kernels.lstm import lstm, lstm_bf16, lstm_int8
-from pulse.program.kernels.recurrent import rnn, rnn_bf16, rnn_int8
+from pulse.program.kernels.gru import gru, gru_reset
+from pulse.program.kernels.instruction import Form
+from pulse.program.kernels.lstm import lstm
+from pulse.program.kernels.recurrent import rnn
 from pulse.program.kernels.registry import Kernel
 from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both
@@ -25,17 +26,6 @@ KERNELS: dict[tuple[CellKind, bool], Kernel] = {
     ("lstm", False): lstm,
 }
 
-ROUNDED: dict[tuple[Kernel, str], Kernel] = {
-    (rnn, "bf16"): rnn_bf16,
-    (rnn, "int8"): rnn_int8,
-    (gru, "bf16"): gru_bf16,
-    (gru, "int8"): gru_int8,
-    (gru_reset, "bf16"): gru_reset_bf16,
-    (gru_reset, "int8"): gru_reset_int8,
-    (lstm, "bf16"): lstm_bf16,
-    (lstm, "int8"): lstm_int8,
-}
-
 
 def check(
     cell: Cell,
@@ -48,7 +38,7 @@ def check(
     reverse: bool = False,
     reload: bool = True,
     batch_outermost: bool = False,
-    form: str = "f32",
+    form: Form = "f32",
 ) -> None:
     """One row; frames and rows of y have gaps between them that must stay as they are."""
     rng = np.random.default_rng(T * 100 + B * 10 + H)
@@ -107,7 +97,7 @@ def check(
             args.append(At(len(arrays)))
             arrays.append(pack_gates(part[:, None], H))
     kernel = KERNELS[kind, cell.linear_before_reset]
-    for after in run_both(ROUNDED.get((kernel, form), kernel), arrays, *args):
+    for after in run_both(kernel.forms[form], arrays, *args):
         np.testing.assert_allclose(after[2], wanted, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(after[3], current[0], rtol=1e-4, atol=1e-5)
         if kind == "lstm":
@@ -130,7 +120,7 @@ def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -
 
 @pytest.mark.parametrize(("kind", "before"), KERNELS)
 @pytest.mark.parametrize("form", ["bf16", "int8"])
-def test_rounded_weights(kind: CellKind, before: bool, form: str) -> None:
+def test_rounded_weights(kind: CellKind, before: bool, form: Form) -> None:
     for T, B, H in ((1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)):
         check(cell_of(kind, before), T, B, H, form=form)
     check(cell_of(kind, before, clip=0.4), 3, 3, 18, clock=1, end=5, offset=1, reverse=True, form=form)

@@ -60,12 +60,12 @@ def check_ends(
     mode = MODES.index(op.mode)
     rest = [pulse_frames, op.overlap, op.offset, op.shift, mode, x.itemsize, run]
     ends = [bits_of(op.fill, dtype), At(4), len(head), At(5), len(tail), op.keep]
-    for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends):
+    for got in run_both(fill_ends, arrays, At(0), At(1), At(2), At(3), *rest, run + gap, run + gap, *ends, 0):
         np.testing.assert_array_equal(got[1], spaced(want, run + gap))
         np.testing.assert_array_equal(got[0], arrays[0])
     if op.mode == "constant" and op.overlap == 0 and op.offset == op.shift:
         for got in run_both(
-            fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends
+            fill_ends, arrays, At(0), At(0), At(2), At(3), *rest, run + gap, run + gap, *ends, 1
         ):
             np.testing.assert_array_equal(got[0], spaced(want, run + gap))
 

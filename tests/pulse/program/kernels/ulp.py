@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.program.kernels import vmath
-from pulse.program.kernels.pointer import Bases, Row, f32, number
+from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
 from pulse.program.kernels.registry import Kernel, named_kernel
 from pulse.program.kernels.simd import LANES, vload, vstore
 from tests.pulse.program.kernels.rows import At, run_row
@@ -59,13 +59,21 @@ class Function:
         return worst, where
 
 
+class Sweep(Instruction):
+    """A function of n elements, whole vectors."""
+
+    x: Operand = reads("f32", "n")
+    y: Operand = writes("f32", "n")
+    n: int
+
+
 def sweeping(name: str) -> Kernel:
     """A kernel that applies a vector function to an array."""
     function = getattr(vmath, name)
 
     @named_kernel(f"vmath_{name}")
-    def sweep(row: Row, bases: Bases) -> None:
-        x, y, n = f32(row, bases, 0), f32(row, bases, 1), number(row, 2)
+    def sweep(row: Sweep) -> None:
+        x, y, n = row.x, row.y, row.n
         i = 0
         while i < n:
             vstore(y, i, function(vload(x, i)))

@@ -1,0 +1,36 @@
+"""The recipes of docs/recipes.md, by the names in their first lines."""
+
+import re
+import tomllib
+from pathlib import Path
+
+PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
+FOLDERS = {".onnx": "models", ".ark": "sound"}
+"""Where the shared material has the files that recipes name, by suffix."""
+
+
+def recipes() -> dict[str, str]:
+    """Name of the file -> text."""
+    blocks = re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", PAGE.read_text(), re.DOTALL)
+    return {name: text for text, name in blocks}
+
+
+def laid_out(name: str, folder: Path, shared: Path) -> Path:
+    """A recipe of the page in a folder, with the recipes that it names, and links to other files.
+
+    shared   the folder of published models and sound
+    Raises   FileNotFoundError: it has not all of them
+    """
+    text = recipes()[name]
+    for stage in tomllib.loads(text)["stage"]:
+        for file in (stage.get("model"), stage.get("cmvn", {}).get("path")):
+            if file is not None and Path(file).suffix == ".toml":
+                laid_out(file, folder, shared)
+            elif file is not None:
+                source = shared / FOLDERS[Path(file).suffix] / file
+                if not source.exists():
+                    raise FileNotFoundError(source)
+                (folder / file).symlink_to(source)
+    path = folder / name
+    path.write_text(text)
+    return path

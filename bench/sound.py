@@ -1,0 +1,177 @@
+"""``python -m bench.sound``: recipes from sound to sound beside the authors' loops around onnxruntime, as a table.
+
+The recipes are those of docs/recipes.md. Every chain has to give what its author's gave on real speech before it is
+timed; a step is one hop, from numpy to numpy, as the sound goes on.
+"""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pulse
+from bench import loops
+from bench.contest import WrongResultError
+from bench.models import PUBLISHED
+from bench.models.explicit import Explicit
+from bench.page import laid_out
+from bench.peers import OnnxRuntimePeer
+from bench.timing import Comparison, alternate, fed
+from pulse.program.native import NativeState
+from pulse.program.native_program import NativeProgram
+from pulse.program.program import Program
+
+ROUNDS, STEPS = 12, 500
+CLOSE = 1e-4
+"""How far a result may be off, as a part of the largest value."""
+OURS, EXPORTED = "pulse", "onnxruntime, all of it exported"
+
+
+@dataclass(frozen=True)
+class SoundContest:
+    """A recipe, and what does the same by other means.
+
+    recipe    of docs/recipes.md
+    recorded  the author's own result
+    hop       samples of a step
+    late      samples, or rows, that the loops give before the first one
+    loops     how it is done -> makes a new stream of it
+    """
+
+    recipe: str
+    recorded: str
+    hop: int
+    late: int
+    loops: Mapping[str, Callable[[Path], loops.Step]]
+
+
+CONTESTS = (
+    SoundContest(
+        "gtcrn.toml", "gtcrn_center", 256, 256, {"onnxruntime, numpy's STFT around it": loops.gtcrn}
+    ),
+    SoundContest("dtln.toml", "dtln_blocks", 128, 0, {"onnxruntime twice, numpy between": loops.dtln}),
+    SoundContest(
+        "fireredvad.toml",
+        "fireredvad_en",
+        160,
+        0,
+        {
+            "onnxruntime behind numpy's filter bank": loops.fireredvad,
+            "onnxruntime behind kaldi-native-fbank": loops.fireredvad_kaldi,
+        },
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was measured of one chain; ``inside_us`` is the time of the instructions, without the call from Python."""
+
+    contest: SoundContest
+    comparison: Comparison
+    inside_us: float
+
+    def lines(self) -> list[str]:
+        """Rows of the table."""
+        rows: list[str] = []
+        for name in self.comparison.rounds:
+            median = self.comparison.median(name)
+            cells = [f"{median.p50_us:.1f}", f"{median.p90_us:.1f}", f"{median.p99_us:.1f}"]
+            if name == OURS:
+                cells += ["", ""]
+            else:
+                cells += [str(self.comparison.ratio(name, OURS, each)) for each in ("p50_us", "p99_us")]
+            title = self.contest.recipe if name == OURS else ""
+            told = f"**{OURS}**, {self.inside_us:.1f} inside" if name == OURS else name
+            rows.append(f"| {title} | {told} | {' | '.join(cells)} |")
+        return rows
+
+
+def measured(contest: SoundContest, shared: Path, rounds: int, steps: int) -> Found:
+    """Check every chain, then time them in turns. Raises WrongResultError, FileNotFoundError."""
+    stored = np.load(shared / "sound" / f"{contest.recorded}.npz")
+    x, wanted = stored["in"].ravel().astype(np.float32), stored["out"].ravel()
+    hops = list(x[: len(x) // contest.hop * contest.hop].reshape(-1, contest.hop))
+    with TemporaryDirectory() as folder:
+        program = pulse.stream(laid_out(contest.recipe, Path(folder), shared), pulse=contest.hop)
+    assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+    (port,) = program.outputs
+    delay = {OURS: port.delay, EXPORTED: port.delay}
+    chains: dict[str, Callable[[], loops.Step]] = {
+        OURS: lambda: ours(program),
+        EXPORTED: lambda: exported(program, hops[0]),
+    }
+    for name, make in contest.loops.items():
+        try:
+            make(shared / "models")
+        except ImportError:
+            print(f"{name}: not here", flush=True)
+            continue
+        chains[name] = lambda make=make: make(shared / "models")
+    for name, make in chains.items():
+        require_right(name, make(), hops, wanted, delay.get(name, contest.late))
+    comparison = alternate({name: fed(make(), hops) for name, make in chains.items()}, rounds, steps)
+    state = program.spawn()
+    assert isinstance(state, NativeState)
+    inside = min(sum(row.seconds_per_step for row in state.profile().rows) for _ in range(5))
+    return Found(contest, comparison, inside * 1e6)
+
+
+def ours(program: Program) -> loops.Step:
+    """A stream of this project."""
+    state, name = program.spawn(), program.outputs[0].name
+    return lambda x: state.step(x[None])[name].ravel()
+
+
+def exported(program: Program, sample: NDArray[np.float32]) -> loops.Step:
+    """The whole chain as this project writes it, in onnxruntime alone."""
+    peer, name = OnnxRuntimePeer(Explicit.of(program.model), sample[None]), program.outputs[0].name
+    return lambda x: np.asarray(peer.step(x[None])[name], np.float32).ravel()
+
+
+def require_right(
+    name: str,
+    step: loops.Step,
+    hops: Sequence[NDArray[np.float32]],
+    wanted: NDArray[np.float32],
+    late: int,
+) -> None:
+    """Raise WrongResultError unless a chain gives what its author's gave."""
+    ready = [made for hop in hops if (made := step(hop)) is not None]
+    got = np.concatenate([np.zeros(0, np.float32), *ready])[late:][: len(wanted)]
+    off = np.abs(got - wanted[: len(got)]).max() / np.abs(wanted).max() if len(got) else np.inf
+    if not off <= CLOSE:
+        raise WrongResultError(f"{name}: off by {off:.1e} of the largest value")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.sound", description=__doc__)
+    parser.add_argument("recipes", nargs="*", help="such as gtcrn.toml; all by default")
+    parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--steps", type=int, default=STEPS, help="hops in each round")
+    options = parser.parse_args(arguments)
+    known = [contest.recipe for contest in CONTESTS]
+    if unknown := [name for name in options.recipes if name not in known]:
+        parser.error(f"no recipe is called {', '.join(unknown)}; there are {', '.join(known)}")
+    print("| recipe | us per hop | p50 | p90 | p99 | times as fast, p50 | times as fast, p99 |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: |", flush=True)
+    for contest in CONTESTS:
+        if options.recipes and contest.recipe not in options.recipes:
+            continue
+        try:
+            found = measured(contest, options.models.parent, options.rounds, options.steps)
+        except FileNotFoundError as error:
+            raise SystemExit(
+                f"error: {error}: not here; --models gives the folder of published models"
+            ) from error
+        print("\n".join(found.lines()), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Attributes with an entry for each axis of an image."""
+
+from pulse.extend import NodeContext
+
+
+def spatial(node: NodeContext, name: str, rank: int) -> tuple[int, ...]:
+    """One positive integer for each axis, 1 by default. Raises LoadError."""
+    values = node.integer_list(name, (1,) * rank)
+    if len(values) != rank or any(value < 1 for value in values):
+        raise node.error(
+            f"attribute {name} {list(values)} must have {rank} positive entries; export the model again"
+        )
+    return values
+
+
+def spatial_pads(node: NodeContext, rank: int) -> tuple[tuple[int, int], ...]:
+    """The attribute ``pads``: before and after each axis, 0 by default. Raises LoadError."""
+    values = node.integer_list("pads", (0,) * (2 * rank))
+    if len(values) != 2 * rank or any(value < 0 for value in values):
+        raise node.error(
+            f"attribute pads {list(values)} must have {2 * rank} entries of 0 or more; slice in front"
+        )
+    return tuple(zip(values[:rank], values[rank:], strict=True))

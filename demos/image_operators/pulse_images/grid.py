@@ -1,0 +1,129 @@
+"""Images sampled at points between their pixels."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pulse.extend import Array, Env, FactError, Op, Pointwise, Relation, TypedFact, Whole, unify
+
+SampleMode: TypeAlias = Literal["nearest", "linear", "cubic"]
+Border: TypeAlias = Literal["zeros", "border", "reflection"]
+CUBIC = -0.75
+"""The slope of the cubic kernel."""
+
+
+@dataclass(frozen=True)
+class GridSample(Op):
+    """Samples of an image at points given as -1 … 1 from one end of each axis to the other, the last axis first.
+
+    y[n, c, p...] = sum over neighbouring pixels i of weight(i - place(grid[n, p...])) * x[n, c, i...]
+
+    Inputs   x [N, C, D...], grid [N, P..., len(D)]
+    Output   y [N, C, P...]
+    Stream   pointwise on N, on C of x, and on P of the grid; else whole
+    Raises   FactError: the ranks do not fit
+    Source   ONNX GridSample-22
+
+    mode     which neighbours count, and how much
+    border   what lies outside: zeros, the nearest pixel, or the mirrored image
+    corners  whether -1 and 1 are the centres of the outermost pixels, or their outer edges
+    """
+
+    mode: SampleMode
+    border: Border
+    corners: bool
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, grid = inputs
+        if x.rank < 3 or grid.rank != x.rank or grid.shape[-1] != x.rank - 2:
+            raise FactError(f"a grid {grid} does not fit {x}")
+        batch = unify(x.shape[0], grid.shape[0], "batches")
+        return [TypedFact(x.dtype, (batch, x.shape[1], *grid.shape[1:-1]))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, grid = inputs
+        sizes = x.shape[2:]
+        y = [
+            self._sampled(image, self._places(points, sizes))
+            for image, points in zip(x.astype(np.float64), grid)
+        ]
+        shape = (*x.shape[:2], *grid.shape[1:-1])
+        return [np.array(y, np.float64).reshape(shape).astype(x.dtype)]
+
+    def _places(self, points: Array, sizes: Sequence[int]) -> list[Array]:
+        """The pixel coordinate of each point, an array for each axis."""
+        turned = np.moveaxis(points.astype(np.float64), -1, 0)[::-1]
+        if self.corners:
+            places = [(point + 1) / 2 * (size - 1) for point, size in zip(turned, sizes)]
+        else:
+            places = [((point + 1) * size - 1) / 2 for point, size in zip(turned, sizes)]
+        if self.mode == "nearest":
+            places = [np.rint(place) for place in places]
+        return places if self.mode == "cubic" else [self._kept(p, size) for p, size in zip(places, sizes)]
+
+    def _kept(self, place: Array, size: int) -> Array:
+        """A coordinate inside of the image, where the border says so."""
+        if self.border == "border":
+            return np.clip(place, 0, size - 1)
+        if self.border == "zeros":
+            return place
+        low, high = (0.0, size - 1.0) if self.corners else (-0.5, size - 0.5)
+        if high == low:
+            return np.zeros_like(place)
+        turn = np.mod(place - low, 2 * (high - low))
+        return np.clip(low + np.minimum(turn, 2 * (high - low) - turn), 0, size - 1)
+
+    def _sampled(self, image: Array, places: Sequence[Array]) -> Array:
+        reach = {"nearest": (0, 1), "linear": (0, 2), "cubic": (-1, 3)}[self.mode]
+        floors = [np.floor(place) for place in places]
+        y = np.zeros((image.shape[0], *places[0].shape))
+        for steps in itertools.product(range(*reach), repeat=len(places)):
+            weight = np.ones(places[0].shape)
+            index: list[Array] = []
+            for step, place, floor, size in zip(steps, places, floors, image.shape[1:]):
+                at = floor + step
+                weight = weight * self._weight(place - at)
+                at = self._kept(at, size)
+                inside = (at >= 0) & (at < size)
+                weight = np.where(inside, weight, 0)
+                index.append(np.where(inside, at, 0).astype(np.int64))
+            y += weight * image[(slice(None), *index)]
+        return y
+
+    def _weight(self, distance: Array) -> Array:
+        away = np.abs(distance)
+        if self.mode == "nearest":
+            return np.ones_like(away)
+        if self.mode == "linear":
+            return 1 - away
+        near = ((CUBIC + 2) * away - (CUBIC + 3)) * away**2 + 1
+        far = ((CUBIC * away - 5 * CUBIC) * away + 8 * CUBIC) * away - 4 * CUBIC
+        return np.where(away <= 1, near, far)
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        own, point = axes
+        if own == 0 and point == 0:
+            return Pointwise((0,))
+        if own == 1 and point is None:
+            return Pointwise((1,))
+        if own is None and point is not None and 0 < point < inputs[1].rank - 1:
+            return Pointwise((point + 1,))
+        return Whole("any point may need any frame", "let only the grid, or channels, depend on time")
+
+    def detail(self) -> str:
+        return f"{self.mode} {self.border}{' corners' if self.corners else ''}"
+
+
+def bilinear(image: Array, rows: Array, columns: Array) -> Array:
+    """Samples [C, points…] of an image [C, H, W] between its pixels, zeros outside."""
+    y = np.zeros((image.shape[0], *rows.shape))
+    for down, right in itertools.product((0, 1), repeat=2):
+        row, column = np.floor(rows) + down, np.floor(columns) + right
+        weight = (1 - np.abs(rows - row)) * (1 - np.abs(columns - column))
+        inside = (row >= 0) & (row < image.shape[1]) & (column >= 0) & (column < image.shape[2])
+        at = tuple(np.where(inside, place, 0).astype(np.int64) for place in (row, column))
+        y += np.where(inside, weight, 0) * image[:, at[0], at[1]]
+    return y

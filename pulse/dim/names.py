@@ -1,0 +1,12 @@
+"""Names of symbols in expressions."""
+
+import re
+
+RESERVED = ("min", "max", "broadcast")
+"""The functions of expressions."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+
+
+def quote(name: str) -> str:
+    """The name as written in an expression: backquoted where it is no plain identifier."""
+    return name if NAME.fullmatch(name) and name not in RESERVED else f"`{name}`"

@@ -1,0 +1,29 @@
+"""The formats of models, one row each; importing this registers them. ONNX is what no row recognises."""
+
+from pathlib import Path
+
+from pulse.loading.formats import Content, Format, Reading, register
+from pulse.models import Model, TypedModel
+from pulse.recipes.recognition import holds_recipe, is_recipe
+from pulse.tflite.verify import IDENTIFIER
+
+
+def _recipe(content: Content, reading: Reading) -> TypedModel:
+    from pulse.recipes.content import read_recipe_content
+
+    return read_recipe_content(content, reading)
+
+
+def _tflite(content: Content, reading: Reading) -> Model:
+    from pulse.tflite.opening import load
+
+    assert isinstance(content.source, Path | bytes)
+    return Model.of(load(content.source, reading.inputs, reading.constants, reading.budget))
+
+
+for row in (
+    Format("TFLite", lambda content: content.head[4:8] == IDENTIFIER, _tflite),
+    Format("recipe", is_recipe, _recipe),
+    Format("recipe in metadata", holds_recipe, _recipe),
+):
+    register(row)

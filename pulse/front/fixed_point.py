@@ -1,0 +1,180 @@
+"""Integer steps of a draft, and the Fourier transform of 16 bits in them."""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.micro_tables import circle
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Cast
+from pulse.ops.gather import Gather
+from pulse.typed import constant
+
+FRACTION_BITS = 15
+MOST = 32767
+RADIX = 4
+Pair = tuple[OutletId, OutletId]
+"""Real and imaginary parts."""
+Number: TypeAlias = OutletId | Array | float
+
+
+class Integers:
+    """Steps of a draft on whole numbers below 2**53, in f64: exact everywhere, and in every runtime of ONNX."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+
+    def constant(self, value: Array | float) -> OutletId:
+        """Numbers."""
+        return constant(self.draft.graph, "integers", np.ascontiguousarray(np.asarray(value, np.float64)))
+
+    def each(self, kind: str, *operands: Number) -> OutletId:
+        """An elementwise function; numbers become constants."""
+        wires = [one if isinstance(one, OutletId) else self.constant(one) for one in operands]
+        return self.draft.each(kind, *wires)
+
+    def add(self, x: Number, y: Number) -> OutletId:
+        """``x + y``."""
+        return self.each("add", x, y)
+
+    def sub(self, x: Number, y: Number) -> OutletId:
+        """``x - y``."""
+        return self.each("sub", x, y)
+
+    def mul(self, x: Number, y: Number) -> OutletId:
+        """``x * y``."""
+        return self.each("mul", x, y)
+
+    def down(self, x: OutletId, bits: int) -> OutletId:
+        """Shifted to the right; the sign stays."""
+        return self.scaled(x, 2.0**-bits)
+
+    def scaled(self, x: OutletId, factor: Number) -> OutletId:
+        """Times a power of two, without what is behind the point: a shift of bits."""
+        return self.each("floor", self.mul(x, factor))
+
+    def lowest(self, x: OutletId, bits: int) -> OutletId:
+        """The last binary digits."""
+        return self.sub(x, self.mul(self.down(x, bits), 1 << bits))
+
+    def cast(self, x: OutletId, dtype: type[np.generic] = np.float64) -> OutletId:
+        """Another type."""
+        return self.draft.add("cast", Cast(np.dtype(dtype)), x)
+
+    def chosen(self, condition: OutletId, x: Number, y: Number) -> OutletId:
+        """X where a condition holds, else y."""
+        wires = [one if isinstance(one, OutletId) else self.constant(one) for one in (x, y)]
+        return self.draft.each("where", condition, *wires)
+
+    def places(self, value: Array) -> OutletId:
+        """Indices."""
+        return constant(self.draft.graph, "places", np.ascontiguousarray(np.asarray(value, np.int64)))
+
+    def picked(self, x: OutletId, places: Array, axis: int) -> OutletId:
+        """Entries of an axis."""
+        return self.draft.add("picked", Gather(axis), x, self.places(places))
+
+    def looked_up(self, table: Array, places: OutletId) -> OutletId:
+        """Entries of a table [N], by i64."""
+        return self.draft.add("looked_up", Gather(0), self.constant(table), places)
+
+    def bits(self, x: OutletId, most: int) -> tuple[OutletId, OutletId]:
+        """How many binary digits x has, 0 of 0 and at most ``most``, a power of two; and 2**-digits."""
+        count, power, step = self.constant(0), self.constant(1), most // 2
+        while step:
+            more = self.each("greater_equal", x, 1 << step)
+            factor = self.chosen(more, 2.0**-step, 1)
+            x, power = self.mul(x, factor), self.mul(power, factor)
+            count = self.add(count, self.chosen(more, step, 0))
+            step //= 2
+        more = self.each("greater_equal", x, 1)
+        return self.add(count, self.chosen(more, 1, 0)), self.mul(power, self.chosen(more, 0.5, 1))
+
+    def wrapped(self, x: OutletId) -> OutletId:
+        """As an integer of 16 bits, which overflows to the other end."""
+        return self.sub(x, self.mul(self.down(self.add(x, 1 << 15), 16), 1 << 16))
+
+    def fraction(self, x: OutletId) -> OutletId:
+        """A product with a factor that was multiplied by 2**15, rounded."""
+        return self.down(self.add(x, 1 << (FRACTION_BITS - 1)), FRACTION_BITS)
+
+    def divided(self, x: OutletId, by: int) -> OutletId:
+        """Divided as kissfft does it: times 32767 // by, over 2**15."""
+        return self.fraction(self.mul(x, MOST // by))
+
+    def turned(self, x: Pair, factor: tuple[Array, Array]) -> Pair:
+        """Times complex constants."""
+        (re, im), (c, s) = x, factor
+        return (
+            self.fraction(self.sub(self.mul(re, c), self.mul(im, s))),
+            self.fraction(self.add(self.mul(re, s), self.mul(im, c))),
+        )
+
+
+def fourth_digits(count: int) -> Array:
+    """The numbers below ``count``, a power of four, with their digits to base four in reverse."""
+    places, left = np.zeros(count, np.int64), np.arange(count)
+    size = count
+    while size > 1:
+        places, left, size = places * RADIX + left % RADIX, left // RADIX, size // RADIX
+    return places
+
+
+def transform(z: Integers, x: OutletId, count: int) -> Pair:
+    """The transform of kissfft in 16 bits, of ``2 * count`` real points, divided by as much.
+
+    x        [B, frames, 2*count], count a power of four
+    returns  bins 1 … 2*count/2 - 1 in this order: [B, frames, count - 1]
+    """
+    draft, order = z.draft, 2 * fourth_digits(count)
+    parts = z.picked(x, order, 2), z.picked(x, order + 1, 2)
+    step = 1
+    while step < count:
+        parts = _butterflies(z, parts, count, step)
+        step *= RADIX
+    half = count // 2
+    near = [z.divided(draft.part(part, 2, 1, half + 1), 2) for part in parts]
+    mirror = count - np.arange(1, half + 1)
+    far_re, far_im = (z.picked(part, mirror, 2) for part in parts)
+    far = [z.divided(part, 2) for part in (far_re, z.wrapped(z.sub(0, far_im)))]
+    even = [z.add(one, other) for one, other in zip(near, far)]
+    odd = z.sub(near[0], far[0]), z.sub(near[1], far[1])
+    re, im = z.turned(odd, circle(-np.pi * ((np.arange(half) + 1) / count + 0.5)))
+    lower = z.down(z.add(even[0], re), 1), z.down(z.add(even[1], im), 1)
+    upper = z.down(z.sub(even[0], re), 1), z.down(z.sub(im, even[1]), 1)
+    back = np.arange(half)[::-1]
+    re, im = (
+        draft.add("bins", Concat(2), draft.part(low, 2, 0, half - 1), z.picked(high, back, 2))
+        for low, high in zip(lower, upper)
+    )
+    return re, im
+
+
+def _butterflies(z: Integers, x: Pair, count: int, step: int) -> Pair:
+    """Transforms of 4*step points of those of step points, [B, frames, count]."""
+    draft = z.draft
+    batch, frames = draft.shape(x[0])[:2]
+    split = [
+        draft.reshaped(z.divided(part, RADIX), batch, frames, count // (RADIX * step), RADIX, step)
+        for part in x
+    ]
+    phase = -2 * np.pi * np.outer(np.arange(1, RADIX), np.arange(step)) * (count // (RADIX * step)) / count
+    turned = z.turned((draft.part(split[0], 3, 1, RADIX), draft.part(split[1], 3, 1, RADIX)), circle(phase))
+    first = [draft.part(part, 3, 0, 1) for part in split]
+    one, two, three = ([draft.part(part, 3, at, at + 1) for part in turned] for at in range(3))
+    plus, minus = ([z.each(kind, *pair) for pair in zip(first, two)] for kind in ("add", "sub"))
+    total, other = ([z.each(kind, *pair) for pair in zip(one, three)] for kind in ("add", "sub"))
+    real = (
+        z.add(plus[0], total[0]), z.add(minus[0], other[1]), z.sub(plus[0], total[0]), z.sub(minus[0], other[1])
+    )  # fmt: skip
+    imaginary = (
+        z.add(plus[1], total[1]), z.sub(minus[1], other[0]), z.sub(plus[1], total[1]), z.add(minus[1], other[0])
+    )  # fmt: skip
+    re, im = (
+        z.wrapped(draft.reshaped(draft.side_by_side(*part, axis=3), batch, frames, count))
+        for part in (real, imaginary)
+    )
+    return re, im

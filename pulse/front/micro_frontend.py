@@ -1,0 +1,228 @@
+"""The integer front end of TensorFlow Lite Micro and microWakeWord."""
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.front.draft import Draft
+from pulse.front.fixed_point import Integers, transform
+from pulse.front.micro_tables import (
+    FILTER_BITS,
+    LOG_BITS,
+    LOG_SEGMENT_BITS,
+    WINDOW_BITS,
+    Bank,
+    bank_table,
+    gain_tables,
+    log_table,
+    window_table,
+)
+from pulse.front.options import count, flag, number
+from pulse.front.triangles import require_band
+from pulse.graph import OutletId
+from pulse.models import TypedModel
+from pulse.ops.cumsum import CumSum
+from pulse.ops.reduce import Reduce
+from pulse.ops.scan import Course, Scan
+from pulse.wiring import wire
+
+POINTS = (32, 128, 512, 2048)
+"""Lengths of transforms: twice a power of four."""
+NOISE_BITS, SMOOTHING_BITS = 14, 10
+SNR_BITS, OUTPUT_BITS = 12, 6
+LOG_FACTOR = 45426
+"""log(2) * 2**16."""
+
+
+def micro_frontend(
+    sample_rate: int = 16000,
+    window_ms: int = 30,
+    step_ms: int = 10,
+    num_channels: int = 40,
+    lower_band_limit: float = 125.0,
+    upper_band_limit: float = 7500.0,
+    even_smoothing: float = 0.025,
+    odd_smoothing: float = 0.06,
+    min_signal_remaining: float = 0.05,
+    enable_pcan: bool = True,
+    pcan_strength: float = 0.95,
+    pcan_offset: float = 80.0,
+    gain_bits: int = 21,
+    enable_log: bool = True,
+    scale_shift: int = 6,
+    output_scale: float = 0.0390625,
+    scale: float = 32768.0,
+    shape: str = "1,T",
+) -> TypedModel:
+    """TensorFlow Lite Micro's audio front end, in its integers: what microWakeWord's models take.
+
+    Window, transform of 16 bits, mel bands, less their noise, gain control (PCAN), logarithm.
+
+    Input    x [B, T]
+    Output   features [B, frames, num_channels], integers from 0 to 65535 times ``output_scale``,
+             frames = (T - window) // step + 1
+    Delay    a frame is there with its last sample
+
+    scale         the samples are multiplied with it, rounded and limited to 16 bits
+    output_scale  10/256 as ``pymicro-features`` gives them; 1: the integers themselves
+    even_smoothing, odd_smoothing  how fast the noise estimates of even and odd channels follow
+    min_signal_remaining  what is left of a band at least
+    Raises   InputError
+    """
+    where = "micro_frontend"
+    count(where, "sample_rate", sample_rate)
+    size, hop = (
+        count(where, name, value, 1, 10000) * sample_rate // 1000
+        for name, value in (("window_ms", window_ms), ("step_ms", step_ms))
+    )
+    channels = count(where, "num_channels", num_channels, 1, 512)
+    low, high = (
+        number(where, name, value, 0)
+        for name, value in (("lower_band_limit", lower_band_limit), ("upper_band_limit", upper_band_limit))
+    )
+    require_band(where, low, high, sample_rate)
+    points = 1 << max(0, size - 1).bit_length()
+    if points not in POINTS or hop < 1:
+        raise InputError(
+            f"{where}: window_ms={window_ms!r} at {sample_rate} Hz takes transforms of {points} points; allowed are "
+            f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
+        )
+    smoothing = [
+        number(where, name, value, 0, 1)
+        for name, value in (("even_smoothing", even_smoothing), ("odd_smoothing", odd_smoothing))
+    ]
+    remaining = number(where, "min_signal_remaining", min_signal_remaining, 0, 1)
+    flag(where, "enable_pcan", enable_pcan)
+    flag(where, "enable_log", enable_log)
+    number(where, "pcan_strength", pcan_strength, 0, 4)
+    number(where, "pcan_offset", pcan_offset, 0, above=True)
+    number(where, "scale", scale, 0, above=True)
+    number(where, "output_scale", output_scale, 0, above=True)
+    correction = points.bit_length() - 1 - FILTER_BITS // 2
+    snr_shift = (
+        count(where, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30) - correction - SNR_BITS
+    )
+    count(where, "scale_shift", scale_shift, 0, 12)
+    bank = bank_table(channels, low, high, sample_rate, points // 2 + 1)
+    if bank.end > points // 2 or bank.start < 2:
+        raise InputError(
+            f"{where}: bands from {low:g} to {high:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
+            f"{sample_rate / points:g} Hz each"
+        )
+
+    draft = Draft(where, {"x": shape})
+    draft.require_rank(draft["x"], 2, "1,T")
+    draft.fixed(draft["x"], 0, "the streams")
+    z = Integers(draft)
+    loud = draft.each("round", draft.each("mul", draft["x"], scale) if scale != 1 else draft["x"])
+    samples = z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
+    windowed = z.down(z.mul(draft.framed(samples, 1, size, hop), window_table(size)), WINDOW_BITS)
+    factor = _headroom(z, windowed)
+    wide = draft.padded(z.wrapped(z.mul(windowed, factor)), 2, 0, points - size)
+    re, im = transform(z, wide, points // 2)
+    energy = z.add(z.mul(re, re), z.mul(im, im))
+    bands = z.scaled(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
+    estimate = _noise(z, bands, smoothing)
+    signal = _reduced(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
+    if enable_pcan:
+        tables = gain_tables(SMOOTHING_BITS - correction, gain_bits, pcan_strength, pcan_offset)
+        gain = _gain(z, estimate, *tables)
+        signal = _shrunk(z, z.down(z.mul(signal, gain), snr_shift))
+    if enable_log:
+        signal = _logarithm(z, z.scaled(signal, 2.0**correction), scale_shift)
+    features = z.cast(z.each("min", signal, 65535), np.float32)
+    return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
+
+
+def _headroom(z: Integers, x: OutletId) -> OutletId:
+    """The largest power of two by which a frame [B, frames, size] stays within 16 bits: [B, frames, 1]."""
+    magnitude = z.each("abs", x)
+    # -32768 has no magnitude of 16 bits, and counts as nothing
+    magnitude = z.chosen(z.each("less", magnitude, 32768), magnitude, 0)
+    largest = z.draft.add("largest", Reduce("max", (2,), True), z.cast(magnitude, np.float32))
+    return z.mul(z.bits(z.cast(largest), 16)[1], 1 << 15)
+
+
+def _bands(z: Integers, energy: OutletId, bank: Bank) -> OutletId:
+    """Sums of weighted bins [B, frames, bins 1 …]: the rising half of each band and the falling half of the next."""
+    draft = z.draft
+    # one bin more in front, which counts nothing, so that each sum is a difference of two running sums
+    used = draft.part(energy, 2, bank.start - 2, bank.end - 1)
+    ends = bank.edges - bank.start
+    totals: list[OutletId] = []
+    for weights, first, last in ((bank.weights, ends[1:-1], ends[2:]), (bank.rests, ends[:-2], ends[1:-1])):
+        running = wire(draft.graph, "running", CumSum(2), [z.mul(used, np.append(0, weights))])[0]
+        totals.append(z.sub(z.picked(running, last, 2), z.picked(running, first, 2)))
+    return z.add(*totals)
+
+
+def _root(z: Integers, x: OutletId) -> OutletId:
+    """The nearest integer to the root; of 32 bits never 2**16."""
+    root = z.each("floor", z.each("sqrt", x))
+    rest = z.sub(x, z.mul(root, root))
+    nearest = z.chosen(z.each("greater", rest, root), z.add(root, 1), root)
+    return z.chosen(z.each("less", x, 1 << 32), z.each("min", nearest, (1 << 16) - 1), nearest)
+
+
+def _noise(z: Integers, bands: OutletId, smoothing: list[float]) -> OutletId:
+    """The noise estimates [B, frames, channels], after each frame; 2**10 times as fine."""
+    draft = z.draft
+    batch, channels = int(draft.shape(bands)[0]), int(draft.shape(bands)[2])
+    factors = np.array([int(np.float32(one) * (1 << NOISE_BITS)) for one in smoothing])
+    factors = factors[np.arange(channels) % 2]
+    state = f"{batch},{channels},f64"
+    inner = Draft(f"{draft.where}.noise", {"estimate": state, "band": state}, np.float64)
+    y = Integers(inner)
+    new = y.mul(y.mul(inner["band"], 1 << SMOOTHING_BITS), factors)
+    old = y.mul(inner["estimate"], (1 << NOISE_BITS) - factors)
+    after = y.down(y.add(new, old), NOISE_BITS)
+    inner.graph.set_outputs([after, after], ["after", "given"])
+    body = TypedModel(inner.graph, draft.scope, inner.where)
+    scan = Scan(body, ("estimate",), ("band",), (), (Course(1),), (Course(1),))
+    begin = z.constant(np.zeros((batch, channels)))
+    return wire(draft.graph, "noise", scan, [bands, begin])[0]
+
+
+def _reduced(z: Integers, bands: OutletId, estimate: OutletId, remaining: int) -> OutletId:
+    """The bands less their noise."""
+    loud = z.mul(bands, 1 << SMOOTHING_BITS)
+    left = z.down(z.sub(loud, z.each("min", estimate, loud)), SMOOTHING_BITS)
+    return z.each("max", left, z.down(z.mul(bands, remaining), NOISE_BITS))
+
+
+def _gain(z: Integers, x: OutletId, small: Array, parabolas: Array) -> OutletId:
+    """The gain for a noise estimate: from a parabola for each number of its bits."""
+    bits, power = z.bits(x, 32)
+    place = z.lowest(z.scaled(x, z.mul(power, 1 << 11)), 10)
+    value, slope, curve = (z.looked_up(table, z.cast(bits, np.int64)) for table in parabolas)
+    inner = z.add(z.down(z.mul(curve, place), 5), z.mul(slope, 32))
+    gain = z.add(z.down(z.add(z.mul(inner, place), 1 << 14), 15), value)
+    for least, known in reversed(list(enumerate(small))):
+        gain = z.chosen(z.each("less_equal", x, least), known, gain)
+    return gain
+
+
+def _shrunk(z: Integers, snr: OutletId) -> OutletId:
+    """A parabola that goes on as a line."""
+    low = z.each("min", snr, 2 << SNR_BITS)
+    square = z.down(z.mul(low, low), 2 + 2 * SNR_BITS - OUTPUT_BITS)
+    line = z.sub(z.down(snr, SNR_BITS - OUTPUT_BITS), 1 << OUTPUT_BITS)
+    return z.chosen(z.each("less", snr, 2 << SNR_BITS), square, line)
+
+
+def _logarithm(z: Integers, x: OutletId, scale_shift: int) -> OutletId:
+    """The natural logarithm times 2**scale_shift; 0 of 0 and 1."""
+    known = z.chosen(z.each("greater", x, 2), x, 2)
+    bits, power = z.bits(known, 32)
+    # power is 2**-bits, and the first digit stands for 2**(bits - 1)
+    rest = z.scaled(z.sub(z.mul(z.mul(known, power), 2), 1), 1 << LOG_BITS)
+    segment = z.cast(z.down(rest, LOG_BITS - LOG_SEGMENT_BITS), np.int64)
+    table = log_table()
+    base, slope = z.looked_up(table, segment), z.looked_up(np.append(np.diff(table), 0), segment)
+    inside = z.lowest(rest, LOG_BITS - LOG_SEGMENT_BITS)
+    fraction = z.add(z.add(rest, base), z.down(z.mul(slope, inside), LOG_BITS))
+    half = 1 << (LOG_BITS - 1)
+    binary = z.add(z.mul(z.sub(bits, 1), 1 << LOG_BITS), fraction)
+    natural = z.down(z.add(z.mul(binary, LOG_FACTOR), half), LOG_BITS)
+    scaled = z.down(z.add(z.mul(natural, 1 << scale_shift), half), LOG_BITS)
+    return z.chosen(z.each("greater", x, 1), scaled, 0)

@@ -1,0 +1,104 @@
+"""The numbers of TensorFlow Lite Micro's audio front end, as its initialisation computes them: in f32, then rounded."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.facts import Array
+
+WINDOW_BITS = 12
+FILTER_BITS = 12
+LOG_BITS, LOG_SEGMENT_BITS = 16, 7
+GAIN_LIMIT = 32767
+INTERVALS = 32
+F = np.float32
+
+
+def rounded(x: Array) -> Array:
+    """To the nearest integer, halves up."""
+    return np.floor(np.asarray(x) + F(0.5)).astype(np.int64)
+
+
+def window_table(size: int) -> Array:
+    """A hann window between its samples, times 2**12."""
+    turn = F(np.float32(np.pi) * F(2) / F(size))
+    return rounded(
+        (F(0.5) - F(0.5) * np.cos(turn * (np.arange(size, dtype=F) + F(0.5)))) * F(1 << WINDOW_BITS)
+    )
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Triangles: each bin counts to one band with its weight, to the next one with 2**12 less it.
+
+    start, end  the bins that count
+    edges       the first bin of each band; band 0 only has the falling half of what lies below the first
+    """
+
+    start: int
+    end: int
+    edges: Array
+    weights: Array
+    rests: Array
+
+
+def mel(hz: Array | float) -> Array:
+    """In f32, as the reference."""
+    return F(1127) * np.log1p(np.asarray(hz, F) / F(700))
+
+
+def bank_table(channels: int, low_hz: float, high_hz: float, rate_hz: int, bins: int) -> Bank:
+    """The bands, one more than channels."""
+    low, high = mel(low_hz), mel(high_hz)
+    spacing = F(F(high - low) / F(channels + 1))
+    centres = low + spacing * np.arange(1, channels + 2).astype(F)
+    step_hz = F(0.5) * F(rate_hz) / F(bins - 1)
+    start = int(F(1.5) + F(low_hz) / step_hz)
+    at = mel(np.arange(bins, dtype=F) * step_hz)
+    ends = np.maximum(start, np.searchsorted(at, centres, "right"))
+    edges = np.array([start, *ends])
+    end = int(ends[-1])
+    band = np.searchsorted(ends, np.arange(start, end), "right")
+    below = np.array([low, *centres[:-1]], F)
+    share = (centres[band] - at[start:end]) / (centres[band] - below[band])
+    unit = F(1 << FILTER_BITS)
+    return Bank(start, end, edges, rounded(share * unit), rounded((F(1) - share) * unit))
+
+
+def gain_at(x: Array, input_bits: int, gain_bits: int, strength: float, offset: float) -> Array:
+    """The gain for a noise estimate, at most 32767."""
+    scaled = np.asarray(x).astype(F) / F(1 << input_bits)
+    gain = F(1 << gain_bits) * np.power(scaled + F(offset), F(-strength))
+    return np.where(gain > GAIN_LIMIT, GAIN_LIMIT, (gain + F(0.5)).astype(np.int64))
+
+
+def gain_tables(input_bits: int, gain_bits: int, strength: float, offset: float) -> tuple[Array, Array]:
+    """The gains at 0, 1 and 2; for each number of bits a parabola: value, slope and curvature [3, 33]."""
+
+    def gain(x: Array) -> Array:
+        return gain_at(x, input_bits, gain_bits, strength, offset)
+
+    first = np.int64(1) << np.arange(1, INTERVALS, dtype=np.int64)
+    last = np.where(first == 1 << (INTERVALS - 1), 2 * first - 1, 2 * first)
+    y0, y1, y2 = gain(first), gain(first + (first >> 1)), gain(last)
+    slope = 4 * (y1 - y0) - (y2 - y0)
+    parabolas = np.zeros((3, INTERVALS + 1), np.int64)
+    parabolas[:, 2:] = y0, wrapped(slope), wrapped(y2 - y0 - slope)
+    return gain(np.arange(3)), parabolas
+
+
+def wrapped(x: Array) -> Array:
+    """As an integer of 16 bits."""
+    return x.astype(np.int16).astype(np.int64)
+
+
+def log_table() -> Array:
+    """What log2(1 + t) is above t, times 2**16, at each 128th, and one more at the end."""
+    t = np.arange((1 << LOG_SEGMENT_BITS) + 1) / (1 << LOG_SEGMENT_BITS)
+    return np.append(np.floor((np.log2(1 + t) - t) * (1 << LOG_BITS) + 0.5), 0).astype(np.int64)
+
+
+def circle(phase: Array) -> tuple[Array, Array]:
+    """Cosines and sines times 2**15 - 1."""
+    real, imaginary = (np.floor(0.5 + 32767 * part(phase)).astype(np.int64) for part in (np.cos, np.sin))
+    return real, imaginary

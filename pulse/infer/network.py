@@ -1,0 +1,223 @@
+"""FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeAlias
+
+from pulse.budget import Spending, counting, spending
+from pulse.dim import Symbol, SymbolScope, TDim
+from pulse.errors import DimError, LoadError
+from pulse.facts import Array
+from pulse.graph import Graph, Node, OutletId
+from pulse.infer.analyser import Facts, inferred
+from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
+from pulse.infer.fact import InferenceFact
+from pulse.infer.op import ModelOp
+from pulse.ops.source import Source
+from pulse.printable import printable
+from pulse.substitution import Terms
+from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
+from pulse.wording import spelled
+
+
+@dataclass(frozen=True)
+class Input(ModelOp):
+    """An input of the model, fed by the caller."""
+
+    fact: InferenceFact
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        fact = self.fact.typed()
+        if fact is None:
+            raise LoadError(_unknown_dims(wire, self.fact))
+        outlets = target.graph.add(wire, Source(fact), (), [fact])
+        target.graph.inputs.extend(outlets)
+        return outlets
+
+    def detail(self) -> str:
+        return str(self.fact)
+
+
+def _unknown_dims(name: str, fact: InferenceFact) -> str:
+    told = "" if fact.shape is None else f" ({fact})"
+    if fact.rank is None:
+        return f"input {name}{told}: the file gives no shape; give it, as in {spelled('inputs', {name: '1,80,T'})}"
+    free = iter("TABCDEFGH" * (len(fact.dims) + 1))
+    example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
+    places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
+    if not places:
+        return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
+    return (
+        f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
+        f"{spelled('inputs', {name: example})}"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(ModelOp):
+    """A tensor stored in the file."""
+
+    value: Array
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        return [constant(target.graph, wire, self.value)]
+
+
+ModelGraph: TypeAlias = Graph[InferenceFact, ModelOp]
+
+
+@dataclass
+class FileNetwork:
+    """A model as its file states it: nodes of the file's format, over one scope of symbols.
+
+    claims   what the file says of wires other than its inputs
+    spending  what the analysis has taken of the file's budget
+    variables  the inputs and outputs that the file keeps inside of itself
+    """
+
+    graph: ModelGraph
+    scope: SymbolScope
+    title: str = "model"
+    metadata: dict[str, str] = field(default_factory=dict[str, str])
+    claims: tuple[Claim, ...] = ()
+    spending: Spending = field(default_factory=spending, repr=False)
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def inputs(self) -> dict[str, InferenceFact]:
+        """Name of each input, and what is known of it."""
+        return {self.graph.label(outlet): self.graph.fact(outlet) for outlet in self.graph.inputs}
+
+    def with_sizes(self, sizes: Mapping[Symbol, int]) -> Self:
+        """The same model with numbers for some symbols of its inputs, in a scope of its own."""
+        terms = Terms(SymbolScope(), {symbol: TDim.of(size) for symbol, size in sizes.items()})
+        graph = ModelGraph()
+        for node in self.graph.nodes:
+            op, facts = node.op, [outlet.fact for outlet in node.outputs]
+            if isinstance(op, Input):
+                dims = [None if dim is None else terms.dim(dim) for dim in op.fact.dims]
+                op = Input(replace(op.fact, shape=None if op.fact.shape is None else tuple(dims)))
+                facts = [op.fact]
+            graph.add(node.name, op, node.inputs, facts)
+        graph.inputs = list(self.graph.inputs)
+        graph.set_outputs(self.graph.outputs, self.graph.output_names)
+        terms.assume(self.scope)
+        return replace(self, graph=graph, scope=terms.scope)
+
+    def analyse(self) -> TypedNetwork:
+        """Derive every type and shape; what the file does not say of the inputs is inferred first.
+
+        Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
+        Raises LoadError (operators not covered, unknown dims), FactError.
+        """
+        with counting(self.spending) as taken:
+            typed = (self if self._inputs_known(self.inputs.values()) else self.infer())._translated()
+        if taken is not self.spending:
+            warn_unfolded(self.title, taken.unfolded.values())
+        return typed
+
+    def _inputs_known(self, facts: Iterable[InferenceFact]) -> bool:
+        return all(fact.typed() is not None for fact in facts)
+
+    def infer(self) -> Self:
+        """The same model with all that can be known of its wires, from inputs, constants and outputs.
+
+        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
+        Raises LoadError where facts contradict each other, naming the node and both.
+        """
+        with counting(self.spending):
+            return self._inferred()
+
+    def _inferred(self) -> Self:
+        nodes, claims = self._needed(), self.claims
+        facts = inferred(self.graph, self.scope, nodes)
+        if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+            try:
+                facts = inferred(self.graph, self.scope, nodes, claims)
+            except LoadError as error:
+                warn_contradicted(self.title, error)
+                claims = ()
+        return replace(self, graph=_refined(self.graph, facts), claims=claims)
+
+    def _translated(self) -> TypedNetwork:
+        needed = self._needed()
+        self._check_covered(needed)
+        target = TypedNetwork(
+            TypedGraph(), self.scope, self.title, dict(self.metadata), variables=self.variables
+        )
+        made: dict[OutletId, OutletId] = {}
+        for node in needed:
+            before = len(target.graph.nodes)
+            try:
+                outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
+            except DimError as error:
+                raise LoadError(
+                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spelled('inputs')}"
+                ) from error
+            if node.op.origin:
+                target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
+            made.update({OutletId(node.id, slot): outlet for slot, outlet in enumerate(outlets)})
+        target.graph.set_outputs([made[outlet] for outlet in self.graph.outputs], self.graph.output_names)
+        facts = {wire: target.graph.fact(made[wire]) for wire, _ in self.claims if wire in made}
+        warn_refuted(self.title, self.claims, facts, self.graph.label)
+        return target
+
+    def _needed(self) -> list[Node[InferenceFact, ModelOp]]:
+        """The inputs, and the nodes that the outputs need, in the order of the file."""
+        wanted = {*self.graph.order(), *(outlet.node for outlet in self.graph.inputs)}
+        return [node for node in self.graph.nodes if node.id in wanted]
+
+    def _check_covered(self, nodes: Sequence[Node[InferenceFact, ModelOp]]) -> None:
+        missing: dict[str, list[str]] = {}
+        for node in nodes:
+            if not node.op.covered:
+                missing.setdefault(node.op.name, []).append(node.name)
+        if missing:
+            listed = "; ".join(
+                f"{name} ({len(where)} node{'s' if len(where) > 1 else ''}, first {where[0]})"
+                for name, where in sorted(missing.items())
+            )
+            raise LoadError(
+                f"{self.title}: operators that are not covered: {listed}; pulse.operator adds one, see docs/extend.md"
+            )
+
+    def lines(self) -> list[str]:
+        """The model as text, with what is known of every wire: inputs, nodes and outputs, one a line."""
+        known = self.infer()
+        graph = known.graph
+        lines = [f"model {self.title}"]
+        lines += [f"input {name} {fact}" for name, fact in known.inputs.items()]
+        for node in graph.nodes:
+            if isinstance(node.op, Input):
+                continue
+            reads = ", ".join(graph.label(outlet) for outlet in node.inputs)
+            facts = "; ".join(str(outlet.fact) for outlet in node.outputs)
+            text = f"{node.name} = {node.op.name}({reads}) {node.op.detail()}".rstrip()
+            if isinstance(node.op, Constant):
+                text = f"{node.name} = Constant"
+            lines.append(f"{text} -> {facts}")
+        lines += [
+            f"output {name} {graph.label(outlet)}" for name, outlet in zip(graph.output_names, graph.outputs)
+        ]
+        return [printable(line) for line in lines]
+
+
+def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
+    """The same graph with other facts; sizes that the inputs state stay as they are stated."""
+    result = ModelGraph()
+    for node in graph.nodes:
+        known = [facts.get(OutletId(node.id, slot), outlet.fact) for slot, outlet in enumerate(node.outputs)]
+        op = node.op
+        if isinstance(op, Input):
+            known = [_completed(op.fact, known[0])]
+            op = Input(known[0])
+        result.add(node.name, op, node.inputs, known)
+    result.inputs = list(graph.inputs)
+    result.set_outputs(graph.outputs, graph.output_names)
+    return result
+
+
+def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:
+    dims = [*stated.dims, *(None,) * (len(known.dims) - len(stated.dims))]
+    shape = tuple(new if dim is None else dim for dim, new in zip(dims, known.dims))
+    return replace(known, shape=None if known.shape is None else shape)

@@ -1,0 +1,120 @@
+"""The formats of models, each one row: how it is recognised, and how it is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.models import Model, TypedModel
+from pulse.onnx.metadata import TITLE, is_exported
+from pulse.printable import is_title
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+    from pulse.onnx.read.file import ModelSource
+
+HEAD = 4096
+"""Bytes by which formats are told apart."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is said of reading a file; as of ``pulse.load``."""
+
+    inputs: Mapping[str, str] | None = None
+    constants: Mapping[str, Any] | None = None
+    chunking: Chunking = NOTHING
+    ignore_value_info: bool = False
+    budget: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a model is read from: a path, bytes, or an ``onnx.ModelProto``.
+
+    head  its first bytes; none of a folder, a ModelProto, and a file that cannot be read
+    """
+
+    source: "Path | bytes | ModelProto"
+    head: bytes = b""
+
+    @classmethod
+    def of(cls, source: "ModelSource") -> "Content":
+        """With the head; what cannot be read is left to a reader, which says why."""
+        if isinstance(source, bytes):
+            return cls(source, source[:HEAD])
+        if not isinstance(source, str | PathLike):
+            return cls(source)
+        path = Path(source)
+        try:
+            if not path.is_file():
+                return cls(path)
+            with path.open("rb") as file:
+                return cls(path, file.read(HEAD))
+        except (OSError, ValueError):
+            return cls(path)
+
+    @property
+    def path(self) -> Path | None:
+        """None of what is in memory."""
+        return self.source if isinstance(self.source, Path) else None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of models.
+
+    name        what people call it
+    recognises  whether content is of it, by its bytes; where these do not tell, by its name
+    read        the model; raises PulseError
+    """
+
+    name: str
+    recognises: Callable[[Content], bool]
+    read: Callable[[Content, Reading], Model | TypedModel]
+
+
+_FORMATS: list[Format] = []
+
+
+def register(format: Format) -> None:
+    """Add a format. Later ones are asked later."""
+    _FORMATS.append(format)
+
+
+def format_of(content: Content) -> Format:
+    """The first format that recognises it; ONNX where no other does, since protobuf has no mark of its own."""
+    return next((format for format in _FORMATS if format.recognises(content)), ONNX)
+
+
+def read_onnx(
+    source: "ModelSource",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
+) -> Model:
+    """The nodes of an ONNX file, from a path, its bytes or a ModelProto.
+
+    inputs, constants, ignore_value_info, budget   as of ``pulse.load``
+    Raises   LoadError: the file cannot be read, or ``inputs`` or ``constants`` does not fit it
+    """
+    from pulse.onnx.read.reader import load
+
+    return Model.of(load(source, inputs, constants, ignore_value_info, budget))
+
+
+def _read_onnx(content: Content, reading: Reading) -> Model:
+    model = read_onnx(
+        content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget
+    )
+    title = model.metadata.get(TITLE, "")
+    if is_exported(model.metadata) and is_title(title):
+        model.title = title
+    return model
+
+
+ONNX = Format("ONNX", lambda _: True, _read_onnx)

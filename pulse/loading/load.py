@@ -1,0 +1,98 @@
+"""The one way in: whatever a model is given as, to a ``Loaded``."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.errors import InputError, LoadError
+from pulse.loading.formats import Content, Reading, format_of
+from pulse.loading.loaded import Loaded
+from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
+from pulse.program.executable import Executable
+from pulse.wording import spelled
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
+
+    Loadable: TypeAlias = Loaded | Network | Executable | ModelSource
+    """Whatever says what a model is."""
+
+
+def load(
+    source: "Loadable",
+    inputs: Mapping[str, str] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    symbol: str | None = None,
+    chunking: Chunking | None = None,
+    ignore_value_info: bool = False,
+    budget: Mapping[str, float] | None = None,
+) -> Loaded:
+    """Open a model: of a file, a recipe, or one that is there already. Every other call takes what this one takes.
+
+    source   a path or the bytes of a file, an ``onnx.ModelProto``, the path of a recipe (docs/recipes.md), a typed or
+             pulsed model, a program, or what ``load`` gave
+    inputs   shapes that override those of the file, by the input's name: ``{"x": "1,80,T,f32"}``.
+             A name stands for any length; a name that the file uses may be fixed to a number.
+    constants  inputs that always have one value, by name: ``{"sr": 16000}``; numbers, lists or arrays. They are
+             inputs of the model no more
+    outputs  the outputs to keep, which may be any wires; all of them by default
+    symbol   the dim that is time; found where there is one. A dim such as ``batch``, which leads shapes in front of
+             another symbol, counts streams and is 1; ``Loaded.sizes`` tells
+    chunking  how a model of chunks is called, where that is not found
+    ignore_value_info  do not look at the shapes that the file states of wires other than its inputs. They matter
+             only where the inputs' shapes are not known; those that are wrong are ignored anyway, with a warning
+    budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
+             loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
+             ``seconds`` that this takes, all of them counted for the whole file
+    Raises   LoadError: it cannot be read, or ``inputs`` or ``constants`` does not fit it;
+             InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
+    """
+    given: Any = chunking
+    if given is not None and not isinstance(given, Chunking):
+        raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
+    if isinstance(source, Loaded | Network | Executable):
+        for option, value in {"inputs": inputs, "constants": constants, "budget": budget}.items():
+            if value is not None:
+                raise LoadError(
+                    f"{spelled(option)} is said where a file is read, and {_known(source).title} is read already"
+                )
+        loaded = _known(source)
+        if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
+            raise LoadError(
+                f"{loaded.title}: is in pulses already; leave out {spelled('outputs')}, {spelled('symbol')} and "
+                "chunking, or give the model before it is pulsified"
+            )
+        return replace(
+            loaded,
+            outputs=loaded.outputs if outputs is None else outputs,
+            symbol=loaded.symbol if symbol is None else symbol,
+            chunking=chunking or loaded.chunking,
+        )
+    reading = Reading(inputs, constants, chunking or NOTHING, ignore_value_info, budget)
+    return Loaded(_read(source, reading), outputs, symbol, chunking or NOTHING)
+
+
+def is_module(source: object) -> bool:
+    """Whether it is a module of PyTorch; that is imported by whoever has one."""
+    torch: Any = sys.modules.get("torch")
+    return torch is not None and isinstance(source, torch.nn.Module)
+
+
+def _known(source: Loaded | Network | Executable) -> Loaded:
+    """A model that is there already."""
+    if isinstance(source, Loaded):
+        return source
+    return Loaded(model_of(source.model if isinstance(source, Executable) else source))
+
+
+def _read(source: "ModelSource", reading: Reading) -> Model | TypedModel:
+    if is_module(source):
+        raise InputError(
+            f"{type(source).__name__} is a PyTorch module, and what it does depends on what it is fed: use "
+            'pulse.from_torch(module, example, dynamic={"x": {2: "T"}}), and give what comes out'
+        )
+    content = Content.of(source)
+    return format_of(content).read(content, reading)

@@ -1,0 +1,117 @@
+"""A model of any source, as ``pulse.load`` gives it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from pulse.chunks.chunking import NOTHING, Chunking, Chunks
+from pulse.chunks.scanned import in_chunks
+from pulse.errors import LoadError, PulsifyError
+from pulse.loading.form import Form, form_of
+from pulse.loading.sizes import leaves_pulse_open
+from pulse.models import Model, PulsedModel, TypedModel
+from pulse.onnx.metadata import is_exported
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model, and what the user says of it. How it streams is found out when that is asked for.
+
+    read      as it was read: facts may be partial; a recipe and what is in Python may be further
+    outputs, symbol, chunking  as of ``pulse.load``
+    """
+
+    read: Model | TypedModel | PulsedModel = field(repr=False)
+    outputs: Sequence[str] | None = None
+    symbol: str | None = None
+    chunking: Chunking = NOTHING
+
+    @property
+    def title(self) -> str:
+        """The model's name."""
+        return self.read.title
+
+    @property
+    def metadata(self) -> Mapping[str, str]:
+        """What the file says beside its graph."""
+        return self.read.typed.metadata if isinstance(self.read, PulsedModel) else self.read.metadata
+
+    @property
+    def model(self) -> Model:
+        """The file's own nodes. Raises LoadError: it was no file with nodes."""
+        if isinstance(self.read, Model):
+            return self.read
+        raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
+
+    @cached_property
+    def form(self) -> Form:
+        """What it turns out to be. Raises PulseError."""
+        if isinstance(self.read, PulsedModel):
+            model = self.read
+            return Form(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
+        return form_of(self.read, self.chunking, self.symbol, self.outputs)
+
+    @property
+    def chunks(self) -> Chunks | None:
+        """How a model of chunks is called; None where it is offline. Raises PulseError."""
+        return self.form.chunks
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
+        return self.form.sizes
+
+    @property
+    def typed(self) -> TypedModel:
+        """``analyse()``, decluttered. Raises PulseError."""
+        return self.form.typed
+
+    @property
+    def ready(self) -> bool:
+        """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
+        return isinstance(self.read, PulsedModel) or is_exported(self.metadata) or self.chunks is not None
+
+    def analyse(self) -> TypedModel:
+        """The offline model, every type and shape known: of a model of chunks its author's loop over the whole stream.
+
+        ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
+        Raises PulseError
+        """
+        return self.form.original
+
+    def at(self, pulse: int | None) -> "Loaded":
+        """The same, its chunks of so many frames where nothing else says how long they are. Raises PulsifyError."""
+        if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
+            return self
+        return replace(self, chunking=replace(self.chunking, pulse=pulse))
+
+    @cached_property
+    def _leaves_pulse_open(self) -> bool:
+        read = self.read
+        if not isinstance(read, Model) or is_exported(read.metadata):
+            return False
+        return leaves_pulse_open(read, self.chunking, self.symbol)
+
+    def pulsed(
+        self, pulse: int | None = None, align: bool = False, max_context: int | None = None
+    ) -> PulsedModel:
+        """The model in pulses; of whole chunks, one by default, where it takes chunks. Raises PulseError."""
+        if isinstance(self.read, PulsedModel):
+            if pulse not in (None, self.read.pulse):
+                raise PulsifyError(
+                    f"pulse {pulse}: {self.title} is in pulses of {self.read.pulse} frames; give the model before it "
+                    "is pulsified"
+                )
+            return self.read
+        form = self.at(pulse).form
+        if form.chunks is not None:
+            made = PulsedModel.of(in_chunks(form.typed, form.chunks, pulse, align))
+        else:
+            made = form.typed.pulsify(form.symbol, pulse, align, max_context)
+        return replace(made, sizes=form.sizes)
+
+    def told(self) -> list[tuple[str, str]]:
+        """What was found out by itself, in words: title and text. Raises PulseError."""
+        lines = [] if self.chunks is None else self.chunks.lines()
+        why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"
+        return lines + [("size", f"{name} = {size}{why}") for name, size in self.sizes.items()]

@@ -1,0 +1,41 @@
+"""The proof of what was loaded: against its offline model, or, where it has none, against its own loop or stream."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel
+from pulse.oracle import oracle_of
+from pulse.program.compiler import Prepare
+from pulse.proof import Report, prove
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+
+def proved(
+    loaded: Loaded,
+    pulsed: PulsedModel,
+    lengths: Sequence[int] | None = None,
+    backend: str = "numba",
+    seed: int = 0,
+    prepare: Prepare | None = None,
+    long: bool = False,
+) -> Report:
+    """The proof of a pulsed form of it; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
+    original = loaded.at(pulsed.pulse).analyse()
+    return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)
+
+
+def proved_file(
+    loaded: Loaded,
+    pulsed: PulsedModel,
+    proto: "ModelProto",
+    lengths: Sequence[int] | None = None,
+    seed: int = 0,
+    long: bool = False,
+) -> Report:
+    """The same of a file that was written of the pulsed form, run in another runtime. Raises PulsifyError."""
+    from pulse.onnx.write.check import check
+
+    return check(proto, pulsed, loaded.at(pulsed.pulse).analyse(), lengths, seed, long)

@@ -1,0 +1,167 @@
+"""Which symbols of a model's inputs count streams, which one the frames of a chunk, and what sizes that gives them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pulse.chunks.axes import time_axis
+from pulse.chunks.chunking import Chunking
+from pulse.chunks.states import Candidates
+from pulse.dim import Symbol, TDim
+from pulse.errors import PulsifyError
+from pulse.models import Model, TypedModel
+from pulse.wording import spelled
+
+_COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
+"""Names of dims that count streams, not frames."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a model of chunks that has symbols.
+
+    sizes   of the symbols
+    axes    input -> its axis of frames, where a symbol told it
+    symbol  the name of the stream's length, where the file or the user has one
+    """
+
+    sizes: Mapping[Symbol, int]
+    axes: Mapping[str, int]
+    symbol: str | None
+
+
+def symbols_of(read: Model | TypedModel, names: Sequence[str] | None = None) -> list[Symbol]:
+    """The symbols in the shapes of some inputs, of all by default, in the order of their appearance."""
+    dims = [dim for name in (read.inputs if names is None else names) for dim in _dims(read, name)]
+    return list(dict.fromkeys(s for dim in dims for s in sorted(dim.symbols, key=lambda symbol: symbol.name)))
+
+
+def stream_counts(read: Model | TypedModel, symbol: str | None) -> Mapping[Symbol, int]:
+    """The symbols of an offline model that surely count streams: each is 1.
+
+    Such a symbol has a name that says so, leads the shape of an input in which another symbol can be time, and never
+    stands behind one. ``symbol`` is the user's name of time.
+    """
+    shapes = [_dims(read, name) for name in read.inputs]
+
+    def beside(shape: Sequence[TDim], counted: Symbol) -> set[Symbol]:
+        return {other for dim in shape for other in dim.symbols} - {counted}
+
+    def leads(shape: Sequence[TDim], counted: Symbol) -> bool:
+        return shape[0] == TDim.of(counted) and all(counted not in dim.symbols for dim in shape[1:])
+
+    def counts(counted: Symbol) -> bool:
+        if counted.name == symbol or not _COUNTS_STREAMS.fullmatch(counted.name):
+            return False
+        found = [shape for shape in shapes if any(counted in dim.symbols for dim in shape)]
+        moving = [shape for shape in found if beside(shape, counted)]
+        times = {other for shape in moving for other in beside(shape, counted)}
+        return all(leads(shape, counted) for shape in moving) and any(
+            not _COUNTS_STREAMS.fullmatch(other.name) for other in times
+        )
+
+    return {counted: 1 for counted in symbols_of(read) if counts(counted)}
+
+
+def leaves_pulse_open(model: Model, given: Chunking, symbol: str | None) -> bool:
+    """Whether a model takes chunks of any length, so that somebody has to say it. Raises PulsifyError."""
+    states = _states(model, given)
+    streams = [name for name in model.inputs if name not in states]
+    return bool(states or given.asked) and _time(model, streams, symbol) is not None
+
+
+def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
+    """One call of a model with symbols; None where it seems to be offline.
+
+    Symbols that count streams are 1; the frames of a chunk are those of the pulse and of the context.
+
+    Raises PulsifyError: the symbol of time, the pulse or another size is not known
+    """
+    states = _states(model, given)
+    if not states and not given.asked:
+        return None
+    streams = [name for name in model.inputs if name not in states]
+    time = _time(model, streams, symbol)
+    ones = _led(model)
+    for other in symbols_of(model):
+        if other not in ones and other != time:
+            raise PulsifyError(
+                f"{model.title}: the dim {other.name} has no size; give it with {spelled('inputs')}"
+            )
+    sizes = dict.fromkeys(symbols_of(model), 1)
+    axes = {
+        name: axis
+        for name in streams
+        for axis, dim in enumerate(model.inputs[name].shape or ())
+        if dim is not None and time in dim.symbols
+    }
+    if time is not None:
+        main, axis = next(iter(axes.items()))
+        if given.pulse is None:
+            found = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
+            raise PulsifyError(
+                f"{model.title}: takes chunks of any length and states ({found}): say how many new frames of {main} a "
+                f"chunk has, with {spelled('pulse')}; where there are no states, {spelled('states', {})}"
+            )
+        if (model.inputs[main].shape or ())[axis] != TDim.of(time):
+            raise PulsifyError(
+                f"{main}: its chunk is not {time.name} frames long; give its shape with {spelled('inputs')}"
+            )
+        sizes[time] = given.pulse + given.context.get(main, 0)
+    return Call(sizes, axes, symbol if time is None else time.name)
+
+
+def _dims(read: Model | TypedModel, name: str) -> list[TDim]:
+    return [dim for dim in read.inputs[name].shape or () if dim is not None]
+
+
+def _led(model: Model) -> set[Symbol]:
+    """The symbols of a model of chunks that count streams: by their names, or they lead a shape with others behind."""
+    leading = {
+        symbol
+        for name in model.inputs
+        if len(symbols_of(model, [name])) > 1
+        for symbol in _dims(model, name)[0].symbols
+    }
+    return leading | {symbol for symbol in symbols_of(model) if _COUNTS_STREAMS.fullmatch(symbol.name)}
+
+
+def _states(model: Model, given: Chunking) -> Mapping[str, str]:
+    """The pairs given, or found by name when nothing but the shapes of inputs is known; and the file's variables."""
+    kept = {variable.input: variable.output for variable in model.variables}
+    if given.states is not None:
+        return {**given.states, **kept}
+    ones = _led(model)
+    frames = [symbol for symbol in symbols_of(model) if symbol not in ones]
+
+    def moves(name: str) -> bool:
+        return any(symbol in dim.symbols for dim in _dims(model, name) for symbol in frames)
+
+    def streams(name: str) -> bool:
+        sizes = [int(dim) if dim.is_const else 1 for dim in _dims(model, name)]
+        dtype = model.inputs[name].dtype
+        return moves(name) or (not frames and dtype is not None and time_axis(sizes, dtype) is not None)
+
+    names = sorted((name for name in model.inputs if name not in kept), key=lambda name: not moves(name))
+    nexts = [name for name in model.graph.output_names if name not in kept.values()]
+    found = Candidates(names, nexts, lambda name, _: not moves(name), streams, shapes=False)
+    return {**{pair.input: pair.output for pair in found.pairs()}, **kept}
+
+
+def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | None:
+    """The symbol that counts the frames of a chunk: as given, or the only one that does not count streams."""
+    found = symbols_of(model, streams)
+    if symbol is not None and found:
+        for candidate in found:
+            if candidate.name == symbol:
+                return candidate
+        listed = ", ".join(candidate.name for candidate in found)
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; there is {listed}")
+    frames = [candidate for candidate in found if candidate not in _led(model)]
+    if len(frames) > 1:
+        listed = ", ".join(candidate.name for candidate in frames)
+        raise PulsifyError(
+            f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with "
+            f"{spelled('symbol')}, and give the others sizes with {spelled('inputs')}"
+        )
+    return frames[0] if frames else None

@@ -1,0 +1,139 @@
+"""Model, TypedModel, PulsedModel: each step of a model's way as a method that gives the next one. They only delegate.
+
+What they hold is a network, which is data: a graph, its symbols, its names. The steps are functions of networks, which
+are imported when they are taken, so that ``import pulse`` is quick.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from pulse.budget import counting
+from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.chunks.exported import in_pulses
+from pulse.chunks.scanned import in_chunks, scanned
+from pulse.dim import Symbol
+from pulse.infer.network import FileNetwork
+from pulse.program.compiler import Prepare, compile_model
+from pulse.program.program import Program
+from pulse.pulsify.network import PulsedNetwork
+from pulse.substitution import with_sizes
+from pulse.typed import TypedNetwork
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from onnx import ModelProto
+
+Network: TypeAlias = FileNetwork | TypedNetwork | PulsedNetwork
+N = TypeVar("N", bound=Network)
+
+
+def _as(kind: type[N], network: Network) -> N:
+    """The same network with the steps of ``kind``, a class of it."""
+    if isinstance(network, kind):
+        return network
+    return kind(**{field.name: getattr(network, field.name) for field in fields(network)})
+
+
+def model_of(network: Network) -> "Model | TypedModel | PulsedModel":
+    """A network of any kind with its next steps."""
+    if isinstance(network, FileNetwork):
+        return Model.of(network)
+    return TypedModel.of(network) if isinstance(network, TypedNetwork) else PulsedModel.of(network)
+
+
+class Model(FileNetwork):
+    """A model as its file states it; facts may be partial."""
+
+    @classmethod
+    def of(cls, network: FileNetwork) -> "Model":
+        """A network that was read, with its next steps."""
+        return _as(cls, network)
+
+    def analyse(self) -> "TypedModel":
+        """Derive every type and shape; what the file does not say of the inputs is inferred first.
+
+        Warns where the file states shapes that do not hold, and where the budget does not suffice for its constants.
+        Raises LoadError (operators not covered, unknown dims), FactError.
+        """
+        return TypedModel.of(super().analyse())
+
+
+class TypedModel(TypedNetwork):
+    """A model that runs offline: every dtype and shape known, the length of the stream a symbol."""
+
+    @classmethod
+    def of(cls, network: TypedNetwork) -> "TypedModel":
+        """A typed network with its next steps."""
+        return _as(cls, network)
+
+    def with_sizes(self, sizes: Mapping[Symbol, int]) -> "TypedModel":
+        """The same model with numbers for some of its symbols, in a scope of its own. Raises FactError."""
+        return with_sizes(self, sizes)
+
+    def declutter(self) -> "TypedModel":
+        """The same meaning with less of everything; see ``pulse.declutter``."""
+        from pulse.declutter import declutter
+
+        return declutter(self)
+
+    def pulsify(
+        self,
+        symbol: str | Symbol | None = None,
+        pulse: int | None = None,
+        align: bool = False,
+        max_context: int | None = None,
+    ) -> "PulsedModel":
+        """The model in pulses of constant size; see ``pulse.pulsify.driver.pulsify``.
+
+        A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
+        """
+        return PulsedModel.of(in_pulses(self, symbol, pulse, align, max_context))
+
+    def chunked(
+        self,
+        chunking: Chunking | None = None,
+        pulse: int | None = None,
+        symbol: str | None = None,
+        outputs: Sequence[str] | None = None,
+    ) -> "PulsedModel":
+        """A model that takes one chunk and its states as a stream; see ``pulse.chunks``.
+
+        The shapes are those of one call.
+        """
+        from pulse.declutter import declutter
+
+        with counting(self.spending):
+            model, chunks = scanned(self, chunking or NOTHING, symbol, outputs)
+            return PulsedModel.of(in_chunks(declutter(model), chunks, pulse))
+
+
+class PulsedModel(PulsedNetwork):
+    """A model that takes pulses of constant size."""
+
+    @classmethod
+    def of(cls, network: PulsedNetwork) -> "PulsedModel":
+        """A pulsed network with its next steps."""
+        return _as(cls, network)
+
+    def compile(
+        self, backend: str = "numba", weights: str = "f32", prepare: Prepare | None = None
+    ) -> Program:
+        """A program that runs it; see ``pulse.program.compiler.compile_model``."""
+        return compile_model(self, backend, weights=weights, prepare=prepare)
+
+    def to_onnx(self, opset: int = 17) -> "ModelProto":
+        """The model as standard ONNX, all that it remembers as inputs and outputs; see ``pulse.onnx.write``.
+
+        Raises WriteError: an op that ONNX of this opset cannot express
+        """
+        from pulse.onnx.write.model import to_onnx
+
+        return to_onnx(self, opset)
+
+    def save(self, path: "str | PathLike[str]", opset: int = 17) -> None:
+        """Write ``to_onnx`` to a file. Raises WriteError."""
+        from pulse.onnx.write.model import save
+
+        save(self.to_onnx(opset), path)

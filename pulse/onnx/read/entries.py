@@ -1,0 +1,83 @@
+"""Entries of a file's metadata, found without reading the rest of it: weights are skipped."""
+
+import os
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from google.protobuf.internal.wire_format import (
+    WIRETYPE_FIXED32,
+    WIRETYPE_FIXED64,
+    WIRETYPE_LENGTH_DELIMITED,
+    WIRETYPE_VARINT,
+    UnpackTag,
+)
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, StringStringEntryProto
+
+from pulse.onnx.read.file import begins_model
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
+
+_LONGEST_VARINT = 10
+_HEAD = 16
+
+
+def stored_values(source: "ModelSource", key: str) -> list[Any]:
+    """The values of all entries with a key: text, or bytes where it is not valid UTF-8.
+
+    What is no model, or is damaged, has none: ``pulse.load`` says what is wrong with it.
+    """
+    if isinstance(source, ModelProto):
+        return [entry.value for entry in source.metadata_props if entry.key == key]
+    try:
+        if isinstance(source, bytes):
+            return _found(BytesIO(source), len(source), key)
+        path = Path(os.fspath(source))
+        if not path.is_file():
+            return []
+        with path.open("rb") as file:
+            return _found(file, os.fstat(file.fileno()).st_size, key)
+    except (OSError, TypeError, ValueError):
+        return []
+
+
+def _found(file: BinaryIO, size: int, key: str) -> list[Any]:
+    if not begins_model(file.read(_HEAD)):
+        return []
+    file.seek(0)
+    found: list[Any] = []
+    while (tag := _varint(file)) is not None:
+        number, kind = UnpackTag(tag)
+        if kind == WIRETYPE_VARINT:
+            _varint(file)
+            continue
+        length = {WIRETYPE_FIXED32: 4, WIRETYPE_FIXED64: 8}.get(kind)
+        if kind == WIRETYPE_LENGTH_DELIMITED:
+            length = _varint(file)
+        if length is None or length > size - file.tell():
+            break
+        if number == ModelProto.METADATA_PROPS_FIELD_NUMBER and kind == WIRETYPE_LENGTH_DELIMITED:
+            try:
+                entry = StringStringEntryProto.FromString(file.read(length))
+            except DecodeError:
+                continue
+            if entry.key == key:
+                found.append(entry.value)
+        else:
+            file.seek(length, os.SEEK_CUR)
+    return found
+
+
+def _varint(file: BinaryIO) -> int | None:
+    """The next number; None at the end of the file, or where there is none."""
+    number = 0
+    for place in range(_LONGEST_VARINT):
+        byte = file.read(1)
+        if not byte:
+            return None
+        number |= (byte[0] & 0x7F) << 7 * place
+        if byte[0] < 0x80:
+            return number
+    return None

@@ -1,0 +1,83 @@
+"""What streams run: a pulsed model made ready, without the streams themselves."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Self
+
+from pulse.errors import LoadError
+from pulse.ops.bodies import nodes_within
+from pulse.ops.source import Const
+from pulse.ops.stateful import Stateful
+from pulse.program.weights import checked_form
+from pulse.pulsify.limit import longest
+from pulse.pulsify.network import PulsedNetwork
+from pulse.version import __version__
+
+_WRITER = "pickled by"
+
+
+class Executable(ABC):
+    """What a program has for its streams: ports, lengths, and how it is told from others. Immutable.
+
+    A copy is the program itself. It pickles without addresses, and is linked again where it arrives.
+    """
+
+    def __init__(self, model: PulsedNetwork, form: str = "f32") -> None:
+        self.model = model
+        self.form = checked_form(form)
+        """How weights are stored: ``f32``, ``bf16`` or ``int8``."""
+        self.inputs = model.inputs
+        self.outputs = model.outputs
+        self.pulse = model.pulse
+        self.limit = longest(model.symbol, model.typed.scope.assumptions)
+        """The most frames of the symbol that the model takes, None where there is no limit."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What the program means: nothing that holds in one process only."""
+        return {**self.__dict__, _WRITER: __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Raises LoadError: another version of pulse wrote it."""
+        parts = dict(state)
+        if (writer := parts.pop(_WRITER)) != __version__:
+            raise LoadError(
+                f"the program was pickled by pulse {writer}, and this is pulse {__version__}: compile the model here"
+            )
+        for name, value in parts.items():
+            setattr(self, name, value)
+
+    @property
+    @abstractmethod
+    def backend(self) -> str:
+        """``numba`` or ``numpy``."""
+
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Tells snapshots of another model, pulse, backend or form of weights apart."""
+        digest = hashlib.blake2b(f"{self.backend} {self.pulse} {self.form}".encode(), digest_size=16)
+        for node in nodes_within(self.model.graph.nodes):
+            value = node.op.value.tobytes() if isinstance(node.op, Const) else node.op.detail().encode()
+            digest.update(f"{node.name} {node.op.name} {node.inputs}".encode() + value)
+            if isinstance(node.op, Stateful):
+                digest.update(b"".join(array.tobytes() for array in node.op.begin()))
+        for register in self.model.registers:
+            digest.update(f"{register.read} {register.write}".encode() + register.initial.tobytes())
+        return digest.digest()
+
+    def steps(self, end: int) -> int:
+        """How many pulses a stream of ``end`` frames of the symbol takes, its tail included."""
+        symbol, needed = self.model.symbol, -(-end // self.pulse)
+        for port in self.outputs:
+            if port.streams:
+                total = max(0, port.length.eval({symbol: end}))
+                needed = max(needed, -(-(port.delay + total) // port.frames) if total else 0)
+        for wire in self.model.waits():
+            needed = max(needed, -(-(wire.offset + max(0, wire.length.eval({symbol: end}))) // wire.frames))
+        return needed

@@ -1,0 +1,9 @@
+"""The numbers of element types, in rows whose kernels take several."""
+
+import numpy as np
+
+F32, F64, I64, I32, U8, I8, BOOL = range(7)
+CODES = {
+    np.dtype(dtype): code
+    for code, dtype in enumerate((np.float32, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_))
+}

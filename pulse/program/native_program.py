@@ -1,0 +1,17 @@
+"""The program of the numba backend: its executable with streams, one by one or in lanes."""
+
+from pulse.program.memory import aligned_bytes
+from pulse.program.native import NativeExecutable, NativeState
+from pulse.program.native_lanes import NativeLanes
+from pulse.program.program import Program
+from pulse.program.state import Feed
+
+
+class NativeProgram(NativeExecutable, Program):
+    """A program of native kernels."""
+
+    def spawn(self, constants: Feed | None = None) -> NativeState:
+        return NativeState(self, constants, aligned_bytes(self.initial.size), aligned_bytes(self.arena_bytes))
+
+    def spawn_many(self, count: int, constants: Feed | None = None) -> NativeLanes:
+        return NativeLanes(self, count, constants)

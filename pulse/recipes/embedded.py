@@ -1,0 +1,36 @@
+"""Recipes in the metadata of ONNX files: the entry ``pulse_recipe``, in which ``model = "."`` is the file itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pulse.errors import LoadError
+from pulse.onnx.metadata import RECIPE
+from pulse.onnx.read.entries import stored_values
+from pulse.recipes.reading import LARGEST_FILE, parsed
+from pulse.recipes.recipe import Recipe, Surroundings
+from pulse.recipes.recognition import path_of
+
+if TYPE_CHECKING:
+    from pulse.onnx.read.file import ModelSource
+
+
+def embedded_recipe(source: "ModelSource") -> Recipe:
+    """The recipe of a file, its bytes or a ModelProto that has one. Raises LoadError, naming file and stage."""
+    path = path_of(source)
+    name = "these bytes" if isinstance(source, bytes) else "the model" if path is None else str(path)
+    where = f"{name}: the recipe in its metadata"
+    return parsed(
+        embedded_text(source, where), Surroundings(where, path or Path("model"), path and path.parent, source)
+    )
+
+
+def embedded_text(source: "ModelSource", where: str) -> str:
+    """The text of the recipe. Raises LoadError."""
+    text, *others = stored_values(source, RECIPE)
+    if others:
+        raise LoadError(f"{where}: is there {1 + len(others)} times; write the file again with one")
+    if not isinstance(text, str):
+        raise LoadError(f"{where}: is no text; the file is damaged, get it again")
+    if len(text) > LARGEST_FILE:
+        raise LoadError(f"{where}: has more than {LARGEST_FILE} letters, which no recipe has")
+    return text

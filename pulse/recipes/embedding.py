@@ -1,0 +1,75 @@
+"""Putting a recipe into the metadata of its model."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from onnx import ModelProto, helper
+
+from pulse.errors import LoadError
+from pulse.onnx.metadata import RECIPE, is_exported
+from pulse.onnx.read.file import read_source
+from pulse.recipes.embedded import embedded_text
+from pulse.recipes.reading import parsed
+from pulse.recipes.recipe import ITSELF, Recipe, Surroundings
+from pulse.recipes.recognition import is_recipe_file
+from pulse.recipes.spelling import toml
+from pulse.recipes.whole import joined
+
+
+def embedded(text: str, place: Surroundings) -> ModelProto:
+    """The one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
+
+    Weights that are in a file beside the model stay there. Raises LoadError
+    """
+    number, model = _only_model(parsed(text, place))
+    proto = _read(model)
+    kept = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
+    table = tomllib.loads(text)
+    table["stage"][number - 1]["model"] = ITSELF
+    helper.set_model_props(proto, {**kept, RECIPE: _spelled_out(table)})
+    return proto
+
+
+def require_opens(file: Path, path: Path) -> None:
+    """Raise LoadError where the recipe in a file does not open when that is called ``path``, in the same folder."""
+    where = f"{path}: the recipe in its metadata"
+    joined(parsed(embedded_text(file, where), Surroundings(where, path, path.parent, file)))
+
+
+def _spelled_out(table: Mapping[str, Any]) -> str:
+    """The text of a recipe that was read: its keys and stages, without comments."""
+    stages = cast("Sequence[Mapping[str, Any]]", table["stage"])
+    lines = [f"{key} = {toml(value)}" for key, value in table.items() if key != "stage"]
+    for stage in stages:
+        lines += ["", "[[stage]]", *(f"{key} = {toml(value)}" for key, value in stage.items())]
+    return "\n".join([*lines, ""])
+
+
+def _only_model(recipe: Recipe) -> tuple[int, Path]:
+    """The number of its stage, and its file. Raises LoadError."""
+    named = {
+        stage.number: recipe.place.beside(stage.options["model"])
+        for stage in recipe.stages
+        if stage.kind == "model"
+    }
+    models = {number: path for number, path in named.items() if not is_recipe_file(path)}
+    if len(models) != 1:
+        count = f"{len(models)} models" if models else "no models"
+        raise LoadError(
+            f"{recipe.place.where}: names {count}, and one file can hold its own recipe only; pulse convert -o makes "
+            "one file of all stages"
+        )
+    return next(iter(models.items()))
+
+
+def _read(path: Path) -> ModelProto:
+    """As it stands. Raises LoadError."""
+    read_source(path)
+    proto = ModelProto.FromString(path.read_bytes())
+    if is_exported({entry.key: entry.value for entry in proto.metadata_props}):
+        raise LoadError(
+            f"{path}: was written in pulses, so it needs no recipe; give the model that it was made of"
+        )
+    return proto

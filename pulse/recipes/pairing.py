@@ -1,0 +1,128 @@
+"""What is in front of one model or two, between them and behind them, as far as their sizes tell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pulse.errors import LoadError
+from pulse.facts import TypedFact, shape_text
+from pulse.recipes.guessing import Guess, is_sound
+from pulse.recipes.rates import growth
+
+SPECTRAL = ("spectra", "magnitudes")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model of a recipe.
+
+    name     of its file
+    lines    of its stage
+    guess    what is around it where it is alone
+    reads    its first input that streams
+    gives    its first output that does
+    rate_hz  of its sound, where the file says it
+    asks     the name of that input, where there are others
+    """
+
+    name: str
+    lines: Sequence[str]
+    guess: Guess
+    reads: TypedFact
+    gives: TypedFact
+    rate_hz: int | None
+    asks: str | None
+
+    @property
+    def around(self) -> list[str]:
+        """All stages where it is alone, as TOML without the lines that begin them."""
+        front = [*self.guess.front]
+        if front and self.asks is not None:
+            front[-1] += '\nas = "features"'
+            return [*front, self.stage(f'from = {{ {self.asks} = "features" }}'), *self.guess.back]
+        return [*front, self.stage(), *self.guess.back]
+
+    def stage(self, *more: str) -> str:
+        """Its own stage."""
+        return "\n".join([*self.lines, *more, *self.guess.model_lines])
+
+
+class Stages(NamedTuple):
+    """The stages as TOML, and what is guessed."""
+
+    texts: Sequence[str]
+    notes: Sequence[str]
+
+
+def paired(first: Part, second: Part) -> Stages:
+    """Two models, of which the second hears what the first gives. Raises LoadError where nothing usual joins them."""
+    for attempt in (_of_one_spectrum, _directly, _sound_between):
+        found = attempt(first, second)
+        if found is not None:
+            return found
+    raise LoadError(
+        f"{first.name} gives {shape_text(first.gives.shape)} and {second.name} takes {shape_text(second.reads.shape)}: "
+        "nothing usual leads from one to the other; give them in the order in which they are called, or write the "
+        "recipe by hand, see docs/recipes.md"
+    )
+
+
+def _of_one_spectrum(first: Part, second: Part) -> Stages | None:
+    """The first changes a spectrum; the second the same one, or the frames of samples that it becomes."""
+    one, other = first.guess, second.guess
+    if one.kind not in SPECTRAL or not one.behind or one.samples != other.samples:
+        return None
+    if other.kind == "frames" and other.back:
+        stages = [*other.front, f'rfft = {{ n = {one.samples}, layout = "{one.layout}" }}']
+        _add(stages, first, "")
+        stages += [f'irfft = {{ n = {one.samples}, layout = "{one.behind}" }}', second.stage(), *other.back]
+        note = (
+            f"{one.samples} = 2 x {one.samples // 2}: the frames of {second.name} are taken for those whose spectrum "
+            f"{first.name} changes"
+        )
+        return Stages(stages, [*one.notes[:-1], note, *other.notes])
+    if other.kind in SPECTRAL and other.behind and one.behind == other.layout:
+        stages = [one.front[0].partition("\n")[0]]
+        _add(stages, first, "")
+        _add(stages, second, "_2")
+        note = f"{first.name} and {second.name} are taken to change the same spectrum"
+        return Stages([*stages, other.back[-1]], [note, *one.notes, *other.notes[:-1]])
+    return None
+
+
+def _add(stages: list[str], part: Part, suffix: str) -> None:
+    """A model that changes a spectrum, behind a stage that gives one."""
+    if part.guess.kind == "spectra":
+        stages.append(part.stage())
+        return
+    stages[-1] += f'\nas = "spectrum{suffix}"'
+    stages += ["magnitude = {}", _renamed(part.stage(), suffix), _renamed(part.guess.back[0], suffix)]
+
+
+def _directly(first: Part, second: Part) -> Stages | None:
+    """What the first gives is of the sizes that the second takes."""
+    fixed = [
+        [int(dim) if not dim.symbols else None for dim in fact.shape] for fact in (first.gives, second.reads)
+    ]
+    if fixed[0] != fixed[1] or is_sound(second.reads.shape) or first.guess.kind == "magnitudes":
+        return None
+    note = f"{second.name} is taken to read what {first.name} gives, which is of the same size"
+    stages = [*first.guess.front, first.stage(), second.stage(), *second.guess.back]
+    return Stages(stages, [note, *first.guess.notes])
+
+
+def _sound_between(first: Part, second: Part) -> Stages | None:
+    """The first gives sound, by itself or with what is behind it."""
+    sound = is_sound(first.gives.shape) and growth(first.gives) == growth(first.reads)
+    if not first.guess.back and not (first.guess.kind == "sound" and sound):
+        return None
+    note = f"{second.name} is taken to hear the sound that {first.name} gives"
+    behind = [_renamed(stage, "_2") for stage in second.around]
+    return Stages([*first.around, *behind], [note, *first.guess.notes, *second.guess.notes])
+
+
+def _renamed(stage: str, suffix: str) -> str:
+    """With other names of wires."""
+    for name in ("spectrum", "mask", "features"):
+        stage = stage.replace(f'"{name}"', f'"{name}{suffix}"')
+    return stage

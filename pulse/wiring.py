@@ -1,0 +1,128 @@
+"""The way to add a node to a typed graph: its op derives the facts, and what is known before running is computed.
+
+That keeps within the budget of the file.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pulse.budget import Spending, spending
+from pulse.costs.seconds import CALL_S, op_seconds
+from pulse.errors import DimError, FactError
+from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.ops.op import Op, known_inputs, symbolic_eval
+from pulse.ops.source import Const
+from pulse.ops.turns import counting_turns
+from pulse.typed import TypedGraph
+
+SMALL = 1 << 12
+"""Elements that take a call of numpy, whatever is done with them."""
+SYMBOLIC_ELEMENTS, SYMBOLIC_S = 64, 1e-4
+"""What a dim in a tensor of dims takes: the memory of so many numbers, and so long."""
+
+
+def wire(graph: TypedGraph, name: str, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+    """Add a node whose facts the op derives; a constant where all that it reads is known.
+
+    Raises FactError, naming the node and its inputs.
+    """
+    facts = [graph.fact(outlet) for outlet in inputs]
+    try:
+        outputs = op.facts(facts)
+        _require_possible(outputs)
+        values = _folded(name, op, facts, outputs)
+    except DimError:
+        outputs, values = op.facts(facts), None
+    except FactError as error:
+        read = "; ".join(f"{graph.label(outlet)}: {fact}" for outlet, fact in zip(inputs, facts))
+        raise FactError(f"{name} ({op.name}): {error} [reads {read}]") from error
+    if values is None:
+        return graph.add(name, op, inputs, outputs)
+    return [
+        graph.add(name if slot == 0 else f"{name}:{slot}", Const(value), (), [TypedFact.of(value)])[0]
+        for slot, value in enumerate(values)
+    ]
+
+
+def _require_possible(facts: Sequence[TypedFact]) -> None:
+    for fact in facts:
+        if fact.rank > MOST_AXES:
+            raise FactError(f"a tensor of {fact.rank} axes; at most {MOST_AXES} are covered")
+        if any(dim.is_const and int(dim) < 0 for dim in fact.shape):
+            raise FactError(f"its output would be {fact}: its inputs are too short")
+
+
+class TooLongError(Exception):
+    """A constant takes longer to compute than the budget allows."""
+
+
+@dataclass
+class _Fold:
+    """An op while it is computed before running: how long it takes."""
+
+    account: Spending
+    seconds: float
+
+    def take(self, seconds: float) -> None:
+        """Count more. Raises TooLongError."""
+        self.seconds += seconds
+        if self.account.slowness(self.seconds):
+            raise TooLongError
+
+    def turns(self, op: Op, inputs: Sequence[Array]) -> Callable[[], None]:
+        """What counts each turn of a loop, at any depth."""
+        facts = [TypedFact.of(array) for array in inputs]
+        each = op_seconds(op, facts, op.facts(facts), lambda dim: int(dim) if dim.is_const else 1)
+        return lambda: self.take(each)
+
+
+def _folded(
+    name: str, op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact]
+) -> list[Array] | None:
+    """The outputs where all that the op reads is known and the budget allows it, else None.
+
+    Raises FactError, DimError as ``symbolic_eval``.
+    """
+    if not known_inputs(op, inputs) or not all(dim.is_const for fact in outputs for dim in fact.shape):
+        return None
+    account = spending()
+    symbolic = any(fact.value is not None and is_symbolic(fact.value) for fact in inputs)
+    total = sum(_elements(fact) for fact in outputs)
+    counted = total * SYMBOLIC_ELEMENTS if symbolic else total
+    seconds = _seconds(op, inputs, outputs, total, symbolic)
+    reason = account.excess(counted) or account.slowness(seconds)
+    values = None
+    if not reason:
+        fold = _Fold(account, seconds)
+        token = counting_turns.set(fold.turns)
+        try:
+            values = symbolic_eval(op, inputs)
+        except TooLongError:
+            reason = account.slowness(fold.seconds)
+        finally:
+            counting_turns.reset(token)
+        account.seconds = min(account.seconds + fold.seconds, account.budget.seconds)
+    if reason:
+        account.unfolded.setdefault(name, f"{name} ({op.name}) is not computed before running: {reason}")
+        return None
+    account.elements += counted
+    return values
+
+
+def _elements(fact: TypedFact) -> int:
+    """How many there are, of a constant shape."""
+    count = 1
+    for dim in fact.shape:
+        count *= int(dim)
+    return count
+
+
+def _seconds(
+    op: Op, inputs: Sequence[TypedFact], outputs: Sequence[TypedFact], elements: int, symbolic: bool
+) -> float:
+    if symbolic:
+        return CALL_S + SYMBOLIC_S * elements
+    if not op.iterates and elements + sum(_elements(fact) for fact in inputs) <= SMALL:
+        return CALL_S
+    return op_seconds(op, inputs, outputs, int)

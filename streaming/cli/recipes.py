@@ -1,0 +1,84 @@
+"""What ``pulse recipe`` describes, and where it writes it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pulse.errors import InputError
+from pulse.loading.formats import Content
+from pulse.recipes.recognition import holds_recipe, is_recipe_file
+from streaming.replacing import part_of, publish, refuse_same, unwritable
+
+if TYPE_CHECKING:
+    from pulse.recipes.recipe import Surroundings
+
+SUFFIXES = {"recipe": ".toml", "model": ".onnx"}
+
+
+def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | None) -> None:
+    """Raises InputError."""
+    if output is not None and embed is not None:
+        raise InputError("-o writes a recipe and --embed a model that holds it; give one of them")
+    if len(models) > 2:
+        raise InputError(
+            f"{len(models)} models: one or two are proposed; write the recipe of more by hand, see docs/recipes.md"
+        )
+    for path, what in ((output, "recipe"), (embed, "model")):
+        if path is not None and path.suffix.lower() != SUFFIXES[what]:
+            raise InputError(f"{path}: a {what} is written as {SUFFIXES[what]}, not {path.suffix or 'this'}")
+        if path is not None and path.exists():
+            refuse_same(models, [path])
+            raise InputError(f"{path}: is there already; move it away, or give another name")
+    if embed is None and is_recipe_file(models[0]):
+        raise InputError(
+            f"{models[0]}: is a recipe already; --embed FILE writes its model with the recipe inside"
+        )
+
+
+def described(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
+    """A recipe of models, to stand in a folder: its text, what is to be said of it, and where it is.
+
+    Raises PulseError
+    """
+    from pulse.recipes.embedded import embedded_recipe, embedded_text
+    from pulse.recipes.proposal import proposed
+    from pulse.recipes.reading import contents
+    from pulse.recipes.recipe import Surroundings
+
+    if len(models) == 1 and is_recipe_file(models[0]):
+        return contents(models[0]), (), Surroundings.of(models[0])
+    if len(models) == 1 and holds_recipe(Content.of(models[0])):
+        place = embedded_recipe(models[0]).place
+        note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
+        return embedded_text(models[0], place.where), (note,), place
+    found = proposed(models, folder)
+    return found.text, found.notes, Surroundings.of(folder / "recipe.toml")
+
+
+def write_recipe(text: str, path: Path) -> None:
+    """Write a recipe. Raises InputError."""
+    part = part_of(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise unwritable(path, error.strerror) from error
+    publish(part, path)
+
+
+def embed_in(text: str, place: "Surroundings", path: Path) -> None:
+    """Write the model of a recipe with the recipe inside. Raises PulseError, InputError."""
+    from pulse.recipes.embedding import embedded, require_opens
+
+    model = embedded(text, place).SerializeToString()
+    part = part_of(path)
+    try:
+        part.write_bytes(model)
+        require_opens(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise unwritable(path, error.strerror) from error
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    publish(part, path)

@@ -1,0 +1,123 @@
+"""What the inputs of a model hear in ``pulse run``, as it is asked for on the command line."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pulse.errors import InputError
+from pulse.facts import Array
+from pulse.program.program import Program
+from streaming.channels import Channels
+from streaming.frames import READABLE, read_arrays
+from streaming.heard import Heard
+from streaming.routing import Route, in_order, routes_of, sound_inputs
+from streaming.source import open_source
+from streaming.wav_stream import StreamForm
+
+
+@dataclass(frozen=True)
+class Sounds:
+    """What was opened, in the order of the model's inputs.
+
+    heard   the sounds
+    arrays  what the other inputs get
+    paths   of all
+    """
+
+    heard: list[Heard]
+    arrays: Mapping[str, Array]
+    paths: list[Path] = field(default_factory=list[Path])
+
+    @property
+    def title(self) -> str:
+        """The names of all files."""
+        return ", ".join(path.name for path in self.paths)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For a report: input, file and channel."""
+        return [
+            {
+                "input": name,
+                "source": each.reader.name,
+                "rate_hz": each.reader.rate_hz,
+                "channels": each.reader.channels,
+                "channel": choice.index,
+            }
+            for each in self.heard
+            for name, choice in each.takes.items()
+        ]
+
+
+def open_sounds(
+    stack: ExitStack,
+    program: Program,
+    texts: Sequence[str],
+    source: Path | None,
+    channel: str,
+    raw: StreamForm | None,
+) -> Sounds:
+    """Open what is heard.
+
+    texts    routes, see ``routing.Route``
+    source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
+    channel  as of ``Channels.parse``, for a model with one input of sound
+    Raises   InputError
+    """
+    title, routes = program.model.title, routes_of(texts, program)
+    names = [port.name for port in sound_inputs(program)]
+    choice = Channels.parse(channel)
+    if len(names) > 1 and choice != Channels():
+        raise InputError(
+            f"--channel {channel}: {title} has inputs {', '.join(names)}; give each its channel with --in "
+            f"{names[0]}=SOURCE:CHANNEL"
+        )
+    arrays: dict[str, Array] = {}
+    asked: dict[str, dict[str, Channels]] = {}
+    paths: list[Path] = []
+    for route in routes.values():
+        path, taken = _file(route, source)
+        if path.suffix.lower() in READABLE:
+            arrays |= read_arrays(path, [route.name])
+            paths.append(path)
+        elif route.name not in names:
+            raise InputError(f"--in {route}: {program.model.port(route.name)}; is no sound; give a .npy file")
+        else:
+            asked.setdefault(str(path), {})[route.name] = choice if taken is None else Channels(taken)
+    rest = [name for name in names if name not in routes]
+    if rest and source is None:
+        raise InputError(
+            f"{title}: nothing for input {', '.join(rest)}; give "
+            + " ".join(f"--in {name}=SOURCE" for name in rest)
+        )
+    if rest:
+        asked.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
+    heard: list[Heard] = []
+    for place in sorted(asked, key=lambda place: min(map(names.index, asked[place]))):
+        reader = stack.enter_context(open_source(Path(place), raw))
+        takes = asked[place]
+        if place == str(source) and len(rest) > 1:
+            takes |= in_order(title, rest, place, reader.channels)
+        for name, each in takes.items():
+            if len(names) == 1:
+                each.streams(reader.channels)
+            elif each.index is not None and each.index >= reader.channels:
+                raise InputError(
+                    f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
+                    "from 0"
+                )
+        heard.append(Heard(reader, {name: takes[name] for name in names if name in takes}))
+        paths.append(Path(place))
+    return Sounds(heard, arrays, paths)
+
+
+def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
+    """The file of a route, and its channel; a file whose name ends as a channel does is that file."""
+    if route.channel is not None and Path(f"{route.place}:{route.channel}").exists():
+        return Path(f"{route.place}:{route.channel}"), None
+    if route.place:
+        return Path(route.place), route.channel
+    if source is None:
+        raise InputError(f"--in {route}: of which sound? Give IN, or {route.name}=SOURCE:CHANNEL")
+    return source, route.channel

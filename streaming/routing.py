@@ -1,0 +1,107 @@
+"""Which sound, or which channel of a sound, each input of a model hears."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from pulse.pulsify.network import Port
+from pulse.wording import spelled
+from streaming.channels import Channels
+
+_CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Route:
+    """What one input hears, as it is asked for.
+
+    name     of the input
+    place    a file or a device; empty: the one that the other inputs share
+    channel  counted from 0; None where it is not said
+    """
+
+    name: str
+    place: str
+    channel: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Route":
+        """``mic=near.wav`` or ``mic=in.wav:0``. Raises InputError."""
+        name, given, place = text.partition("=")
+        if not (name and given and place):
+            raise InputError(
+                f"{spelled('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
+            )
+        return cls(name, *channel_of(place))
+
+    @property
+    def channels(self) -> Channels:
+        """The channel; the mean of all where none is said."""
+        return Channels(self.channel)
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.place}" + ("" if self.channel is None else f":{self.channel}")
+
+
+def channel_of(place: str) -> tuple[str, int | None]:
+    """A place, and the number behind its last colon."""
+    found = _CHANNEL.fullmatch(place)
+    return (found[1], int(found[2])) if found else (place, None)
+
+
+def routes_of(texts: Sequence[str], program: Program) -> dict[str, Route]:
+    """Routes by input, from text. Raises InputError: no such input, or one that is named twice."""
+    routes: dict[str, Route] = {}
+    for route in map(Route.parse, texts):
+        if route.name not in [port.name for port in program.inputs]:
+            known = ", ".join(port.name for port in program.inputs)
+            raise InputError(
+                f"{spelled('routes')} {route}: {program.model.title} has no such input; there is {known}"
+            )
+        if route.name in routes:
+            raise InputError(
+                f"{spelled('routes')} {route}: {route.name} hears {routes[route.name].place} already"
+            )
+        routes[route.name] = route
+    return routes
+
+
+def sound_inputs(program: Program) -> list[Port]:
+    """The inputs that hear sound, f32, of one value a frame, in the model's order.
+
+    Raises InputError: they have several rates
+    """
+    ports = [port for port in program.inputs if port.is_sound]
+    if len({port.rate for port in ports}) > 1:
+        rates = ", ".join(f"{port.name} {port.rate}" for port in ports)
+        raise InputError(
+            f"{program.model.title}: its inputs of sound have several rates, frames for each of "
+            f"{program.model.symbol.name}: {rates}; give them as .npy"
+        )
+    return ports
+
+
+def audio_output(port: Port, source: Port) -> bool:
+    """Whether an output is sound at the rate of the input."""
+    return port.is_sound and port.rate == source.rate
+
+
+def in_order(
+    title: str, names: Sequence[str], place: str, channels: int, way: str | None = None
+) -> dict[str, Channels]:
+    """One channel of a sound for each input, in their order.
+
+    way     what else can be done
+    Raises  InputError: not as many channels as inputs
+    """
+    if len(names) == channels:
+        return {name: Channels(number) for number, name in enumerate(names)}
+    way = (
+        way or f"give {spelled('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
+    )
+    raise InputError(
+        f"{place}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
+        f"{', '.join(names)}; {way}"
+    )

@@ -1,0 +1,36 @@
+"""The bench of recipes: what is timed is right first, and what is not there is said."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import sound
+from bench.contest import WrongResultError
+from tests.shared import shared
+
+
+@pytest.mark.parametrize("contest", sound.CONTESTS, ids=lambda contest: contest.recipe)
+def test_each_chain(contest: sound.SoundContest, capsys: pytest.CaptureFixture[str]) -> None:
+    """The authors' loops, ours and the exported file give what the author recorded."""
+    sound.main([contest.recipe, "--models", str(shared("models")), "--rounds", "1", "--steps", "5"])
+    rows = capsys.readouterr().out.splitlines()
+    assert f"| {contest.recipe} | **pulse**" in rows[2]
+    assert len([row for row in rows if "onnxruntime" in row and "(" in row]) >= 2
+
+
+def test_what_is_wrong_is_not_timed() -> None:
+    hops = [np.ones(4, np.float32)] * 3
+    sound.require_right("same", lambda x: x, hops, np.ones(12, np.float32), 0)
+    with pytest.raises(WrongResultError, match=r"twice: off by 1\.0e\+00 of the largest value"):
+        sound.require_right("twice", lambda x: 2 * x, hops, np.ones(12, np.float32), 0)
+    with pytest.raises(WrongResultError, match="silent: off by inf"):
+        sound.require_right("silent", lambda x: None, [*hops], np.ones(12, np.float32), 0)
+
+
+def test_bad_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        sound.main(["gone.toml"])
+    assert "no recipe is called gone.toml; there are gtcrn.toml" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"not here; --models gives the folder"):
+        sound.main(["gtcrn.toml", "--models", str(tmp_path / "models")])

@@ -1,0 +1,59 @@
+"""What the documents say: their code spans, code blocks, links and headings."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/decisions/*.md")
+FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@dataclass(frozen=True)
+class Page:
+    """A Markdown file of the repository."""
+
+    name: str
+
+    @cached_property
+    def text(self) -> str:
+        """All of it."""
+        return (ROOT / self.name).read_text("utf-8")
+
+    @cached_property
+    def prose(self) -> str:
+        """The text without its code blocks."""
+        return FENCE.sub("", self.text)
+
+    @property
+    def folder(self) -> Path:
+        """Where its links begin."""
+        return (ROOT / self.name).parent
+
+    def blocks(self, *languages: str) -> list[str]:
+        """The code blocks in these languages."""
+        return [code for language, code in FENCE.findall(self.text) if language in languages]
+
+    def spans(self) -> list[str]:
+        """The pieces of code in its lines."""
+        return SPAN.findall(self.prose)
+
+    def links(self) -> Iterator[str]:
+        """Where it points inside of the repository."""
+        return (link for link in LINK.findall(self.prose) if "://" not in link)
+
+    def anchors(self) -> set[str]:
+        """What links may name behind #, as GitHub makes it of headings."""
+        headings = re.findall(r"^#+ (.+)$", self.prose, re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@cache
+def pages() -> dict[str, Page]:
+    """The documents by their paths."""
+    found = sorted({path.relative_to(ROOT).as_posix() for name in NAMES for path in ROOT.glob(name)})
+    return {name: Page(name) for name in found}

@@ -1,0 +1,123 @@
+"""What the Python blocks of the documents find when they run: files in the folder, and names."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+import pytest
+from tests.pulse.recipes.page import recipes
+
+import pulse
+from streaming import Session
+from streaming.events import Argmax, Clock, Ctc, Segments, Triggers
+from streaming.executor import Executor, Microphone
+from tests.pulse.chunks.models import build, node, noise
+from tests.shared import shared
+from tests.streaming.command import tone, write_sound
+
+Scene: TypeAlias = Callable[[], Mapping[str, Any]]
+
+
+def filtered(time: str = "T") -> onnx.ModelProto:
+    """Of audio [1, T]: y [1, T], a filter of 5 taps."""
+    nodes = [
+        node("Unsqueeze", "audio one", "deep"),
+        node("Conv", "deep taps", "filtered", pads=[2, 2]),
+        node("Squeeze", "filtered one", "y"),
+    ]
+    constants = {"one": np.array([1]), "taps": noise(1, 1, 5)}
+    return build(nodes, {"audio": [1, time]}, {"y": [1, time]}, constants)
+
+
+def sound() -> Mapping[str, Any]:
+    """A model of samples, a file, and samples."""
+    onnx.save(filtered(), "model.onnx")
+    write_sound("in.wav", tone(16_000))
+    return {"x": noise(1, 1_600)}
+
+
+def lanes() -> Mapping[str, Any]:
+    """A pulse for each of 64 lanes."""
+    return {"program": pulse.stream(filtered(), pulse=160), "x": noise(64, 1, 160)}
+
+
+def spectral() -> Mapping[str, Any]:
+    """A model of spectra."""
+    shape = [1, 257, "frames", 2]
+    onnx.save(build([node("Relu", "x", "y")], {"x": shape}, {"y": shape}), "model.onnx")
+    return {}
+
+
+def published() -> Mapping[str, Any]:
+    """The models of the recipes, and one of those."""
+    for name in ("gtcrn_offline.onnx", "dtln_1.onnx", "dtln_2.onnx"):
+        Path(name).symlink_to(shared(f"models/{name}"))
+    Path("gtcrn.toml").write_text(recipes()["gtcrn.toml"])
+    return {}
+
+
+def probabilities() -> Mapping[str, Any]:
+    """A model of samples that gives 100 probabilities a second, and what the page's first block has imported."""
+    nodes = [
+        node("Unsqueeze", "audio one", "deep"),
+        node("AveragePool", "deep", "level", kernel_shape=[160], strides=[160]),
+        node("Sigmoid", "level", "speech"),
+        node("Transpose", "speech", "y", perm=[0, 2, 1]),
+    ]
+    model = build(nodes, {"audio": [1, "T"]}, {"y": [1, "T//160", 1]}, {"one": np.array([1])})
+    onnx.save(model, "vad.onnx")
+    Path("tokens.txt").write_text("<blk> 0\n▁a 1\n▁b 2\n", "utf-8")
+    blocks = [noise(1, 700, seed=seed) for seed in range(5)]
+    names = {each.__name__: each for each in (Argmax, Clock, Ctc, Segments, Session, Triggers)}
+    return {
+        "pulse": pulse,
+        "blocks": blocks,
+        "probabilities": np.random.default_rng(0).random((5, 40)),
+        **names,
+    }
+
+
+def devices() -> Mapping[str, Any]:
+    """Programs, and the file that is heard in place of a microphone."""
+    write_sound("heard.wav", tone(16_000))
+    onnx.save(filtered(), "model.onnx")
+    program, other = pulse.stream(filtered(), pulse=160), pulse.stream(filtered(), pulse=160)
+    names = {"program": program, "other": other, "Path": Path, "Executor": Executor}
+    return {**names, "Microphone": lambda device: Microphone()}  # whatever the name of the device
+
+
+def module() -> Mapping[str, Any]:
+    """A module of PyTorch."""
+    torch = pytest.importorskip("torch", reason="needs pulse-stream[torch]")
+    pytest.importorskip("onnxscript", reason="needs pulse-stream[torch]")
+    return {"module": torch.nn.Conv1d(1, 2, 5).eval()}
+
+
+def nothing() -> Mapping[str, Any]:
+    """What the blocks before have left."""
+    return {}
+
+
+def compiled() -> Mapping[str, Any]:
+    """A model in a file, and the package."""
+    return {**sound(), "pulse": pulse}
+
+
+SCENES: Mapping[str, tuple[Scene, ...]] = {
+    "README.md": (sound, nothing, sound, spectral, lanes),
+    "docs/chains.md": (published, nothing),
+    "docs/copies.md": (sound,),
+    "docs/events.md": (probabilities, nothing, nothing, nothing),
+    "docs/front.md": (nothing, nothing),
+    "docs/kernels.md": (compiled,),
+    "docs/live.md": (devices, nothing),
+    "docs/proof.md": (compiled,),
+    "docs/pytorch.md": (module,),
+    "docs/recipes.md": (lambda: {**published(), "pulse": pulse},),
+}
+"""Page -> what each of its blocks is given; names that it leaves stay for the next."""
+
+ELSEWHERE = {"docs/extend.md": "tests/pulse/onnx/test_extend.py"}
+"""Pages whose blocks are run by other tests."""

@@ -1,0 +1,57 @@
+"""Every block of Python in the documents runs, from top to bottom of its page."""
+
+import ast
+import asyncio
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+from streaming.live.file_host import FileHost
+from tests.documents.pages import ROOT, pages
+from tests.documents.scenes import ELSEWHERE, SCENES
+from tests.streaming.command import folder as folder
+
+
+@pytest.fixture(autouse=True)
+def heard(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
+    """A file in place of the devices."""
+
+    def host() -> FileHost:
+        return FileHost(Path("heard.wav"), Path("played.wav"), pace=10)
+
+    monkeypatch.setattr("streaming.live.live.usual_host", host)
+    monkeypatch.setattr("streaming.executor.microphone.usual_host", host)
+
+
+def compiled(code: str, name: str) -> CodeType:
+    """A block, which may await and return values as a notebook does."""
+    return compile(code, name, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def run(code: CodeType, names: dict[str, Any]) -> None:
+    """Run a block with the names of its page."""
+    done = eval(code, names)
+    if inspect.iscoroutine(done):
+        asyncio.run(done)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_blocks(name: str) -> None:
+    names: dict[str, Any] = {"__name__": "page"}
+    for place, (block, scene) in enumerate(zip(pages()[name].blocks("python"), SCENES[name], strict=True)):
+        names.update(scene())
+        if "__main__" in block:
+            Path("script.py").write_text(block)
+            subprocess.run([sys.executable, "script.py"], check=True, timeout=300)
+        else:
+            run(compiled(block, f"{name}, block {place + 1}"), names)
+
+
+def test_every_page_with_blocks_is_run() -> None:
+    assert {name for name, page in pages().items() if page.blocks("python")} == {*SCENES, *ELSEWHERE}
+    assert all((ROOT / test).exists() for test in ELSEWHERE.values())

@@ -1,0 +1,166 @@
+"""Names, paths, links, commands and options that the documents mention exist."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import groupby, product
+
+import pytest
+
+from tests.documents.pages import ROOT, Page, pages
+from tests.documents.vocabulary import commands, files, script_options, texts, words
+
+PAGES = pages().values()
+by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+
+DOTTED = re.compile(r"@?([^\W\d]\w*(?:\.[^\W\d]\w*)*)(\(.*\))?")
+PATH = re.compile(r"[\w.{},-]+(?:/[\w.{},-]*)*")
+SUFFIXES = (".py", ".md", ".toml")
+OURS = ("pulse", "streaming", "bench", "tests")
+OF_OTHERS = {
+    "numpy", "scipy", "torch", "torchaudio", "librosa", "onnx", "pickle", "copy", "os", "math", "nn", "module",
+}  # fmt: skip
+"""Where names begin that other packages explain."""
+TERMS = {
+    *(
+        "eventfd",
+        "cfunc",
+        "nnan",
+        "ninf",
+        "arcp",
+        "nsz",
+        "reassoc",
+        "contract",
+        "sudo",
+        "fork",
+        "forkserver",
+        "fmod",
+    ),
+    *(
+        "apply_lfr",
+        "AudioSpectrogram",
+        "Mfcc",
+        "VADIterator",
+        "get_speech_timestamps",
+        "max_speech_duration_s",
+    ),
+    *("jackd2", "pulseaudio", "my_sounds", "Din", "log1p_unit", "from_polar", "amplitude_to_db"),
+}
+"""Single words of other systems, and of the formulas on the pages."""
+
+
+def expanded(path: str) -> list[str]:
+    """``a/{b,c}.py`` is two paths."""
+    parts = re.split(r"\{([^}]*)\}", path)
+    choices = [part.split(",") if place % 2 else [part] for place, part in enumerate(parts)]
+    return ["".join(choice) for choice in product(*choices)]
+
+
+def is_path(span: str) -> bool:
+    """Whether it names a file or folder of the repository."""
+    return (
+        bool(PATH.fullmatch(span)) and ("/" in span or span.endswith(SUFFIXES)) and not span.startswith("../")
+    )
+
+
+def exists(path: str, page: Page) -> bool:
+    """A path from the root or the page's folder, or the end of one."""
+    name = path.rstrip("/") + "/" * ((ROOT / path).is_dir() or path.endswith("/"))
+    return (page.folder / path).exists() or any(f"/{file}".endswith(f"/{name}") for file in files())
+
+
+def resolves(dotted: str) -> bool:
+    """Whether a dotted name can be imported, or read off what can."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        return all((found := getattr(found, part, None)) is not None for part in parts[end:])
+    return False
+
+
+def is_known(dotted: str) -> bool:
+    """A name of ours that can be imported, of others, or one whose words our code has."""
+    first, *rest = dotted.split(".")
+    if first in OF_OTHERS:
+        return True
+    if first in OURS and rest:
+        return resolves(dotted) or dotted in texts() or is_file_of_a_user(dotted)
+    return all(part in words() | TERMS or part.startswith("_") for part in (first, *rest))
+
+
+def is_file_of_a_user(name: str) -> bool:
+    """Whether the last part is what files are called."""
+    return name.rpartition(".")[2] in ("wav", "onnx", "csv", "npy", "srt", "jsonl", "toml", "mvn")
+
+
+def simple_commands(line: str) -> Iterator[list[str]]:
+    """The words of each command in a line of a shell, comments left out."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    for ends, command in groupby(lexer, lambda word: not word.strip("|&;")):
+        if not ends:
+            yield list(command)
+
+
+def wrong_words(command: Sequence[str]) -> list[str]:
+    """What a command says that it does not take, or that does not exist."""
+    name, *arguments = command
+    options = [word.partition("=")[0] for word in arguments if re.match(r"--?[a-z]", word)]
+    if name == "pulse":
+        which = next((word for word in arguments if not word.startswith("-")), "")
+        known = commands().get(which)
+        return [" ".join(command)] if known is None else sorted({*options} - known)
+    if name.startswith("python") and "-m" in arguments:
+        module = arguments[arguments.index("-m") + 1]
+        paths = [word for word in arguments if word.startswith("tests/")]
+        ours = module.split(".")[0] in ("bench", "tests")
+        own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        asked = {word.partition("=")[0] for word in own if re.match("--[a-z]", word)}
+        return [
+            *([] if find_spec(module) else [module]),
+            *(path for path in paths if not (ROOT / path).exists()),
+            *(sorted(asked - script_options()) if ours else []),
+        ]
+    return []
+
+
+@by_name
+def test_paths_and_names(page: Page) -> None:
+    spans = [span for span in page.spans() if "<" not in span and "…" not in span]
+    paths = [span for span in spans if is_path(span)]
+    missing = [path for span in paths for path in expanded(span) if not exists(path, page)]
+    names = [match[1] for span in spans if span not in paths and (match := DOTTED.fullmatch(span))]
+    unknown = [name for name in names if not is_known(name) and not is_file_of_a_user(name)]
+    assert not missing + unknown
+
+
+@by_name
+def test_commands_and_options(page: Page) -> None:
+    lines = [line for block in page.blocks("sh") for line in block.splitlines()]
+    lines += [
+        span for span in page.spans() if re.match(r"(pulse|python|pytest) [\w-]", span) and "…" not in span
+    ]
+    options = [span.split()[0].partition("=")[0] for span in page.spans() if re.match(r"--[a-z]", span)]
+    everywhere = frozenset[str]().union(*commands().values()) | script_options()
+    assert not [word for line in lines for command in simple_commands(line) for word in wrong_words(command)]
+    assert not set(options) - everywhere
+
+
+@by_name
+def test_links(page: Page) -> None:
+    for link in page.links():
+        path, _, anchor = link.partition("#")
+        target = (page.folder / path).resolve() if path else ROOT / page.name
+        assert target.exists(), link
+        if anchor:
+            assert anchor in pages()[target.relative_to(ROOT).as_posix()].anchors(), link
+
+
+def test_something_was_read() -> None:
+    assert len(PAGES) > 20
+    assert sum(len(page.spans()) for page in PAGES) > 1000

@@ -1,0 +1,83 @@
+"""What the repository has: the words of its code, its files, and the commands with their options."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import typer.main
+
+from streaming.cli import app
+from tests.documents.pages import ROOT
+
+FOLDERS = ("pulse", "streaming", "bench", "demos", "tests")
+WORD = re.compile(r"[^\W\d]\w*")
+
+
+@cache
+def files() -> frozenset[str]:
+    """Every file and folder of the repository's own, folders with a slash at the end."""
+    inside = [path for folder in (*FOLDERS, "docs", ".ci") for path in (ROOT / folder).rglob("*")]
+    found = [path for path in (*inside, *ROOT.iterdir()) if "__pycache__" not in path.parts]
+    return frozenset(f"{path.relative_to(ROOT).as_posix()}{'/' * path.is_dir()}" for path in found)
+
+
+@cache
+def words() -> frozenset[str]:
+    """Every identifier of the code, and every word of its strings other than docstrings."""
+    found: set[str] = {path.rstrip("/").rpartition("/")[2].removesuffix(".py") for path in files()}
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            if path.parent != ROOT / "tests" / "documents":
+                found.update(_words_of(ast.parse(path.read_text("utf-8"))))
+    found.update(WORD.findall((ROOT / "pyproject.toml").read_text("utf-8")))
+    return frozenset(found)
+
+
+def _words_of(tree: ast.Module) -> Iterator[str]:
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.keyword(arg=str(name)) | ast.alias(name=name):
+                yield from WORD.findall(name)
+            case ast.Constant(value=str(text)) if id(node) not in texts:
+                yield from WORD.findall(text)
+            case _:
+                pass
+
+
+@cache
+def texts() -> frozenset[str]:
+    """Every string of the package's code."""
+    trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / "pulse").rglob("*.py"))
+    found = (node.value for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return frozenset(text for text in found if isinstance(text, str))
+
+
+@cache
+def commands() -> dict[str, frozenset[str]]:
+    """Command of ``pulse`` -> its options; those of ``pulse`` itself under the empty name."""
+    group = typer.main.get_command(app)
+    found = {"": group, **group.commands}  # typer types it too widely
+    return {
+        name: frozenset(
+            option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+        )
+        | {"--help"}
+        for name, command in found.items()
+    }
+
+
+@cache
+def script_options() -> frozenset[str]:
+    """The options of the scripts: strings that begin with two hyphens in the code that ``python -m`` runs."""
+    texts = [
+        path.read_text("utf-8")
+        for folder in ("bench", "demos", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    return frozenset(option for text in texts for option in re.findall(r"\"(--[a-z][a-z-]+)\"", text))

@@ -1,0 +1,69 @@
+"""A recipe from a microphone to a loudspeaker, on a server of JACK: GTCRN with its STFT and the inverse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.live.server import JackServer, jack_server
+from bench.page import laid_out
+from tests.demos.test_live_demos import assert_measured
+from tests.live.playing import JACK, demo_command, playing, pulse_command
+from tests.live.servers import found_here, had
+from tests.shared import shared
+
+pytestmark = pytest.mark.usefixtures("usual_signals")
+
+DEVICES = ("--mic", JACK, "--speaker", JACK, "--seconds")
+TROUBLE = ("frames_lost", "frames_silent", "frames_skipped", "pulses_dropped", "missed", "stalls", "faults")
+XRUNS = ("input_underflows", "input_overflows", "output_underflows", "output_overflows")
+HOP_S = 256 / 16_000
+
+
+def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
+    """What ``pulse run RECIPE --live --json`` says in the end."""
+    command = (*pulse_command(), "run", str(recipe), "--live", *DEVICES, str(seconds), "--json")
+    with playing(server, *command, times=2 + seconds // 4) as program:
+        told, problem = program.communicate(timeout=seconds + 60)
+    assert program.returncode == 0, told + problem
+    return json.loads(told)
+
+
+def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], seconds: int) -> None:
+    """Its stages are told, and their sum is what the probe measures."""
+    delay = found["account"]["delay"]
+    assert delay["model_s"] == delay["headroom_s"] == HOP_S and delay["resampling_s"] > 0
+    assert delay["device_in_s"] > 0 and delay["device_out_s"] > 0 and delay["reblocking_s"] == 0
+    between_s = delay["resampling_s"] + delay["headroom_s"] + delay["model_s"]
+    assert delay["frames"] == round(between_s * server.rate_hz)
+    with playing(
+        server, *demo_command("latency_probe.py"), "--model", str(recipe), *DEVICES, str(seconds), times=5
+    ) as probe:
+        told, problem = probe.communicate(timeout=seconds + 60)
+    assert probe.returncode == 0, told + problem
+    assert_measured(told)
+    assert f"reported   {delay['frames']} frames" in told
+
+
+def test_a_recipe_on_jack(tmp_path: Path) -> None:
+    """What is late on a machine with other work is counted elsewhere; here, that it runs and what its delay is."""
+    recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
+    with had(jack_server()) as server, found_here(server):
+        found = ran(server, recipe, 2)
+        assert found["account"]["counters"]["pulses"] > 1 / HOP_S
+        assert found["setup"]["model"] == "gtcrn" and found["setup"]["pulse_frames"] == 256
+        require_delay(server, recipe, found, 2)
+
+
+@pytest.mark.slow
+def test_a_minute(tmp_path: Path) -> None:
+    """No xrun, no late block; wants a machine that does nothing else."""
+    recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
+    with had(jack_server()) as server, found_here(server):
+        found = ran(server, recipe, 60)
+        print(json.dumps(found["account"], indent=1))
+        counters = found["account"]["counters"]
+        assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)
+        assert counters["pulses"] >= 59 / HOP_S
+        require_delay(server, recipe, found, 5)

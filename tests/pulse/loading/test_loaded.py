@@ -1,0 +1,179 @@
+"""``pulse.load`` takes whatever says what a model is, and everything else takes what it gives."""
+
+import sys
+from dataclasses import fields
+from inspect import signature
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+import pulse
+from pulse.loading import formats
+from pulse.loading.formats import Content, Format
+from pulse.program.whole import streamed
+from pulse.recipes.models import OPTIONS
+from pulse.wording import OF_CHUNKING
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import build, loop, node, noise, pieces
+from tests.pulse.recipes.written import spectral
+
+Shapes = dict[str, list[int | str]]
+
+
+def summed(inputs: Shapes) -> ModelProto:
+    """Y is the sum of all inputs, z their product."""
+    names = " ".join(inputs)
+    nodes = [node("Sum", names, "y"), node("Mul", " ".join([*inputs, *inputs][:2]), "z")]
+    return build(nodes, inputs, {"y": ["?"] * 2, "z": ["?"] * 2})
+
+
+def test_every_source_of_one_model(tmp_path: Path) -> None:
+    """A path, text, bytes, a proto; the model that was read, analysed, pulsified, compiled; what load gave."""
+    proto, path = (
+        models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]}),
+        tmp_path / "neg.onnx",
+    )
+    onnx.save(proto, path)
+    loaded = pulse.load(path)
+    pulsed = loaded.pulsed(4)
+    made = [loaded, loaded.model, loaded.analyse(), loaded.typed, pulsed, pulsed.compile("numpy")]
+    for source in (path, str(path), path.read_bytes(), proto, *made):
+        program = pulse.stream(source, 4, backend="numpy")
+        x = noise(1, 9)
+        np.testing.assert_array_equal(streamed(program, {"x": x})["y"], -x)
+        assert pulse.verify(source, 4, [5], "numpy").equal
+        np.testing.assert_array_equal(pulse.chain(source).run(x)["y"], -x)
+    with pytest.raises(
+        pulse.PulsifyError, match="pulse 3: neg is in pulses of 4 frames; give the model before"
+    ):
+        pulse.stream(pulsed, 3)
+
+
+def test_a_recipe_is_known_by_its_content(tmp_path: Path) -> None:
+    """Whatever it is called; and a model is, even as .toml."""
+    path = spectral(tmp_path)
+    other = path.rename(tmp_path / "recipe.txt")
+    assert list(pulse.load(other).analyse().inputs) == list(
+        pulse.stream(other, backend="numpy").model.typed.inputs
+    )
+    with pytest.raises(pulse.LoadError, match="not an ONNX model"):
+        pulse.load(b"rate = 3")
+
+
+def test_a_format_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A format that is added is read by every call, and told by its bytes."""
+    negated = models.build([node("Neg", "x", "y")], {"x": [1, "T"]}, {"y": [1, "T"]})
+    row = Format("words", lambda content: content.head == b"neg", lambda *_: pulse.load(negated).model)
+    monkeypatch.setattr(formats, "_FORMATS", [])
+    formats.register(row)
+    (tmp_path / "model.bin").write_bytes(b"neg")
+    for source in (tmp_path / "model.bin", b"neg"):
+        assert pulse.stream(source, backend="numpy").pulse == 1
+    assert formats.format_of(Content.of(tmp_path / "gone")).name == "ONNX"
+
+
+def test_a_module_of_pytorch_needs_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the call that takes one."""
+
+    class Module:
+        def __call__(self) -> None: ...
+
+    torch = SimpleNamespace(nn=SimpleNamespace(Module=Module))
+    monkeypatch.setitem(sys.modules, "torch", torch)  # pyright: ignore[reportArgumentType]
+    for call in (pulse.load, pulse.stream, pulse.verify, pulse.chain):
+        with pytest.raises(
+            pulse.InputError, match=r"Module is a PyTorch module.*pulse\.from_torch\(module, example"
+        ):
+            call(Module())  # pyright: ignore[reportArgumentType]
+
+
+def test_what_is_said_of_a_model_that_was_read() -> None:
+    """Its outputs, time and chunks may be chosen; how its file is read may not."""
+    loaded = pulse.load(models.swapped())
+    assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsed().outputs] == ["y"]
+    with pytest.raises(
+        pulse.LoadError, match="constants= is said where a file is read, and chunks is read already"
+    ):
+        pulse.load(loaded, constants={"x": 1})
+    with pytest.raises(pulse.LoadError, match="is in pulses already; leave out outputs="):
+        pulse.load(loaded.pulsed(), outputs=["y"])
+    with pytest.raises(pulse.LoadError, match=r"chunking must be a pulse\.Chunking, not dict"):
+        pulse.load(models.gru(), chunking={"states": {}})  # pyright: ignore[reportArgumentType]
+
+
+def test_a_model_of_chunks_says_so_and_leads_on() -> None:
+    """Each step from load to compile, without a word about chunks in between."""
+    loaded = pulse.load(models.gru())
+    assert loaded.ready and loaded.chunks is not None
+    assert ("state", "h -> hn, by name") in loaded.told()
+    x = noise(1, 7, 4)
+    states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
+    parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
+    wanted = np.concatenate([part["y"] for part in parts], 1)
+    np.testing.assert_allclose(loaded.analyse().run(x)["y"], wanted, 1e-5, 1e-6)
+    program = loaded.analyse().declutter().pulsify(pulse=2).compile("numpy")
+    np.testing.assert_allclose(streamed(program, {"x": x})["y"], wanted, 1e-5, 1e-6)
+    assert pulse.verify(loaded, 3, [7], "numpy").require().equal
+    length = pulse.load(models.gru("time"))
+    with pytest.raises(pulse.PulsifyError, match=r"takes chunks of any length .* with pulse="):
+        length.analyse()
+    for chosen in (length.at(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
+        np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], wanted[:, :6], 1e-5, 1e-6)
+    assert length.pulsed(2).pulse == 2 and length.at(2).at(5).pulsed().pulse == 2
+
+
+@pytest.mark.parametrize(
+    ("inputs", "counted"),
+    [
+        ({"x": ["batch", "time"]}, "batch"),
+        ({"x": ["N", "frames"]}, "N"),
+        ({"x": ["B", "L"], "gain": ["B", 1]}, "B"),
+        ({"x": ["batch_size", "n"]}, None),  # both names say that they count streams
+        ({"x": ["time", "batch"]}, None),  # it does not lead
+        ({"x": ["mics", "time"]}, None),  # its name does not say so
+        ({"x": ["N", 4], "g": ["T", 4]}, None),  # time of the one, or streams
+    ],
+)
+def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> None:
+    """It is 1 and told, in models from a file and in Python; where it may be time, the user says what it is."""
+    model = pulse.load(summed(inputs)).model
+    for source in (summed(inputs), model, model.analyse()):
+        loaded = pulse.load(source)
+        if counted is None:
+            assert loaded.sizes == {}
+            with pytest.raises(pulse.PulseError, match=r"2 symbols .*symbol=, .*sizes, as in inputs="):
+                loaded.pulsed()
+            continue
+        assert loaded.sizes == {counted: 1} and loaded.pulsed(4).sizes == {counted: 1}
+        (line,) = loaded.told()
+        assert line[1].startswith(f"{counted} = 1")
+        assert pulse.verify(source, 3, [7], "numpy").require().equal
+        assert counted not in {symbol.name for symbol in loaded.analyse().symbols}
+
+
+def test_a_symbol_that_the_user_says_is_time() -> None:
+    """A name is no more than a name: ``symbol`` wins, and so does one symbol alone."""
+    loaded = pulse.load(summed({"x": ["N", "T"]}), {"x": "N,2"}, symbol="N")
+    assert loaded.sizes == {} and loaded.pulsed().symbol.name == "N"
+    assert pulse.load(summed({"x": ["batch", 3]})).pulsed().symbol.name == "batch"
+    both = pulse.load(summed({"x": ["N", "T"]}), symbol="T")
+    assert both.sizes == {"N": 1} and both.pulsed().inputs[0].shape == (1, 1)
+
+
+def test_symbols_keep_what_is_assumed_of_them() -> None:
+    """Of the length that stays; nothing of the one that became a number."""
+    typed = pulse.load(summed({"x": ["batch", "T"]}), {"x": "batch,2*T"}).analyse()
+    assert {symbol.name for test in typed.scope.assumptions for symbol in test.symbols} <= {"T"}
+    assert [symbol.name for symbol in typed.symbols] == ["T"]
+
+
+def test_the_lists_of_what_is_said_of_a_model_agree() -> None:
+    """Of ``pulse.load`` and ``Chunking``: how errors spell it, and the keys of a recipe."""
+    chunking = {field.name for field in fields(pulse.Chunking)}
+    assert chunking - {"pulse"} == set(OF_CHUNKING)
+    asked = set(signature(pulse.load).parameters) - {"source", "chunking", "ignore_value_info", "budget"}
+    assert set(OPTIONS) == chunking | asked

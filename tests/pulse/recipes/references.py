@@ -1,0 +1,139 @@
+"""What the authors of published models do with sound, in numpy and onnxruntime: references of docs/recipes.md."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from tests.pulse.chunks.models import Array
+from tests.shared import shared
+
+SIZE, HOP = 512, 256
+"""Samples of a frame, and from one to the next, of the spectra here."""
+HANN = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(SIZE) / SIZE)
+RATE_HZ = 16_000
+
+
+def stored(name: str) -> tuple[Array, Array]:
+    """Sound that an author's own chain has heard, and what it gave, both in one axis."""
+    found = np.load(shared(f"sound/{name}.npz"))
+    assert int(found["rate"]) == RATE_HZ
+    return found["in"].ravel().astype(np.float32), found["out"].ravel()
+
+
+def speech() -> Array:
+    """Noisy speech, no whole number of frames or chunks."""
+    return stored("gtcrn_center")[0][:70_123]
+
+
+def session(file: str) -> Any:
+    """A shared model in onnxruntime, on one thread."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(shared("models") / file), options)
+
+
+def called(
+    file: str, chunks: Sequence[Array], states: Mapping[str, str], more: Mapping[str, Array] | None = None
+) -> list[Array]:
+    """The first output of each call; the first input is the chunk, states are zeros at first."""
+    model = session(file)
+    names = [output.name for output in model.get_outputs()]
+    first, shapes = model.get_inputs()[0].name, {each.name: each.shape for each in model.get_inputs()}
+    held = {
+        state: np.zeros([size if isinstance(size, int) else 1 for size in shapes[state]], np.float32)
+        for state in states
+    }
+    made: list[Array] = []
+    for chunk in chunks:
+        results = dict(zip(names, model.run(None, {first: chunk, **held, **(more or {})})))
+        made.append(results[names[0]])
+        held = {state: results[after] for state, after in states.items()}
+    return made
+
+
+def blocks(x: Array, context: int, new: int, more: int = 0) -> list[Array]:
+    """Chunks of new samples behind those that came before, zeros at first; zeros fill the last, and ``more`` chunks."""
+    whole = np.pad(x, (context, -len(x) % new + more * new))
+    return [whole[None, at : at + context + new] for at in range(0, len(whole) - context, new)]
+
+
+def stft(x: Array, window: Array, pad_mode: Any) -> Array:
+    """Centred, as [1, F, frames, 2]."""
+    whole = np.pad(x.astype(np.float64), SIZE // 2, mode=pad_mode)
+    spectrum = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(whole, SIZE)[::HOP] * window)
+    return np.stack([spectrum.real, spectrum.imag], -1).transpose(1, 0, 2)[None].astype(np.float32)
+
+
+def istft(spectrum: Array, window: Array, frames: int) -> Array:
+    """The inverse: added, divided by the squares of the windows, ``frames`` samples; zeros where no frame reaches."""
+    parts = spectrum[0].astype(np.float64).transpose(1, 0, 2)
+    made = np.fft.irfft(parts[..., 0] + 1j * parts[..., 1]) * window
+    total, weight = (np.zeros(max((len(made) - 1) * HOP + SIZE, frames + SIZE)) for _ in range(2))
+    for number, frame in enumerate(made):
+        total[number * HOP :][:SIZE] += frame
+        weight[number * HOP :][:SIZE] += window**2
+    inside = slice(SIZE // 2, SIZE // 2 + frames)
+    return np.divide(total[inside], weight[inside], out=np.zeros(frames), where=weight[inside] > 0)
+
+
+def gtcrn(x: Array) -> Array:
+    """The offline model between a centred STFT and its inverse."""
+    window = np.sqrt(HANN)
+    (enhanced,) = session("gtcrn_offline.onnx").run(None, {"mix": stft(x, window, "reflect")})
+    return istft(enhanced, window, len(x))
+
+
+def fastenhancer_b(x: Array) -> Array:
+    """Frame by frame, between the transform that its sibling has inside."""
+    spectrum = stft(x, HANN, "constant")
+    frames = np.split(spectrum, spectrum.shape[2], 2)
+    made = called("fastenhancer_b_spec.onnx", frames, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    return istft(np.concatenate(made, 2), HANN, len(x))
+
+
+def fastenhancer_t(x: Array) -> Array:
+    """Chunk by chunk, and one more, whose sound is the end; the first 256 samples are dropped."""
+    chunks = blocks(x, HOP, HOP, more=1)
+    made = called("fastenhancer_t_wav.onnx", chunks, {f"cache_in_{n}": f"cache_out_{n}" for n in range(3)})
+    return np.concatenate(made, 1)[0, HOP:][: len(x)]
+
+
+def silero(x: Array) -> Array:
+    """Chunks of 512 behind 64 samples of the one before."""
+    made = called("silero_vad_16k.onnx", blocks(x, 64, 512), {"state": "stateN"}, {"sr": np.array(RATE_HZ)})
+    return np.concatenate(made)[:, 0]
+
+
+def swift_f0(x: Array) -> Array:
+    """The pitch, of the whole sound at once."""
+    return session("swift_f0.onnx").run(["pitch_hz"], {"input_audio": x[None]})[0].ravel()
+
+
+Reference = Callable[[], tuple[Array, Array]]
+"""Sound [T] at 16 kHz, and what becomes of it, samples or values [frames]."""
+
+
+def of_speech(chain: Callable[[Array], Array]) -> Reference:
+    """A chain on ``speech``."""
+    return lambda: (speech(), chain(speech()))
+
+
+REFERENCES: Mapping[str, Reference] = {
+    "gtcrn.toml": lambda: stored("gtcrn_center"),
+    "gtcrn_stream.toml": lambda: stored("gtcrn_center"),
+    "dtln.toml": lambda: stored("dtln_blocks"),
+    "fireredvad.toml": lambda: stored("fireredvad_en"),
+    "fireredvad_cached.toml": lambda: stored("fireredvad_en"),
+    "fastenhancer_b.toml": of_speech(fastenhancer_b),
+    "fastenhancer_t.toml": of_speech(fastenhancer_t),
+    "silero.toml": of_speech(silero),
+    "silero_static.toml": of_speech(silero),
+    "clean_vad.toml": of_speech(lambda x: silero(gtcrn(x).astype(np.float32))),
+    "swift_f0.toml": of_speech(swift_f0),
+}
+"""By the recipes of the page."""
+VALUES = {name for name in REFERENCES if "vad" in name or "silero" in name or "swift" in name}
+"""Those that end in a value for each frame."""

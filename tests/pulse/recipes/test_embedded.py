@@ -1,0 +1,183 @@
+"""Recipes in the metadata of ONNX files: opened as the recipe, checked as one, and no way out of the folder."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import pulse
+from pulse.loading.formats import read_onnx
+from pulse.onnx.metadata import RECIPE
+from pulse.onnx.read.entries import stored_values
+from pulse.recipes.embedding import embedded, require_opens
+from pulse.recipes.reading import LARGEST_FILE
+from pulse.recipes.recipe import Surroundings
+from pulse.recipes.whole import recipe_model
+from streaming import Session
+from tests.pulse.chunks.models import Array, noise
+from tests.pulse.recipes.written import MASKED, SPECTRAL, gain, masked, masking, saved, spectral, written
+
+ITSELF = SPECTRAL.replace("gain.onnx", ".")
+
+
+def holding(model: onnx.ModelProto, *texts: str | bytes) -> onnx.ModelProto:
+    """A model with recipes in its metadata."""
+    for text in texts:
+        model.metadata_props.add(key=RECIPE, value=text if isinstance(text, str) else "?" * len(text))
+    return model
+
+
+def opened(source: "str | Path | bytes | onnx.ModelProto", x: Array) -> Array:
+    """The sound of a session."""
+    session = Session(pulse.stream(source))
+    (ready,), (rest,) = session.push(x).values(), session.flush().values()
+    return np.concatenate([ready, rest], 1)
+
+
+def said(folder: Path, *texts: str | bytes) -> str:
+    """The message of a model whose recipe is wrong."""
+    path = saved(folder, "model.onnx", holding(gain(), *texts))
+    for text in texts:
+        if isinstance(text, bytes):
+            path.write_bytes(path.read_bytes().replace(b"?" * len(text), text))
+    with pytest.raises(pulse.LoadError) as raised:
+        pulse.stream(path)
+    message = str(raised.value)
+    assert message.startswith(f"{path}: the recipe in its metadata") and "\n" not in message
+    return message
+
+
+def test_every_call_opens_it_as_the_recipe(tmp_path: Path) -> None:
+    """A path, bytes and a ModelProto; stream, verify, chain and a stage of another recipe. Loading reads the graph."""
+    x = noise(1, 203)
+    (wanted,) = recipe_model(spectral(tmp_path)).run(x).values()
+    model = holding(gain(), ITSELF)
+    path = saved(tmp_path, "whole.onnx", model)
+    for source in (path, str(path), path.read_bytes(), model):
+        np.testing.assert_allclose(opened(source, x), wanted, 1e-4, 1e-5)
+        assert pulse.verify(source).equal
+    program = pulse.stream(path)
+    assert (program.model.title, program.model.typed.metadata) == ("whole", {"sample_rate": "8000"})
+    (got,) = pulse.chain(path).run(x).values()
+    np.testing.assert_array_equal(got, wanted)
+    (got,) = recipe_model(written(tmp_path, '[[stage]]\nmodel = "whole.onnx"')).run(x).values()
+    np.testing.assert_array_equal(got, wanted)
+    assert list(read_onnx(path).inputs) == ["mix"]
+    again = pulse.load(pulse.load(path).analyse().pulsify().to_onnx())
+    assert RECIPE not in again.metadata, "pulses of the bare model are no recipe"
+
+
+def test_models_of_chunks(tmp_path: Path) -> None:
+    """What the stage says of its states goes to the file itself."""
+    x = noise(1, 203)
+    (wanted,) = recipe_model(masked(tmp_path)).run(x).values()
+    path = saved(tmp_path, "whole.onnx", holding(masking(), MASKED.replace("masking.onnx", ".")))
+    np.testing.assert_allclose(opened(path, x), wanted, 1e-4, 1e-5)
+
+
+def test_writing(tmp_path: Path) -> None:
+    """The text has the same values; other entries of the file stay, an older recipe does not."""
+    model = holding(gain(), "old")
+    model.metadata_props.add(key="author", value="somebody")
+    saved(tmp_path, "gain.onnx", model)
+    text = (
+        SPECTRAL.replace('"sqrt_hann"', f"{[1.0] * 15 + [0.5]}")
+        + '\n# the end\nas = { sound = "a\\u007fb" }\n'
+    )
+    made = embedded(text, Surroundings.of(written(tmp_path, text)))
+    assert {entry.key for entry in made.metadata_props} == {"author", RECIPE}
+    onnx.save(made, tmp_path / "whole.onnx")
+    require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
+    x = noise(1, 203)
+    saved(tmp_path, "gain.onnx", gain())
+    (wanted,) = recipe_model(tmp_path / "recipe.toml").run(x).values()
+    np.testing.assert_array_equal(next(iter(recipe_model(tmp_path / "whole.onnx").run(x).values())), wanted)
+
+
+def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
+    """More models than one, none, and one that was written in pulses."""
+    spectral(tmp_path)
+    for text, message in [
+        ("[[stage]]\nlog = {}", "names no models, and one file can hold its own recipe only"),
+        ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
+    ]:
+        with pytest.raises(pulse.LoadError, match=message):
+            embedded(text, Surroundings.of(tmp_path / "recipe.toml"))
+    onnx.save(pulse.stream(tmp_path / "gain.onnx").model.to_onnx(), tmp_path / "gain.onnx")
+    with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
+        embedded(SPECTRAL, Surroundings.of(tmp_path / "recipe.toml"))
+    saved(tmp_path, "both.onnx", holding(onnx.load(tmp_path / "gain.onnx"), ITSELF))
+    with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
+        pulse.stream(tmp_path / "both.onnx")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", ": has no stages"),
+        ("[[stage]\n", ": no TOML: "),
+        (ITSELF.replace("rate", "ratee"), "no key is called ratee (did you mean rate?)"),
+        (ITSELF.replace("n_fft = 16", "n_fft = 32"), "axis 1 is 17 in one and 9 in the other"),
+        (ITSELF.replace('"."', '"model.onnx"'), "the recipe is a stage of itself"),
+        (ITSELF.replace('"."', '"gone.onnx"'), "gone.onnx: no such file; check the path"),
+        (ITSELF.replace('"."', '"../gain.onnx"'), "../gain.onnx: is outside of "),
+        (ITSELF.replace('"."', '"/gain.onnx"'), "/gain.onnx: is outside of "),
+        (ITSELF.replace('"."', '"out/gain.onnx"'), "out/gain.onnx: is outside of "),
+        (ITSELF.replace('"."', '"a\\u0000b"'), "is no path"),
+        (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside of "),
+        (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside of "),
+        ("#" * (LARGEST_FILE + 1), "which no recipe has"),
+        (b"rate = \xff\xfe", "is no text; the file is damaged, get it again"),
+    ],
+)
+def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:
+    """The checks of a file, and no name leads out of the folder, not by a link either."""
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    saved(tmp_path, "gain.onnx", gain())
+    (inside / "out").symlink_to(tmp_path)
+    assert message in said(inside, text)
+
+
+def test_two_recipes(tmp_path: Path) -> None:
+    assert "is there 2 times" in said(tmp_path, ITSELF, ITSELF)
+
+
+def test_bytes_name_no_file(tmp_path: Path) -> None:
+    model = holding(gain(), ITSELF.replace('"."', '"gain.onnx"')).SerializeToString()
+    with pytest.raises(
+        pulse.LoadError, match=r"these bytes: the recipe in its metadata: .* this recipe is of no file"
+    ):
+        pulse.stream(model)
+
+
+def test_a_recipe_of_its_own_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(pulse.LoadError, match=r'model = "\." is the file in whose metadata a recipe is'):
+        pulse.stream(written(tmp_path, ITSELF))
+
+
+def test_options_of_models(tmp_path: Path) -> None:
+    """As of a recipe of its own."""
+    path = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF))
+    with pytest.raises(
+        pulse.LoadError, match=r"a recipe says itself how its models are called; leave out .*states="
+    ):
+        pulse.load(path, chunking=pulse.Chunking(states={}))
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    """Cut anywhere, or with any byte changed, a file gives an error of the project, or a model."""
+    data = saved(tmp_path, "whole.onnx", holding(gain(), ITSELF)).read_bytes()
+    rng = np.random.default_rng(0)
+    start = data.index(RECIPE.encode())
+    places = [*range(start - 8, start + 40), *rng.integers(0, len(data), 60)]
+    broken = [data[:place] for place in places]
+    broken += [data[:place] + bytes([data[place] ^ 0x81]) + data[place + 1 :] for place in places]
+    for number, each in enumerate(broken):
+        assert isinstance(stored_values(each, RECIPE), list)
+        try:
+            pulse.stream(each, backend="numpy")
+        except pulse.PulseError as error:
+            assert "\n" not in str(error), number
+    assert stored_values(tmp_path / "none.onnx", RECIPE) == stored_values(tmp_path, RECIPE) == []

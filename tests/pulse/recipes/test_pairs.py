@@ -1,0 +1,119 @@
+"""First recipes of two models, and of every published one: they run, or one line says what is missing."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from bench.page import recipes
+from pulse.recipes.proposal import Proposal, proposed
+from pulse.recipes.reading import parsed
+from pulse.recipes.recipe import Surroundings
+from pulse.recipes.whole import joined, recipe_model
+from tests.pulse.chunks import models
+from tests.pulse.chunks.models import node, noise
+from tests.pulse.recipes.references import REFERENCES
+from tests.pulse.recipes.written import saved, written
+from tests.shared import shared
+
+Size = list[int | str]
+
+
+def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
+    """Of models, which negate or are means; their recipe opens."""
+    paths: list[Path] = []
+    for number, (read, made) in enumerate(sizes, 1):
+        nodes = [node("Neg", "x", "y")] if read == made else [node("ReduceMean", "x", "y", axes=[-1])]
+        paths.append(saved(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
+    found = proposed(paths, folder)
+    recipe_model(written(folder, found.text))
+    assert not [note for note in found.notes if "does not fit" in note]
+    return found
+
+
+SPECTRUM: Size = [1, 257, "T", 2]
+MAGNITUDES: Size = [1, "T", 257]
+FRAMES: Size = [1, "T", 512]
+SOUND: Size = [1, "T"]
+BANDS: Size = [1, "T", 80]
+PAIRS: list[tuple[Size, Size, list[str]]] = [
+    (MAGNITUDES, FRAMES, ["frames", "rfft", "magnitude", "1.onnx", "mask", "irfft", "2.onnx", "overlap_add"]),
+    (SPECTRUM, FRAMES, ["frames", "rfft", "1.onnx", "irfft", "2.onnx", "overlap_add"]),
+    (SPECTRUM, SPECTRUM, ["stft", "1.onnx", "2.onnx", "istft"]),
+    (SPECTRUM, [1, 257, "T"], ["stft", "1.onnx", "magnitude", "2.onnx", "mask", "istft"]),
+    (BANDS, BANDS, ["kaldi_fbank", "1.onnx", "2.onnx"]),
+    (FRAMES, FRAMES, ["frames", "1.onnx", "2.onnx", "overlap_add"]),
+    (SPECTRUM, BANDS, ["stft", "1.onnx", "istft", "kaldi_fbank", "2.onnx"]),
+    (SOUND, SPECTRUM, ["1.onnx", "stft", "2.onnx", "istft"]),
+    (SPECTRUM, SOUND, ["stft", "1.onnx", "istft", "2.onnx"]),
+    (
+        MAGNITUDES,
+        [1, "T", 161],
+        ["stft", "magnitude", "1.onnx", "mask", "istft", "stft", "magnitude", "2.onnx", "mask", "istft"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "other", "stages"), PAIRS)
+def test_what_is_between(tmp_path: Path, one: Size, other: Size, stages: list[str]) -> None:
+    """The stages of both, and what leads from one to the other."""
+    found = pair(tmp_path, [(one, one), (other, other)])
+    recipe = parsed(found.text, Surroundings.of(tmp_path / "recipe.toml"))
+    assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages
+    assert any("1.onnx" in note or "2.onnx" in note for note in found.notes)
+
+
+def test_models_that_do_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(
+        pulse.LoadError, match=r"1\.onnx gives 1,T,1 and 2\.onnx takes 1,257,T,2: nothing usual leads"
+    ):
+        pair(tmp_path, [(BANDS, [1, "T", 1]), (SPECTRUM, SPECTRUM)])
+
+
+def test_two_stages_of_an_author(tmp_path: Path) -> None:
+    """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
+    for name in ("dtln_1.onnx", "dtln_2.onnx"):
+        (tmp_path / name).symlink_to(shared("models") / name)
+    found = proposed([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
+    told = recipes()["dtln.toml"].partition("rate = ")[2]
+    assert found.text.partition("rate = ")[2] == told
+    x, wanted = REFERENCES["dtln.toml"]()
+    (got,) = recipe_model(written(tmp_path, found.text)).run(x[None, :16_000]).values()
+    assert np.abs(got[0] - wanted[: got.shape[1]]).max() <= 1e-4 * np.abs(wanted).max()
+
+
+def test_every_published_model(tmp_path: Path) -> None:
+    """A proposal opens and streams."""
+    for file in sorted(shared("models").glob("*.onnx")):
+        (tmp_path / file.name).symlink_to(file)
+        found = proposed([tmp_path / file.name], tmp_path)
+        path = written(tmp_path, found.text)
+        x = noise(1, 8_192) / 10
+        assert all(np.isfinite(made).all() for made in recipe_model(path).run(x).values()), file
+        pulse.stream(path, backend="numpy")
+        if file.name == "silero_vad_16k.onnx":
+            assert "pulse = 512\nconstants = { sr = 16000 }\n" in found.text
+            assert any("context = { input = 64 } would say so" in note for note in found.notes)
+        if file.name == "silero_vad_16k_static.onnx":
+            assert any("all of them are taken for new ones" in note for note in found.notes)
+        if file.name == "fastenhancer_t_wav.onnx":
+            assert "context = { wav_in = 256 }\n" in found.text
+            assert any("delay = { wav_out = 256 }" in note for note in found.notes)
+
+
+@pytest.mark.slow
+def test_every_pair_of_published_models(tmp_path: Path) -> None:
+    """It opens, or one line says why not."""
+    files = sorted(shared("models").glob("*.onnx"))
+    for file in files:
+        (tmp_path / file.name).symlink_to(file)
+    for one, other in product(files, files):
+        try:
+            found = proposed([tmp_path / one.name, tmp_path / other.name], tmp_path)
+        except pulse.LoadError as error:
+            assert "nothing usual leads from one to the other" in str(error), (one, other)
+            continue
+        assert not [note for note in found.notes if "does not fit" in note], (one.name, other.name, found)
+        joined(parsed(found.text, Surroundings.of(tmp_path / "recipe.toml")))

@@ -1,0 +1,63 @@
+"""Models are networks with the next step as a method; whatever gives users a model gives one that has its steps."""
+
+import copy
+import pickle
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse import front
+from pulse.infer.network import FileNetwork
+from pulse.models import Model, PulsedModel, TypedModel, model_of
+from pulse.pulsify.network import PulsedNetwork
+from pulse.typed import TypedNetwork
+from tests.pulse.chunks.models import build, node
+from tests.pulse.models import Sketch
+
+STEPS = {"analyse", "declutter", "pulsify", "chunked", "compile", "to_onnx", "save"}
+
+
+def sketched() -> TypedModel:
+    s = Sketch(x="1,2,T")
+    return s.model(s.conv(s.each("relu", s["x"]), 3, name="y"))
+
+
+def test_networks_know_no_later_step() -> None:
+    """Of a file's only ``analyse``, which files' own bodies need."""
+    assert {step for step in STEPS if hasattr(FileNetwork, step)} == {"analyse"}
+    assert not any(hasattr(kind, step) for kind in (TypedNetwork, PulsedNetwork) for step in STEPS)
+
+
+def test_each_step_gives_a_model() -> None:
+    read = pulse.load(build([node("Relu", "x", "y")], {"x": [1, 2, "T"]}, {"y": [1, 2, "T"]})).model
+    typed = read.analyse()
+    pulsed = typed.with_sizes({}).declutter().pulsify(pulse=4)
+    assert [type(each) for each in (read, typed, pulsed)] == [Model, TypedModel, PulsedModel]
+    assert type(typed.with_outputs(["y"]).copy()) is TypedModel
+    assert pulsed.compile("numpy").spawn().step(np.ones((1, 2, 4), np.float32))["y"].shape == (1, 2, 4)
+    assert type(pulse.load(pulsed.to_onnx()).analyse().pulsify()) is PulsedModel
+
+
+def test_whatever_makes_models() -> None:
+    made = [front.gain(2.0), pulse.chain(sketched(), sketched()), pulse.load(sketched()).typed]
+    assert {type(each) for each in made} == {TypedModel}
+    assert type(pulse.load(sketched()).pulsed(4)) is PulsedModel
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_keep_their_steps(again) -> None:
+    typed = sketched()
+    for model in (typed, typed.pulsify(pulse=4)):
+        assert type(again(model)) is type(model)
+
+
+def test_a_network_gets_its_steps() -> None:
+    """All of its fields are those of the network; a model stays itself."""
+    typed = sketched()
+    network = TypedNetwork(**{field.name: getattr(typed, field.name) for field in fields(typed)})
+    model = model_of(network)
+    assert type(model) is TypedModel and model_of(model) is model
+    assert all(getattr(model, field.name) is getattr(network, field.name) for field in fields(network))
+    assert pulse.verify(network, pulse=4).equal

@@ -1,0 +1,71 @@
+"""A model that hears two sounds, as echo cancellers do."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+
+import pulse
+from pulse.facts import Array
+from streaming import Session
+from tests.pulse.chunks.models import build, node
+
+TAPS = np.random.default_rng(7).standard_normal((1, 1, 9)).astype(np.float32) / 5
+
+
+def canceller() -> ModelProto:
+    """Of mic [1, T] and far [1, T]: out [1, T], mic less a filter over far, and a little of a GRU that hears both.
+
+    residue [1, T] is what was taken away.
+    """
+    rng = np.random.default_rng(8)
+    nodes = [
+        node("Unsqueeze", "far one", "far3"),
+        node("Pad", "far3 before", "padded"),
+        node("Conv", "padded taps", "echo3"),
+        node("Squeeze", "echo3 one", "echo"),
+        node("Concat", "mic far", "both", axis=0),
+        node("Transpose", "both", "frames", perm=[1, 0]),
+        node("Unsqueeze", "frames one", "sequence"),
+        node("GRU", "sequence w r", "steps", hidden_size=1),
+        node("Squeeze", "steps inner", "state"),
+        node("Transpose", "state", "gate", perm=[1, 0]),
+        node("Mul", "gate small", "bit"),
+        node("Add", "echo bit", "residue"),
+        node("Sub", "mic residue", "out"),
+    ]
+    constants = {
+        "one": np.array([1]),
+        "inner": np.array([1, 2]),
+        "before": np.array([0, 0, 8, 0, 0, 0]),
+        "taps": TAPS,
+        "w": rng.standard_normal((1, 3, 2)).astype(np.float32),
+        "r": rng.standard_normal((1, 3, 1)).astype(np.float32) / 2,
+        "small": np.float32([[0.125]]),
+    }
+    inputs = {"mic": [1, "T"], "far": [1, "T"]}
+    return build(nodes, inputs, {"out": [1, "T"], "residue": [1, "T"]}, constants)
+
+
+@cache
+def offline() -> Any:
+    """The model, analysed."""
+    return pulse.load(canceller()).analyse()
+
+
+@cache
+def cancelling(pulse_frames: int = 160, backend: str = "numba") -> Any:
+    """A program of it."""
+    return pulse.stream(canceller(), pulse=pulse_frames, backend=backend)
+
+
+def noise(frames: int, seed: int = 0) -> Array:
+    return (np.random.default_rng(seed).standard_normal(frames) / 10).astype(np.float32)
+
+
+def cancelled(made: Any, mic: Array, far: Array) -> dict[str, Array]:
+    """What a session gives for two sounds of one length, each output in one row."""
+    session = Session(made)
+    parts = session.push({"mic": mic[None], "far": far[None]}), session.flush()
+    return {name: np.concatenate([part[name] for part in parts], axis=1)[0] for name in parts[0]}

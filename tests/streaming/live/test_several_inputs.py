@@ -1,0 +1,194 @@
+"""Live runs of models that hear several sounds: channels of one device, on one clock."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from pulse.errors import InputError
+from streaming.channels import Channels, Samples
+from streaming.live import Behaviour, Live, Plan
+from streaming.live.file_host import FileHost
+from streaming.live.virtual import VirtualDevice, VirtualHost
+from streaming.realtime.options import NOTHING
+from streaming.routing import Route
+from tests.streaming.cancelling import cancelled, cancelling, noise
+from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
+
+PAIR = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=RATE)
+
+
+def begun(
+    made: Any, *routes: Route, device: VirtualDevice = PAIR, block: int = BLOCK, others: Any = (), **how: Any
+) -> tuple[VirtualHost, Live]:
+    host = VirtualHost(device, *others)
+    options = {name: how.pop(name) for name in ("channels", "rate_hz", "input") if name in how}
+    plan = Plan(options.pop("rate_hz", RATE), block_frames=block, routes=routes, **options)
+    return host, Live(made, plan, Behaviour(**how), NOTHING, None, None, host)
+
+
+def two(frames: int) -> Samples:
+    return np.stack([noise(frames, 1), noise(frames, 2)], axis=1)
+
+
+@engines
+@pytest.mark.parametrize(("pulse_frames", "block"), [(160, 160), (160, 96), (32, 160)])
+def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
+    """What is played is what a session gives for the two channels, as late as it is told."""
+    made, heard = cancelling(pulse_frames), two(4800)
+    host, live = begun(made, block=block, engine=engine)
+    with live:
+        played = host.run(heard)
+        check_books(live, len(heard))
+        setup, account = live.setup, live.account()
+    wanted = cancelled(made, *heard.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+    assert setup.channels == "mic hears channel 0, far hears channel 1" and setup.streams == 1
+    assert len(account.levels_in) == 2 and account.counters.frames_silent == 0
+
+
+def test_channels_by_choice() -> None:
+    """Of a device that has more; and both inputs may hear one."""
+    made = cancelling()
+    heard = np.stack([noise(1600, seed) for seed in range(4)], axis=1)
+    four = VirtualDevice("four", inputs=4, rate_hz=RATE)
+    for mic, far in ((3, 1), (0, 2), (2, 2)):
+        routes = Route("far", "four", far), Route("mic", "", mic)
+        host, live = begun(made, *routes, device=four)
+        with live:
+            opened = live.line.form.channels_in
+            assert opened == max(mic, far) + 1
+            played = host.run(heard[:, :opened])
+        wanted = cancelled(made, heard[:, mic], heard[:, far])["out"][:, None]
+        np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+
+
+def test_another_rate() -> None:
+    """A click in both channels is one click to the model, behind a resampler for each."""
+    made = cancelling()
+    device = VirtualDevice("pair", inputs=2, outputs=1, rate_hz=48000)
+    plays: dict[str, Samples] = {}
+    for name, sound in {"both": [1, 1], "mic": [1, 0], "far": [0, 1], "none": [0, 0]}.items():
+        heard = np.zeros((48000, 2), np.float32)
+        heard[24000] = sound
+        host, live = begun(made, device=device, block=480)
+        with live:
+            plays[name] = host.run(heard)
+    assert np.argmax(np.abs(plays["mic"])) == 24000 + live.line.delay_frames
+    linear = plays["mic"] + plays["far"] - plays["none"]
+    far = np.abs(plays["far"] - plays["none"])
+    assert 0 <= np.argmax(far) - 24000 - live.line.delay_frames <= 3 * 9
+    assert np.abs(plays["both"] - linear).max() < 0.2  # all but the piece that is not linear
+
+
+def test_outputs_for_python_and_the_end() -> None:
+    made, heard = cancelling(160), two(1000)
+    host, live = begun(made, records=True)
+    with live:
+        host.run(heard, [160, 100])
+    parts = [live.outputs.ready()[0], live.outputs.flush()[0]]
+    wanted = cancelled(made, *heard.T)
+    for name, whole in wanted.items():
+        found = np.concatenate([part[name] for part in parts], axis=1)[0]
+        np.testing.assert_array_equal(found, whole)
+
+
+def test_the_numpy_backend() -> None:
+    made, heard = cancelling(160, "numpy"), two(800)
+    host, live = begun(made, records=True)
+    with live:
+        played = host.run(heard)
+    wanted = cancelled(made, *heard.T)["out"][:, None]
+    np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+
+
+def test_bypass_snapshots_and_swaps() -> None:
+    """Bypass plays the first input; a snapshot brings both sounds' memory back; another program takes over."""
+    made, heard = cancelling(), two(3200)
+    host, live = begun(made)
+    with live:
+        live.control.bypassed = True
+        bypassed = host.run(heard)
+        delay = live.line.delay_frames
+        np.testing.assert_array_equal(bypassed[320:], late_by(heard[:, :1], delay, len(heard))[320:])
+        live.control.bypassed = False
+        host.run(np.zeros((1600, 2), np.float32))
+        host.advance(0.001)
+        saved = live.control.snapshot()
+        first = host.run(heard)
+        host.run(np.zeros((1600, 2), np.float32))
+        host.advance(0.001)
+        live.control.restore(saved)
+        np.testing.assert_array_equal(host.run(heard)[delay:], first[delay:])
+        live.control.swap(cancelling(160), prime_s=0.05)
+        host.run(heard)
+        assert not live.control.swapping
+
+
+def test_recordings(tmp_path: Path) -> None:
+    """What was heard has all channels."""
+    host, live = begun(cancelling())
+    heard = two(1600)
+    with live:
+        recorder = live.record(tmp_path / "in.wav", tmp_path / "out.wav")
+        played = host.run(heard)
+    recorder.close()
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "in.wav", dtype="float32")[0], heard)
+    np.testing.assert_array_equal(soundfile.read(tmp_path / "out.wav", dtype="float32")[0], played[:, 0])
+
+
+def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
+    heard = two(4000)
+    soundfile.write(tmp_path / "in.wav", heard, RATE, subtype="FLOAT")
+    host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=None)
+    with Live(cancelling(), Plan(RATE), host=host, realtime=NOTHING) as live:
+        live.wait(30)
+    played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
+    wanted = cancelled(cancelling(), *heard.T)["out"]
+    delay = live.line.delay_frames
+    np.testing.assert_array_equal(played[delay : delay + 4000, 0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("device", "routes", "how", "message"),
+    [
+        (
+            VirtualDevice(rate_hz=RATE),
+            (),
+            {},
+            "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
+        ),
+        (PAIR, (Route("mic", "", 0),), {}, "which channel does far hear"),
+        (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
+        (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; there is mic, far"),
+        (PAIR, (), {"channels": Channels(each=True)}, "each one channel"),
+        (
+            PAIR,
+            (Route("mic", "pair", 0), Route("far", "monitor", 0)),
+            {},
+            "mic hears pair, and far monitor of other: two devices have two clocks",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(device: Any, routes: Any, how: Any, message: str) -> None:
+    other = VirtualDevice("monitor of other", rate_hz=RATE)
+    with pytest.raises(InputError) as told:
+        begun(cancelling(), *routes, device=device, others=[other], **how)
+    assert message in str(told.value)
+
+
+def test_one_input_may_have_a_route_too() -> None:
+    """A channel behind the device, where a device may be called so as well."""
+    from tests.streaming.live.runs import plain, ready
+
+    host, live = begun(ready(plain), Route("x", "pair", 1))
+    with live:
+        assert live.line.form.channels == Channels(1)
+        heard = two(800)
+        played = host.run(heard)
+    np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.line.delay_frames, 800))
+    odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)
+    host, live = begun(ready(plain), Route("x", "pair", 1), others=[odd])
+    assert live.devices.source.name == "pair:1"

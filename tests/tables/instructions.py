@@ -1,0 +1,44 @@
+"""docs/instructions.md: every instruction with its fields, from the declarations."""
+
+import inspect
+
+from pulse.program.kernels import families as families
+from pulse.program.kernels.instruction import Field, Instruction, Part, fields_of
+from pulse.program.kernels.registry import KERNELS
+
+HEAD = """# Instructions
+
+What a program is made of: the rows that `Program.listing()` shows, each declared once in `pulse/program/kernels/`. A
+field is an operand that is *read*, *written* or both (*updated*), with the type and the number of its elements where
+they are declared; weights of f32, bf16 or int8; a number; or a real. Parts lie inside of a row.
+"""
+ACCESS = {(False, 0): "read rarely", (False, 1): "read", (True, 1): "written", (True, 2): "updated"}
+
+
+def document() -> str:
+    """The whole document."""
+    found: dict[type[Instruction], None] = {}
+    for kernel in KERNELS.values():
+        if kernel.function.__module__.startswith("pulse.") and kernel.instruction.kernel == kernel.name:
+            found[kernel.instruction] = None
+    parts = [_section(each, each.kernel) for each in sorted(found, key=lambda each: each.kernel)]
+    return "\n".join([HEAD, *parts])
+
+
+def _section(part: type[Part], name: str) -> str:
+    text = (inspect.getdoc(part) or "").replace("``", "`")
+    return f"## {name}\n\n{text}\n\n{', '.join(map(_told, fields_of(part).values()))}\n"
+
+
+def _told(each: Field) -> str:
+    spec, name = each.spec, f"`{each.name}`"
+    if spec.kind == "number":
+        return name
+    if each.part is not None:
+        inside = ", ".join(map(_told, fields_of(each.part).values()))
+        return f"{name}{' of each' if spec.kind == 'parts' else ''} ({inside})"
+    if spec.kind != "operand":
+        return f"{name} ({spec.kind})"
+    size = " [" + ", ".join(map(str, spec.count)) + "]" if spec.count else ""
+    access = ACCESS.get((spec.written, spec.touched), "updated rarely")
+    return f"{name} ({access}, {spec.element or 'any type'}{size})"
