@@ -1,9 +1,12 @@
 """The formats of models, one row each; importing this registers them. ONNX is what no row recognises."""
 
+from pathlib import Path
+
 from pulse.loading.formats import Content, Format, Reading, register
 from pulse.models import Model, TypedModel
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
+from pulse.tflite.verify import IDENTIFIER
 
 
 def _recipe(content: Content, reading: Reading) -> TypedModel:
@@ -13,12 +16,21 @@ def _recipe(content: Content, reading: Reading) -> TypedModel:
 
 
 def _tensorflow(content: Content, reading: Reading) -> Model:
-    from pulse.tensorflow.content import read_content
+    from pulse.tensorflow.model import load
 
-    return read_content(content, reading)
+    assert isinstance(content.source, Path | bytes)
+    return load(content.source, reading.inputs, reading.constants, budget=reading.budget)
+
+
+def _tflite(content: Content, reading: Reading) -> Model:
+    from pulse.tflite.opening import load
+
+    assert isinstance(content.source, Path | bytes)
+    return Model.of(load(content.source, reading.inputs, reading.constants, reading.budget))
 
 
 for row in (
+    Format("TFLite", lambda content: content.head[4:8] == IDENTIFIER, _tflite),
     Format("recipe", is_recipe, _recipe),
     Format("TensorFlow", is_tensorflow, _tensorflow),
     Format("recipe in metadata", holds_recipe, _recipe),

@@ -58,7 +58,7 @@ class TypedNetwork:
         """The same model with only these outputs, which may be any wires. Raises PulseError."""
         result = self.copy()
         result.graph.set_outputs([result.graph.find(name) for name in names], names)
-        result.variables = tuple(each for each in self.variables if each.output in names)
+        result.variables = tuple(variable for variable in self.variables if variable.output in names)
         return result.copy()
 
     @property

@@ -15,6 +15,7 @@ from pulse.graph import Graph
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.ops.bits import BitCast
 from pulse.ops.cells import GATES, CellKind
+from pulse.ops.code_table import CodeTable
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.cumsum import CumSum, CumSumStream
@@ -202,6 +203,7 @@ WORK: dict[type[Op], Callable[[Any, Facts, Facts], Work]] = {
         (
             AddAxis,
             BitCast,
+            CodeTable,
             Concat,
             Const,
             Decimate,

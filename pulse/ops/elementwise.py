@@ -139,6 +139,7 @@ ELEMENTWISE: dict[str, Row] = {
     "max": several(_fold(np.maximum), symbolic=_pairwise(dim_max)),
     "sum": several(_fold(np.add), symbolic=_fold(np.add)),
     "mean": several(lambda *xs: _fold(np.add)(*xs) / len(xs)),
+    "mul_round": two(lambda x, y: np.rint(x * y)),
     "prelu": two(lambda x, slope: np.where(x < 0, x * slope, x)),
     "abs": one(np.abs),
     "neg": one(np.negative, symbolic=np.negative),

@@ -102,6 +102,20 @@ def store(weight: Array, form: str, layout: Layout) -> Stored:
     return Stored(codes.reshape(weight.shape), scales, layout)
 
 
+def are_codes(weight: Array) -> bool:
+    """Whether int8 holds every weight as it is: the codes of a model that was quantized by its author."""
+    if float(weight.ravel()[0]) % 1 or not np.isfinite(weight).all():
+        return False
+    info = np.iinfo(np.int8)
+    return bool(((weight >= info.min) & (weight <= info.max) & (np.rint(weight) == weight)).all())
+
+
+def as_codes(weight: Array, layout: Layout) -> Stored:
+    """Whole numbers as int8, exactly: a quarter of the memory in every form."""
+    units = [1 if axis in layout.summed else size for axis, size in enumerate(layout.shape)]
+    return Stored(weight.astype(np.int8), np.ones(units, np.float32), layout)
+
+
 def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
     """A constant operand of a node as it is stored in a form; None if it is no constant of f32.
 
@@ -111,7 +125,11 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
     if weight is None or weight.dtype != np.float32:
         return None
     layout = layout_of(op, inputs, slot)
-    if layout is None or form == "f32" or weight.nbytes < SMALLEST_BYTES or _is_transform(weight, layout):
+    if layout is None or weight.nbytes < SMALLEST_BYTES or _is_transform(weight, layout):
+        return Stored(weight, None, layout)
+    if are_codes(weight):
+        return as_codes(weight, layout)
+    if form == "f32":
         return Stored(weight, None, layout)
     try:
         return store(weight, form, layout)

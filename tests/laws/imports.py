@@ -13,7 +13,7 @@ LAYERS: Mapping[str, str] = {
     "dims": "pulse: dim",
     "graphs": "pulse: facts graph picture dump",
     "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
-    "formats": "pulse: infer onnx",
+    "formats": "pulse: infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
     "proofs": "pulse: oracle proof accuracy onnx.write",

@@ -1,7 +1,7 @@
 """Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
 
 Usage: python -m tests.laws.mutation_worker START STOP [MODELS]   changed files of these numbers, made of MODELS/*.onnx
-       python -m tests.laws.mutation_worker FOLDER                FOLDER/*.onnx, and folders in it, as they are
+       python -m tests.laws.mutation_worker FOLDER                *.onnx, *.tflite and folders in FOLDER, as they are
        python -m tests.laws.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
@@ -24,6 +24,7 @@ from pulse.plugins import load_plugins
 from tests.laws.mutations import models_in, mutated, small_models
 from tests.laws.tensorflow_mutations import mutated_graph
 
+KINDS = (".onnx", ".tflite")
 MEMORY = 2 << 30
 SECONDS = 10
 """Of CPU time: the machines of the tests are shared."""
@@ -37,7 +38,7 @@ def files() -> Iterator[tuple[str, Path | bytes]]:
         seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
         yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
     else:
-        found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix == ".onnx"]
+        found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix in KINDS]
         yield from ((path.name, path) for path in sorted(found))
 
 

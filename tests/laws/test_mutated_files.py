@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.laws import tflite_mutations
 from tests.laws.hostile import write_all
 from tests.shared import shared
 
 ROOT = Path(__file__).parents[2]
 PEAK_MIB = 1024
 """What a process may use at most; its limit is twice that."""
+TFLITE_FILES = 400
 
 
 def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
@@ -54,10 +56,24 @@ def test_files_made_to_do_harm(tmp_path: Path) -> None:
     assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
 
 
+def test_tflite_files_changed_at_random(tmp_path: Path) -> None:
+    tflite_mutations.write(tmp_path / "models", 0, TFLITE_FILES)
+    stages = assert_harmless(tmp_path / "models")
+    assert sum(stages.values()) == TFLITE_FILES
+    assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(400, 10_400, 1000))
 def test_many_files_changed_at_random(start: int) -> None:
     assert sum(assert_harmless(start, start + 1000).values()) == 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(TFLITE_FILES, TFLITE_FILES + 2000, 500))
+def test_many_tflite_files_changed_at_random(tmp_path: Path, start: int) -> None:
+    tflite_mutations.write(tmp_path / "models", start, start + 500)
+    assert sum(assert_harmless(tmp_path / "models").values()) == 500
 
 
 @pytest.mark.slow

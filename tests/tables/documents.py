@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.tables import instructions, models, node_cases, operators, tensorflow
+from tests.tables import instructions, models, node_cases, operators, tensorflow, tflite
 
 FOLDER = Path(__file__).parents[2] / "docs"
 DOCUMENTS: dict[str, Callable[[], str]] = {
@@ -12,4 +12,5 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "models": models.document,
     "instructions": instructions.document,
     "tensorflow_operators": tensorflow.document,
+    "tflite_operators": tflite.document,
 }

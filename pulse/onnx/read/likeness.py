@@ -86,7 +86,6 @@ LIKENESSES = (
         "they have no graph: load them into their PyTorch model and use pulse.from_torch",
     ),
     Likeness(_starts(b"GGUF"), "weights in GGUF", f"take the model that they come from and {_EXPORT}"),
-    Likeness(_from_fourth(b"TFL3"), "a TensorFlow Lite model", "convert it with tf2onnx --tflite"),
     Likeness(
         _from_fourth(b"ORTM"),
         "a model in the format of onnxruntime (.ort)",

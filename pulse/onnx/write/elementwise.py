@@ -104,6 +104,10 @@ def _prelu(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("Where", [negative, w.emit("Mul", [x, slope], "scaled"), x])
 
 
+def _mul_round(w: NodeWriter, op: Elementwise) -> str:
+    return w.emit("Round", [w.emit("Mul", w.inputs, "product")])
+
+
 def _shift(w: NodeWriter, op: Elementwise) -> str:
     return w.emit("BitShift", w.inputs, direction="LEFT" if op.kind == "shift_left" else "RIGHT")
 
@@ -117,6 +121,7 @@ COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
     "sum": _sum,
     "mean": _sum,
     "prelu": _prelu,
+    "mul_round": _mul_round,
     "shift_left": _shift,
     "shift_right": _shift,
 }

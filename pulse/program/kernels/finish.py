@@ -5,11 +5,25 @@ from collections.abc import Sequence
 from pulse.program.kernels.instruction import Operand, OptionalOperand, Part, many, reads, writes
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vselect, vstore_part
+from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
 
-STEPS = ("relu", "tanh", "sigmoid", "leaky_relu", "elu", "swish", "prelu", "add")
-RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD = range(len(STEPS))
+STEPS = (
+    "relu",
+    "tanh",
+    "sigmoid",
+    "leaky_relu",
+    "elu",
+    "swish",
+    "prelu",
+    "add",
+    "mul_round",
+    "max",
+    "min",
+)
+RELU, TANH, SIGMOID, LEAKY, ELU, SWISH, PRELU, ADD, MUL_ROUND, MAX, MIN = range(len(STEPS))
+BY_COLUMN = ("prelu", "mul_round")
+"""Steps whose operand has one number for each column."""
 GATES = (None, "tanh", "sigmoid")
 
 
@@ -19,6 +33,8 @@ class Step(Part):
     relu tanh sigmoid      of v
     leaky_relu elu swish   of v, with the parameter
     prelu                  with one slope for each column, the operand
+    mul_round              the whole number next to v times the operand, which has one number for each column
+    max min                of v and the parameter
     add                    v + operand[rows[m] + n]
     """
 
@@ -67,6 +83,12 @@ def stepped(v: Lanes, step: Step, m: int, n: int, rest: int) -> Lanes:
         return vselect(vlt(v, 0.0), vexpm1(v) * p, v)
     if code == PRELU:
         return vselect(vlt(v, 0.0), v * vload_part(step.operand, n, rest), v)
+    if code == MUL_ROUND:
+        return vround(v * vload_part(step.operand, n, rest))
+    if code == MAX:
+        return vmax(v, p)
+    if code == MIN:
+        return vmin(v, p)
     if code == ADD:
         return v + vload_part(step.operand, step.rows[m] + n, rest)
     factor = vsigmoid(v if code == SIGMOID else v * p)

@@ -65,3 +65,26 @@ def gather(row: Gather) -> None:
             copy_short_rows(as_i32(source), as_i32(target), outer, run * words, a, b)
         else:
             copy_short_rows(source, target, outer, run * size, src_outer * size, dst_outer * size)
+
+
+class LookUpCodes(Instruction):
+    """``y[i] = table[rint(x[i]) - first]``, i < count; the first entry below it and for NaN, the last one behind it."""
+
+    x: Operand = reads("f32", "count")
+    table: Operand = reads("f32", "size")
+    y: Operand = writes("f32", "count")
+    count: int
+    first: int
+    size: int
+
+
+@kernel
+def look_up_codes(row: LookUpCodes) -> None:
+    """Code by code."""
+    x, table, y = row.x, row.table, row.y
+    count, first, last = row.count, row.first, float(row.size - 1)
+    for i in range(count):
+        place = x[i] - first
+        if not place > 0.0:
+            place = 0.0
+        y[i] = table[int(min(place, last) + 0.5)]

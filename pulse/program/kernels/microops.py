@@ -176,6 +176,7 @@ MICRO_OPS: dict[str, tuple[Function | None, Function]] = {
     "add": (lambda a, b: a + b, lambda a, b: a + b),
     "sub": (lambda a, b: a - b, lambda a, b: a - b),
     "mul": (lambda a, b: a * b, lambda a, b: a * b),
+    "mul_round": (lambda a, b: vround(a * b), lambda a, b: np.rint(a * b)),
     "div": (lambda a, b: a / b, lambda a, b: a / b),
     "pow": (lambda a, b: vpow(a, b), lambda a, b: power(a, b)),
     "mod": (None, lambda a, b: floor_mod(a, b)),

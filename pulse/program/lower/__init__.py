@@ -2,6 +2,7 @@
 
 from pulse.program.lower import (
     attention,
+    code_table,
     convolution,
     elementwise,
     faults,
@@ -18,6 +19,7 @@ from pulse.program.lower import (
 
 __all__ = [
     "attention",
+    "code_table",
     "convolution",
     "elementwise",
     "faults",

@@ -65,7 +65,7 @@ class Finishing:
         steps: list[finish.Step] = []
         for step in self.steps:
             operand, offsets = None, None
-            flat &= step.kind != "prelu"
+            flat &= step.kind not in finish.BY_COLUMN
             if isinstance(step.operand, Value):
                 operand = step.operand.part(self.axis, first, last)
                 flat &= _one_behind_the_other(rows(operand), last - first)
@@ -130,8 +130,12 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
     slot = node.inputs.index(found.outlet)
     other = node.inputs[1 - slot]
     each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
-    if op.kind == "prelu" and slot == 0 and each is not None:
-        found.steps.append(Step("prelu", 0.0, each))
+    if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
+        found.steps.append(Step(op.kind, 0.0, each))
+        return True
+    limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
+    if limit is not None:
+        found.steps.append(Step(op.kind, limit))
         return True
     if op.kind != "add" or cx.fact(other).dtype != np.float32:
         return False
@@ -149,6 +153,15 @@ def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
         return False
     found.steps.append(Step("add", 0.0, value))
     return True
+
+
+def _one_number(known: Array | None) -> float | None:
+    """A constant of f32 that is one number."""
+    return (
+        float(known.ravel()[0])
+        if known is not None and known.dtype == np.float32 and known.size == 1
+        else None
+    )
 
 
 def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:

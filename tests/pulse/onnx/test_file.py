@@ -44,7 +44,6 @@ def arrays() -> bytes:
         (arrays(), "numpy arrays"),
         (b"\x80\x02}q\0.", "pickle"),
         ((200).to_bytes(8, "little") + b'{"w":{"dtype":"F32"', "safetensors"),
-        (b"\x1c\0\0\0TFL3" + b"\0" * 20, "TensorFlow Lite.*tf2onnx"),
         (b"\x1c\0\0\0ORTM" + b"\0" * 20, "onnxruntime"),
         (b"GGUF\3\0\0\0", "GGUF"),
         (gzip.compress(b"model"), "compressed file; unpack"),

@@ -39,6 +39,7 @@ NO_VECTORS = {
     "scatter_rows": "it is a memmove for each row",
     "last_frames": "it is a memmove for each frame, or one for all",
     "top_rows": "it inserts one element after another into a sorted run",
+    "look_up_codes": "it reads entries anywhere in a table",
     "cumsum": "its columns may be anywhere, and each sum waits for the one before it",
 }
 PLAIN_LOOPS = {

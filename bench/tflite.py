@@ -1,0 +1,82 @@
+"""``python -m bench.tflite FILE …``: a call of .tflite files in pulse and in LiteRT, one thread, in turns.
+
+Both are called from Python with numpy arrays in and out; LiteRT is given every input in each call, states too. A file
+without state and open time is called with all of its input.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+import pulse
+from bench.timing import alternate
+from pulse.facts import Array
+from pulse.program.program import Program
+
+ROUNDS, STEPS = 15, 1000
+
+
+def opened(path: Path) -> Program:
+    """The file as a stream; a window of constant size as a chunk of its own."""
+    loaded = pulse.load(path)
+    model = loaded.model
+    symbols = any(
+        not dim.is_const for fact in model.inputs.values() for dim in fact.shape or () if dim is not None
+    )
+    if symbols or model.variables or len(model.inputs) > 1:
+        return pulse.stream(loaded)
+    return pulse.stream(loaded, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1}))
+
+
+def ours(program: Program) -> Callable[[], object]:
+    """A step on noise."""
+    state, port = program.spawn(), next(port for port in program.inputs if port.streams)
+    x = noise(port.shape, port.dtype)
+    return lambda: state.step(x)
+
+
+def theirs(path: Path) -> Callable[[], object]:
+    """A call of LiteRT: inputs set, outputs taken."""
+    interpreter: Any = Interpreter(str(path), num_threads=1)
+    interpreter.allocate_tensors()
+    ports = interpreter.get_input_details()
+    x = [(port["index"], noise(port["shape"], port["dtype"])) for port in ports]
+    outputs = [port["index"] for port in interpreter.get_output_details()]
+
+    def call() -> object:
+        for index, value in x:
+            interpreter.set_tensor(index, value)
+        interpreter.invoke()
+        return [interpreter.get_tensor(index) for index in outputs]
+
+    return call
+
+
+def noise(shape: Any, dtype: Any) -> Array:
+    """An input that is the same in every run."""
+    rng = np.random.default_rng(0)
+    if np.issubdtype(dtype, np.integer):
+        return rng.integers(-100, 100, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def main() -> None:
+    """Print a line for each file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="+", type=Path)
+    for path in parser.parse_args().files:
+        program = opened(path)
+        found = alternate({"pulse": ours(program), "LiteRT": theirs(path)}, rounds=ROUNDS, steps=STEPS)
+        times = {name: found.median(name).p50_us for name in found.rounds}
+        print(
+            f"{path.stem:16} pulse {times['pulse']:7.2f} us, LiteRT {times['LiteRT']:7.2f} us, "
+            f"{found.ratio('LiteRT', 'pulse')} times as fast"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""Arithmetic of codes as LiteRT has it: exact sums, one rounding where a result gets its own scale.
+
+A wire of codes holds ``code - zero`` in f32. A sum of products is exact as long as no partial sum can pass 2**24;
+where one can, the operands are taken apart into small digits whose sums are exact, and these are joined in f64.
+
+LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. Activations of int16 go through its
+own kernels: a multiplier of 15 bits, halves up.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.facts import Array, DType
+from pulse.graph import OutletId
+from pulse.tflite.file import Quantization, Tensor
+from pulse.tflite.node import F32, F64, TfliteNode
+
+EXACT = 1 << 24
+"""Whole numbers up to here are exact in f32."""
+X_DIGIT, W_DIGIT = 256, 16
+
+NONE, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
+"""Fused activations, by their numbers in the schema."""
+
+Apply: TypeAlias = Callable[[OutletId, Array, Array | None, str], OutletId]
+"""Wires a product of x with weights and a bias, the last argument telling its wires apart."""
+
+
+def fused(node: TfliteNode) -> int:
+    """The number of the fused activation. Raises LoadError where it is not covered."""
+    number = node.integer("FusedActivationFunction", NONE)
+    if number not in range(5):
+        raise node.error(f"fused activation {number} is not covered")
+    return number
+
+
+def activated(node: TfliteNode, x: OutletId, suffix: str = "") -> OutletId:
+    """Floats through the fused activation; the result has the node's name, or one with a suffix."""
+    kind = fused(node)
+    if kind == NONE:
+        return x if suffix else node.finished(x)
+    if kind in (RELU, TANH):
+        return node.each("relu" if kind == RELU else "tanh", x, suffix=suffix)
+    low, high = (-1.0, 1.0) if kind == RELU_N1_TO_1 else (0.0, 6.0)
+    return node.each("min", node.each("max", x, low, suffix=f"{suffix}floor"), high, suffix=suffix)
+
+
+def code_range(dtype: DType, zero: int) -> tuple[int, int]:
+    """The least and the largest ``code - zero``."""
+    info = np.iinfo(dtype)
+    return int(info.min) - zero, int(info.max) - zero
+
+
+def target(node: TfliteNode, slot: int = 0) -> tuple[Tensor, Quantization]:
+    """An output and what its codes stand for. Raises LoadError where the file does not say it."""
+    tensor = node.makes[slot]
+    if tensor.quantization is None or not tensor.coded:
+        raise node.error(f"its output {tensor.name} is {tensor.kind} without a scale, where codes go in")
+    if tensor.quantization.scale.size != 1:
+        raise node.error(f"its output {tensor.name} has a scale for each channel, which is not covered")
+    return tensor, tensor.quantization
+
+
+def limits(node: TfliteNode, activation: int = NONE, slot: int = 0) -> tuple[float, float]:
+    """The least and the largest ``code - zero`` of an output behind a fused activation."""
+    tensor, found = target(node, slot)
+    assert tensor.dtype is not None
+    low, high = code_range(tensor.dtype, int(found.zero[0]))
+    scale = float(found.scale[0])
+    if activation in (RELU, RELU6):
+        low = max(low, 0)
+    if activation == RELU6:
+        high = min(high, round(6 / scale))
+    if activation == RELU_N1_TO_1:
+        low, high = max(low, round(-1 / scale)), min(high, round(1 / scale))
+    return float(low), float(high)
+
+
+def limited(
+    node: TfliteNode, x: OutletId, activation: int = NONE, suffix: str = "", slot: int = 0
+) -> OutletId:
+    """Codes kept inside of the range of an output."""
+    low, high = limits(node, activation, slot)
+    floor = node.each("max", x, low, suffix=f"{suffix}floor")
+    return node.each("min", floor, high, suffix=suffix)
+
+
+def rescaled(
+    node: TfliteNode, x: OutletId, factor: Array, activation: int = NONE, suffix: str = ""
+) -> OutletId:
+    """Sums or codes in f32 as codes of the output: ``rint(x * factor)`` inside of its range."""
+    scale = node.constant(np.asarray(factor, np.float32), f"{suffix}factor")
+    return limited(node, node.each("mul_round", x, scale, suffix=f"{suffix}rounded"), activation, suffix)
+
+
+def of_int16(
+    node: TfliteNode,
+    total: OutletId,
+    factor: Array,
+    activation: int,
+    channels_shape: Sequence[int],
+    suffix: str,
+) -> OutletId:
+    """Sums in f64 as int16 codes: a multiplier of 15 bits and a shift, halves up."""
+    multiplier, shift = fixed_point(factor)
+    reduced = np.where(multiplier < 0x7FFF0000, (multiplier + 0x8000) >> 16, 0x7FFF)
+    step = (reduced * np.exp2(shift - 15)).astype(np.float64).reshape(channels_shape)
+    y = node.each("mul", total, node.constant(step, "step"), suffix="scaled")
+    y = node.each("floor", node.each("add", y, 0.5, suffix="half"), suffix="rounded")
+    low, high = limits(node, activation)
+    y = node.each("min", node.each("max", y, low, suffix="floor"), high, suffix="limited")
+    return node.cast(y, F32, suffix)
+
+
+def fixed_point(factor: Array) -> tuple[Array, Array]:
+    """Real multipliers as ``multiplier / 2**31 * 2**shift`` with multipliers of 31 bits."""
+    mantissa, shift = np.frexp(np.asarray(factor, np.float64))
+    multiplier = np.floor(mantissa * (1 << 31) + 0.5).astype(np.int64)
+    over = multiplier == 1 << 31
+    return np.where(over, multiplier // 2, multiplier), shift + over
+
+
+def exact_sum(
+    node: TfliteNode,
+    x: OutletId,
+    weights: Array,
+    bias: Array | None,
+    output_axis: int,
+    largest: int,
+    apply: Apply,
+    spread: Sequence[int] = (-1,),
+) -> OutletId:
+    """A sum of products of codes, exactly: of f32 where that is wide enough, else of f64.
+
+    weights, bias  whole numbers; ``output_axis`` of the weights has the outputs
+    largest        of ``abs(x)``
+    spread         the shape in which one number for each output meets the sums
+    """
+    summed = tuple(axis for axis in range(weights.ndim) if axis != output_axis % weights.ndim)
+
+    def reach(part: Array, most: int, more: Array | None) -> float:
+        ends = np.abs(part).sum(axis=summed) * most
+        return float((ends if more is None else ends + np.abs(more)).max(initial=0))
+
+    if reach(weights, largest, bias) <= EXACT:
+        return apply(x, weights.astype(np.float32), None if bias is None else bias.astype(np.float32), "sum")
+    parts = [(weights, 1)]
+    if reach(weights, X_DIGIT - 1, None) > EXACT:
+        high = np.floor_divide(weights, W_DIGIT)
+        parts = [(high, W_DIGIT), (weights - high * W_DIGIT, 1)]
+    if any(reach(part, X_DIGIT, None) > EXACT for part, _ in parts):
+        raise node.error(
+            "a sum of so many products of codes cannot be computed exactly; make the layer smaller"
+        )
+    digits = [(x, 1)]
+    if largest >= X_DIGIT:
+        scaled = node.each("mul", x, 1 / X_DIGIT, suffix="shifted")
+        high_x = node.each("floor", scaled, suffix="high")
+        low_x = node.each(
+            "sub", x, node.each("mul", high_x, float(X_DIGIT), suffix="high_part"), suffix="low"
+        )
+        digits = [(high_x, X_DIGIT), (low_x, 1)]
+    terms = [
+        node.each(
+            "mul",
+            node.cast(apply(digit, part.astype(np.float32), None, name), F64, f"{name}.wide"),
+            float(times * more),
+            suffix=f"{name}.scaled",
+        )
+        for i, (digit, times) in enumerate(digits)
+        for j, (part, more) in enumerate(parts)
+        for name in [f"sum{i}{j}"]
+    ]
+    total = terms[0]
+    for number, term in enumerate(terms[1:]):
+        total = node.each("add", total, term, suffix=f"total{number}")
+    if bias is None:
+        return total
+    return node.each(
+        "add", total, node.constant(bias.astype(np.float64).reshape(spread), "bias"), suffix="total"
+    )
+
+
+def largest_code(tensor: Tensor) -> int:
+    """The largest ``abs(code - zero)`` that a tensor can have."""
+    assert tensor.dtype is not None and tensor.quantization is not None
+    low, high = code_range(tensor.dtype, int(tensor.quantization.zero[0]))
+    return max(-low, high)
+
+
+def product_factor(node: TfliteNode, x: Quantization, weights: Quantization) -> Array:
+    """The scale of a sum of products over that of the output, f32, for each channel."""
+    _, made = target(node)
+    return (x.scale[0] * weights.scale / made.scale[0]).astype(np.float32)
+
+
+def finished_sum(
+    node: TfliteNode, total: OutletId, factor: Array, shape: Sequence[int], suffix: str = ""
+) -> OutletId:
+    """Exact sums as codes of the output, behind its activation; ``shape`` spreads the factors of channels."""
+    activation, tensor = fused(node), node.makes[0]
+    if activation == TANH:
+        raise node.error("a fused tanh of codes is not covered")
+    spread = factor.reshape(shape) if factor.size > 1 else factor.reshape(())
+    if tensor.dtype == np.int16:
+        wide = node.cast(total, F64, "total64")
+        return of_int16(node, wide, factor, activation, shape if factor.size > 1 else (), suffix)
+    return rescaled(node, node.cast(total, F32, "total32"), spread, activation, suffix)
+
+
+def requantized(node: TfliteNode, slot: int, suffix: str = "", out: int = 0) -> OutletId:
+    """The codes of an input as codes of the output, whose scale may differ."""
+    ours, (_, made) = node.quantization(slot), target(node, out)
+    x = node.codes(slot)
+    if ours.scale[0] == made.scale[0]:
+        return shifted(node, x, node.read(slot), node.makes[out], suffix)
+    return rescaled(node, x, ours.scale[0] / made.scale[0], NONE, suffix)
+
+
+def shifted(node: TfliteNode, x: OutletId, source: Tensor, made: Tensor, suffix: str = "") -> OutletId:
+    """Codes of one scale, in the range of the output."""
+    assert source.dtype is not None and source.quantization is not None and made.quantization is not None
+    assert made.dtype is not None
+    low, high = code_range(source.dtype, int(source.quantization.zero[0]))
+    least, most = code_range(made.dtype, int(made.quantization.zero[0]))
+    if low >= least and high <= most:
+        return x
+    return limited(node, x, NONE, suffix)
+
+
+def table_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
+    """The output's ``code - zero`` for each code of an 8-bit input, from the least one on."""
+    source, ours = node.read(0), node.quantization(0)
+    made_tensor, made = target(node)
+    assert source.dtype is not None and made_tensor.dtype is not None
+    low, high = code_range(source.dtype, int(ours.zero[0]))
+    x = np.arange(low, high + 1).astype(np.float32) * ours.scale[0]
+    with np.errstate(all="ignore"):
+        y = function(x.astype(np.float64)) / np.float64(made.scale[0])
+    least, most = code_range(made_tensor.dtype, int(made.zero[0]))
+    rounded = np.trunc(y + np.copysign(0.5, y))
+    return np.clip(np.nan_to_num(rounded), least, most).astype(np.float32)
+
+
+def half_away(x: float) -> int:
+    """Rounded, halves away from zero."""
+    return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1)

@@ -1,0 +1,358 @@
+"""A .tflite file as values: subgraphs of operators over tensors, verified, with its constants as arrays."""
+
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.errors import LoadError
+from pulse.facts import DTYPES, Array, DType
+from pulse.tflite.verify import verify
+
+Floats: TypeAlias = NDArray[np.float32]
+Integers: TypeAlias = NDArray[np.int64]
+
+TYPES: Mapping[str, DType] = {
+    "FLOAT32": DTYPES["f32"],
+    "FLOAT16": DTYPES["f16"],
+    "FLOAT64": DTYPES["f64"],
+    "INT8": DTYPES["i8"],
+    "INT16": DTYPES["i16"],
+    "INT32": DTYPES["i32"],
+    "INT64": DTYPES["i64"],
+    "UINT8": DTYPES["u8"],
+    "UINT16": DTYPES["u16"],
+    "UINT32": DTYPES["u32"],
+    "UINT64": DTYPES["u64"],
+    "BOOL": DTYPES["bool"],
+    "COMPLEX64": np.dtype(np.complex64),
+}
+CODED = tuple(map(np.dtype, (np.int8, np.uint8, np.int16)))
+"""The types of activations that are stored as codes."""
+RESOURCES = ("RESOURCE", "VARIANT")
+MOST_AXES = 8
+LARGEST_SCALE = float(1 << 40)
+"""Scales from here on, and below their reciprocals, are none of a model: products of three must be f32."""
+
+
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """What the codes of a tensor stand for: ``scale * (code - zero)``, one pair for all or one for each channel."""
+
+    scale: Floats
+    zero: Integers
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of a subgraph.
+
+    name      as in the file
+    kind      its type in the words of the schema
+    shape     -1 where a size is not fixed; None where the rank is not known
+    quantization  of codes; None of plain numbers
+    data      its value where the file stores it
+    variable  whether it is kept from call to call
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...] | None
+    quantization: Quantization | None
+    data: Array | None
+    variable: bool
+
+    @property
+    def dtype(self) -> DType | None:
+        """The type of its elements; None of handles and text."""
+        return TYPES.get(self.kind)
+
+    @property
+    def coded(self) -> bool:
+        """Whether it is an activation stored as codes."""
+        return self.quantization is not None and self.dtype in CODED
+
+
+@dataclass(frozen=True, eq=False)
+class Operator:
+    """A node: its kind in the words of the schema, the numbers of its tensors (-1 where one is left out)."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Subgraph:
+    """Operators in the order of their execution."""
+
+    name: str
+    tensors: Sequence[Tensor]
+    operators: Sequence[Operator]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Names for the inputs and outputs of a subgraph."""
+
+    key: str
+    subgraph: int
+    inputs: Mapping[int, str]
+    outputs: Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class TfliteFile:
+    """A whole file."""
+
+    subgraphs: Sequence[Subgraph]
+    signatures: Sequence[Signature]
+
+
+@cache
+def schema() -> Any:
+    """The ``tflite`` package, which has no types. Importing it takes a while, so it is done when a file is read."""
+    try:
+        return import_module("tflite")
+    except ImportError as error:
+        raise LoadError(f"the package tflite is missing ({error}); pip install tflite") from error
+
+
+@cache
+def _names(enumeration: str) -> Mapping[int, str]:
+    """Number -> name of an enumeration of the schema."""
+    members = _members(getattr(schema(), enumeration))
+    return {number: name for name, number in members.items() if isinstance(number, int)}
+
+
+def parse(data: bytes, what: str) -> TfliteFile:
+    """The file behind some bytes. Raises LoadError: they are damaged."""
+    verify(data, what)
+    try:
+        return _Parser(data, what).file()
+    except (struct.error, ValueError, OverflowError) as error:
+        raise LoadError(
+            f"{what}: a field reaches over the end of the file ({error}); get it again"
+        ) from error
+
+
+def _text(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else ""
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    """A vector as the package gives it: an array, or 0 where the file has none."""
+    return tuple(int(number) for number in value.tolist()) if isinstance(value, np.ndarray) else ()
+
+
+def _array(value: Any, dtype: type[Any]) -> NDArray[Any]:
+    return np.asarray(value if isinstance(value, np.ndarray) else [], dtype=dtype).copy()
+
+
+class _Parser:
+    """Verified bytes on their way to values."""
+
+    def __init__(self, data: bytes, what: str) -> None:
+        self._data, self._what = data, what
+        self._model: Any = schema().Model.GetRootAs(data, 0)
+
+    def error(self, message: str) -> LoadError:
+        return LoadError(f"{self._what}: {message}; the file is damaged, get it again")
+
+    def file(self) -> TfliteFile:
+        model = self._model
+        if model.Version() != 3:
+            raise LoadError(f"{self._what}: version {model.Version()} of the schema; only 3 is covered")
+        kinds = [self._kind(model.OperatorCodes(i)) for i in range(model.OperatorCodesLength())]
+        graphs = [self._subgraph(model.Subgraphs(i), kinds) for i in range(model.SubgraphsLength())]
+        if not graphs:
+            raise self.error("it has no subgraph")
+        signatures = [
+            self._signature(model.SignatureDefs(i), graphs) for i in range(model.SignatureDefsLength())
+        ]
+        return TfliteFile(graphs, signatures)
+
+    def _kind(self, code: Any) -> str:
+        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        name = _names("BuiltinOperator").get(number)
+        if name is None:
+            raise LoadError(f"{self._what}: operator {number} is newer than the schema that is known")
+        return f"CUSTOM {_text(code.CustomCode())}" if name == "CUSTOM" else name
+
+    def _subgraph(self, graph: Any, kinds: Sequence[str]) -> Subgraph:
+        name = _text(graph.Name()) or "main"
+        tensors = [self._tensor(graph.Tensors(i), name, i) for i in range(graph.TensorsLength())]
+
+        def numbers(value: Any, part: str) -> tuple[int, ...]:
+            found = _integers(value)
+            if any(not -1 <= number < len(tensors) for number in found):
+                raise self.error(
+                    f"{part} of {name} names one of {list(found)}, and there are {len(tensors)} tensors"
+                )
+            return found
+
+        operators: list[Operator] = []
+        for place in range(graph.OperatorsLength()):
+            operator = graph.Operators(place)
+            if operator.OpcodeIndex() >= len(kinds):
+                raise self.error(f"operator {place} of {name} has no code")
+            kind, part = kinds[int(operator.OpcodeIndex())], f"operator {place}"
+            reads, makes = numbers(operator.InputsAsNumpy(), part), numbers(operator.OutputsAsNumpy(), part)
+            operators.append(
+                Operator(kind, reads, makes, self._options(operator, f"{part} ({kind}) of {name}"))
+            )
+        ends = [
+            numbers(ports, "the list of ports") for ports in (graph.InputsAsNumpy(), graph.OutputsAsNumpy())
+        ]
+        if any(number < 0 for end in ends for number in end):
+            raise self.error(f"a port of {name} is left out")
+        return Subgraph(name, tensors, operators, ends[0], ends[1])
+
+    def _tensor(self, tensor: Any, graph: str, place: int) -> Tensor:
+        name = _text(tensor.Name()) or f"tensor{place}"
+        where = f"tensor {name} of {graph}"
+        kind = _names("TensorType").get(tensor.Type())
+        if kind is None:
+            raise LoadError(f"{self._what}: {where} has type {tensor.Type()}, which is not known")
+        shape, signature = _integers(tensor.ShapeAsNumpy()), _integers(tensor.ShapeSignatureAsNumpy())
+        if tensor.Sparsity() is not None:
+            raise LoadError(
+                f"{self._what}: {where} is sparse, which is not covered; convert the model again, dense"
+            )
+        stated = signature if len(signature) == len(shape) else shape
+        if len(stated) > MOST_AXES or any(size < -1 for size in stated) or any(size < 0 for size in shape):
+            raise self.error(f"{where} has shape {list(shape)} {list(signature)}")
+        data = self._value(tensor, kind, shape, where)
+        if data is not None:
+            stated = shape
+        found = None if tensor.ShapeIsNone() and data is None else stated
+        return Tensor(
+            name, kind, found, self._quantization(tensor, shape, where), data, bool(tensor.IsVariable())
+        )
+
+    def _value(self, tensor: Any, kind: str, shape: tuple[int, ...], where: str) -> Array | None:
+        number = tensor.Buffer()
+        if number >= self._model.BuffersLength():
+            raise self.error(f"{where} has buffer {number} of {self._model.BuffersLength()}")
+        if number == 0:
+            return None
+        stored = self._stored(self._model.Buffers(number), where)
+        if not stored.size or kind in RESOURCES:
+            return None
+        if kind in ("INT4", "UINT4"):
+            raise LoadError(f"{self._what}: {where} has {kind.lower()} weights, which are not covered")
+        dtype = TYPES.get(kind)
+        if dtype is None:
+            return None
+        size = math.prod(shape)
+        if stored.size != size * dtype.itemsize:
+            raise self.error(
+                f"{where} has {stored.size} bytes of data for shape {list(shape)}, which takes {size * dtype.itemsize}"
+            )
+        if dtype == np.bool_:
+            return (stored != 0).reshape(shape)
+        return stored.view(dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+
+    def _stored(self, buffer: Any, where: str) -> NDArray[np.uint8]:
+        """The bytes of a buffer; those of large files lie behind the FlatBuffer."""
+        offset, size = buffer.Offset(), buffer.Size()
+        if offset > 1:
+            if offset + size > len(self._data):
+                raise self.error(f"{where} has its data at byte {offset}, behind the end of the file")
+            return np.frombuffer(self._data, np.uint8, size, offset).copy()
+        return _array(buffer.DataAsNumpy(), np.uint8)
+
+    def _quantization(self, tensor: Any, shape: tuple[int, ...], where: str) -> Quantization | None:
+        given = tensor.Quantization()
+        if given is None or not given.ScaleLength():
+            return None
+        scale, zero = _array(given.ScaleAsNumpy(), np.float32), _array(given.ZeroPointAsNumpy(), np.int64)
+        zero = zero if zero.size else np.zeros(1, np.int64)
+        axis = given.QuantizedDimension()
+        if (
+            not ((scale > 1 / LARGEST_SCALE) & (scale < LARGEST_SCALE)).all()
+            or (np.abs(zero) > 1 << 16).any()
+        ):
+            raise self.error(f"{where} has a scale or a zero point out of range")
+        if scale.size > 1 and not (0 <= axis < len(shape) and shape[axis] == scale.size):
+            raise self.error(f"{where} has {scale.size} scales on axis {axis} of {list(shape)}")
+        if zero.size not in (1, scale.size):
+            raise self.error(f"{where} has {scale.size} scales and {zero.size} zero points")
+        return Quantization(scale, zero, axis)
+
+    def _options(self, operator: Any, where: str) -> Mapping[str, Any]:
+        """Name of an option as the schema's accessors spell it -> its value: numbers, lists, text."""
+        found: dict[str, Any] = {}
+        for number, union, table in (
+            (operator.BuiltinOptionsType(), "BuiltinOptions", operator.BuiltinOptions),
+            (operator.BuiltinOptions2Type(), "BuiltinOptions2", operator.BuiltinOptions2),
+        ):
+            if number == 0:
+                continue
+            name, place = _names(union).get(number), table()
+            if name is None:
+                raise LoadError(f"{self._what}: {where} has options {number}, which are not known")
+            if place is None:
+                continue
+            options = getattr(schema(), name)()
+            options.Init(place.Bytes, place.Pos)
+            found |= _fields(options)
+        return found
+
+    def _signature(self, given: Any, graphs: Sequence[Subgraph]) -> Signature:
+        key, number = _text(given.SignatureKey()), int(given.SubgraphIndex())
+        if number >= len(graphs):
+            raise self.error(f"signature {key} is of subgraph {number}, and there are {len(graphs)}")
+        graph = graphs[number]
+
+        def named(length: int, entry: Callable[[int], Any], ports: tuple[int, ...]) -> dict[int, str]:
+            maps = [entry(place) for place in range(length)]
+            names = {int(each.TensorIndex()): _text(each.Name()) for each in maps}
+            if set(names) - set(ports) or len(set(names.values())) != len(names):
+                raise self.error(f"signature {key} does not fit the ports of {graph.name}")
+            return names
+
+        return Signature(
+            key,
+            number,
+            named(given.InputsLength(), given.Inputs, graph.inputs),
+            named(given.OutputsLength(), given.Outputs, graph.outputs),
+        )
+
+
+def _fields(options: Any) -> dict[str, Any]:
+    """All fields of a table of options, by their accessors: numbers, text, and vectors as lists."""
+    members = _members(type(options))
+    found: dict[str, Any] = {}
+    for name, accessor in members.items():
+        if name == "Init" or not hasattr(accessor, "__code__"):
+            continue
+        vector = name.endswith("AsNumpy")
+        if accessor.__code__.co_argcount != 1 or (
+            name.endswith(("IsNone", "Length")) and f"{name[:-6]}AsNumpy" in members
+        ):
+            continue
+        if vector:
+            found[name.removesuffix("AsNumpy")] = list(_integers(getattr(options, name)()))
+            continue
+        value = getattr(options, name)()
+        if isinstance(value, bytes):
+            found[name] = _text(value)
+        elif isinstance(value, int | float):
+            found[name] = value
+    return found
+
+
+def _members(kind: Any) -> dict[str, Any]:
+    """What a class of the package has, by name."""
+    return dict(cast("Mapping[str, Any]", vars(kind)))

@@ -1,0 +1,57 @@
+"""Sigmoid and tanh of int16 codes, as LiteRT's kernels for 16 bits have them.
+
+A table of sigmoid(i / 24) in 16 bits, i < 256, is interpolated; tanh(x) = 2 * sigmoid(2x) - 1. The codes are scaled to
+2**17 for 32/3 first, by a multiplier of 15 bits.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.facts import Array
+
+ENTRIES, POINTS = 256, 24
+UNIT = 3 * 4096
+"""Of what the table is looked up with, for 1."""
+LARGEST = 32767
+_SHIFT = 9
+Whole = NDArray[np.int64]
+
+
+def squashed(kind: str, scale: float) -> Array:
+    """The output for each code of the input, from the least one on: f32 [65536]; kind ``sigmoid`` or ``tanh``."""
+    x = np.arange(-(1 << 15), 1 << 15, dtype=np.int64)
+    multiplier, shift = _multiplier(scale)
+    scaled = (x * multiplier + ((1 << shift) >> 1)) >> shift
+    made = _sigmoid(scaled) if kind == "sigmoid" else _tanh(scaled)
+    return made.astype(np.float32)
+
+
+def _multiplier(scale: float) -> tuple[int, int]:
+    factor, shift = scale * UNIT, 0
+    while factor <= LARGEST / 2 and shift <= 30:
+        factor, shift = factor * 2, shift + 1
+    return int(factor), shift
+
+
+def _interpolated(size: Whole, bits: int, top: int) -> Whole:
+    """The table between its points, which ``bits`` of ``size`` divide; ``top`` behind its end."""
+    table = np.rint((1 << 16) / (1 + np.exp(-np.arange(ENTRIES + 1) / POINTS))).astype(np.int64)
+    table = np.minimum(table, (1 << 16) - 1)
+    place = np.minimum(size >> bits, ENTRIES - 1)
+    rest = size & ((1 << bits) - 1)
+    made = (table[place] << bits) + rest * (table[place + 1] - table[place])
+    return np.where(place >= ENTRIES - 1, top, made)
+
+
+def _sigmoid(x: Whole) -> Whole:
+    y = _interpolated(np.abs(x), _SHIFT, LARGEST << (_SHIFT + 1))
+    y = np.where(x >= 0, y + (1 << _SHIFT), (1 << (16 + _SHIFT)) - y + (1 << _SHIFT) - 1)
+    return y >> (_SHIFT + 1)
+
+
+def _tanh(x: Whole) -> Whole:
+    bits = _SHIFT - 1
+    y = _interpolated(np.abs(x), bits, ((1 << 16) - 1) << bits)
+    half = 1 << (14 + _SHIFT)
+    more = 1 << (_SHIFT - 2)
+    return np.where(x >= 0, y - half + more, half - y + more - 1) >> bits

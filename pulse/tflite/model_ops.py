@@ -1,0 +1,128 @@
+"""Nodes of a .tflite file, as the analyser sees them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import LoadError
+from pulse.facts import dtype_name
+from pulse.graph import OutletId
+from pulse.infer.op import ModelOp
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.tflite import operators as operators
+from pulse.tflite.file import Tensor
+from pulse.tflite.node import F32, I64, Body, TfliteNode
+from pulse.tflite.registry import STATES, TRANSLATORS
+from pulse.typed import TypedNetwork, constant
+from pulse.wiring import wire as wired
+
+_SHORT = 60
+
+
+@dataclass(frozen=True, eq=False)
+class TfliteOp(ModelOp):
+    """An operator of a subgraph.
+
+    slots  for each input place of the operator: which of the node's inputs, None where it is left out
+    """
+
+    kind: str
+    options: Mapping[str, Any]
+    slots: tuple[int | None, ...]
+    reads: tuple[Tensor | None, ...]
+    makes: tuple[Tensor, ...]
+    body: Body
+
+    @property
+    def name(self) -> str:
+        return self.kind
+
+    @property
+    def covered(self) -> bool:
+        return self.kind in TRANSLATORS
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        placed = tuple(None if slot is None else inputs[slot] for slot in self.slots)
+        names = (wire, *(tensor.name for tensor in self.makes[1:]))
+        node = TfliteNode(
+            self.kind,
+            1,
+            wire,
+            self.options,
+            placed,
+            names,
+            target.graph,
+            target.scope,
+            {},
+            self.reads,
+            self.makes,
+            self.body,
+        )
+        made = TRANSLATORS[self.kind](node)
+        outlets = [made] if isinstance(made, OutletId) else list(made)
+        wanted = len(self.makes) + len(STATES.get(self.kind, ()))
+        if len(outlets) < wanted:
+            raise LoadError(
+                f"{wire} ({self.kind}): makes {len(outlets)} tensors, and the file has {wanted} for them"
+            )
+        for tensor, outlet in zip(self.makes, outlets):
+            made = target.graph.fact(outlet).dtype
+            if made.kind not in _kinds(tensor):
+                raise LoadError(
+                    f"{wire} ({self.kind}): makes {dtype_name(made)}, where the file has {_form(tensor)} in "
+                    f"{tensor.name}"
+                )
+        return outlets[:wanted]
+
+    def detail(self) -> str:
+        text = " ".join(f"{name}={value}" for name, value in sorted(self.options.items()))
+        return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
+
+
+def _kinds(tensor: Tensor) -> str:
+    """The kinds of types, in numpy's letters, that a wire of a tensor may have."""
+    if tensor.coded or tensor.dtype is None or tensor.dtype.kind in "fc":
+        return "f"
+    return "b" if tensor.dtype.kind == "b" else "iu"
+
+
+def _form(tensor: Tensor) -> str:
+    return f"codes of {tensor.kind}" if tensor.coded else tensor.kind
+
+
+@dataclass(frozen=True, eq=False)
+class Enter(ModelOp):
+    """An input as wires have it: codes as ``code - zero`` in f32, i32 as i64."""
+
+    tensor: Tensor
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        graph, found = target.graph, self.tensor.quantization
+        if found is None:
+            return wired(graph, wire, Cast(I64), inputs)
+        x = wired(graph, f"{wire}.codes", Cast(F32), inputs)[0]
+        zero = constant(graph, f"{wire}.zero", np.asarray(-found.zero[0], np.float32))
+        return wired(graph, wire, Elementwise("add"), [x, zero])
+
+
+@dataclass(frozen=True, eq=False)
+class Leave(ModelOp):
+    """A wire as the file has its outputs."""
+
+    tensor: Tensor
+
+    def translate(self, target: TypedNetwork, wire: str, inputs: Sequence[OutletId]) -> Sequence[OutletId]:
+        graph, found, dtype = target.graph, self.tensor.quantization, self.tensor.dtype
+        assert dtype is not None
+        if found is None:
+            return wired(graph, wire, Cast(dtype), inputs)
+        zero = constant(graph, f"{wire}.zero", np.asarray(found.zero[0], np.float32))
+        x = wired(graph, f"{wire}.codes", Elementwise("add"), [*inputs, zero])[0]
+        return wired(graph, wire, Cast(dtype), [x])
+
+
+def differs(tensor: Tensor) -> bool:
+    """Whether wires have a tensor in another form than the file."""
+    return tensor.coded or tensor.kind == "INT32"

@@ -1,0 +1,127 @@
+"""What a translator sees of its node: the wires of its inputs, its options, and what the file says of its tensors.
+
+An activation that the file stores as codes is a wire of f32 that holds ``code - zero``: whole numbers, which sums and
+products of f32 keep exactly up to 2**24. So all ops of floats serve for codes as well. Integers of 32 bits are
+wires of i64, as shapes are. Constants of codes are as they are stored.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import Op
+from pulse.tflite.file import Quantization, Tensor
+from pulse.typed import TypedNetwork
+from pulse.wiring import wire
+
+F32, F64, I64 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
+
+Body: TypeAlias = Callable[[int, Mapping[int, TypedFact], str], TypedNetwork]
+"""A subgraph as a model: its number, the facts of its inputs by their places, a title."""
+
+
+def _no_body(number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
+    raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class TfliteNode(NodeContext):
+    """One node while it is translated.
+
+    reads   the tensors that it reads, None where one is left out
+    makes   the tensors that it makes
+    body    reads another subgraph of the file
+    """
+
+    reads: tuple[Tensor | None, ...] = ()
+    makes: tuple[Tensor, ...] = ()
+    body: Body = field(default=_no_body)
+
+    @property
+    def coded(self) -> bool:
+        """Whether the first output is stored as codes."""
+        return bool(self.makes) and self.makes[0].coded
+
+    def read(self, slot: int) -> Tensor:
+        """The tensor of an input. Raises LoadError where it is left out."""
+        tensor = self.reads[slot] if slot < len(self.reads) else None
+        if tensor is None:
+            raise self.error(f"input {slot} is missing")
+        return tensor
+
+    def quantization(self, slot: int) -> Quantization:
+        """What the codes of an input stand for. Raises LoadError where the file does not say it."""
+        found = self.read(slot).quantization
+        if found is None:
+            raise self.error(f"its input {slot}, {self.read(slot).name}, has no scale")
+        return found
+
+    def values(self, slot: int) -> OutletId:
+        """An input as the numbers that it stands for: f32 of codes and of f16; other types as they are."""
+        tensor, x = self.read(slot), self.input(slot)
+        if tensor.quantization is None or tensor.dtype is None or tensor.dtype.kind not in "iu":
+            return self.cast(x, F32, f"wide{slot}") if self.graph.fact(x).dtype == np.float16 else x
+        if not tensor.coded and tensor.data is None:
+            return x
+        if tensor.data is not None:
+            return self.constant(decoded(tensor), f"values{slot}")
+        factor = self.constant(np.asarray(tensor.quantization.scale[0]), f"scale{slot}")
+        return self.wire(Elementwise("mul"), [x, factor], f"values{slot}")
+
+    def codes(self, slot: int) -> OutletId:
+        """A coded input as ``code - zero`` in f32. Raises LoadError where it is none."""
+        tensor = self.read(slot)
+        if not tensor.coded:
+            raise self.error(
+                f"its input {slot}, {tensor.name}, is {tensor.kind} and no codes, beside an output of codes"
+            )
+        if tensor.data is None:
+            return self.input(slot)
+        return self.constant(centred(tensor).astype(np.float32), f"codes{slot}")
+
+    def graph_wires(self, op: Op, inputs: Sequence[OutletId]) -> list[OutletId]:
+        """Add an op of several outputs. Raises FactError."""
+        return wire(self.graph, f"{self.wire_name}.all", op, inputs)
+
+    def each(
+        self, kind: str, *operands: "OutletId | float", suffix: str = "", params: Sequence[float] = ()
+    ) -> OutletId:
+        """An elementwise function; numbers become constants of the type of the first wire."""
+        first = next(operand for operand in operands if isinstance(operand, OutletId))
+        like = self.graph.fact(first)
+        wires = [
+            operand
+            if isinstance(operand, OutletId)
+            else self.scalar_constant(operand, like, f"{suffix or kind}.number")
+            for operand in operands
+        ]
+        return self.wire(Elementwise(kind, tuple(params)), wires, suffix)
+
+
+def centred(tensor: Tensor) -> Array:
+    """A stored tensor as ``code - zero``, i64; without zero points where the file has none."""
+    assert tensor.data is not None
+    codes = tensor.data.astype(np.int64)
+    if tensor.quantization is None:
+        return codes
+    return codes - along(tensor.quantization.zero, tensor.quantization.axis, codes.ndim)
+
+
+def decoded(tensor: Tensor) -> Array:
+    """A stored tensor of codes as the f32 numbers that they stand for."""
+    assert tensor.quantization is not None
+    scale = along(tensor.quantization.scale, tensor.quantization.axis, centred(tensor).ndim)
+    return (centred(tensor).astype(np.float32) * scale).astype(np.float32)
+
+
+def along(values: Array, axis: int, rank: int) -> Array:
+    """Numbers of the channels on an axis, so that they broadcast to a tensor of a rank; one number as it is."""
+    if values.size == 1:
+        return values.reshape(())
+    return values.reshape([-1 if place == axis else 1 for place in range(rank)])

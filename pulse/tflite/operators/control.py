@@ -1,0 +1,100 @@
+"""Loops, branches and calls: subgraphs that a node runs."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from pulse.budget import spending
+from pulse.facts import TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.subgraph import inlined
+from pulse.ops.loop import Loop
+from pulse.ops.source import Source
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.counted import scanned
+from pulse.tflite.registry import tflite_op
+from pulse.typed import TypedGraph, TypedNetwork, known
+from pulse.wiring import wire
+
+MOST_TURNS = 1024
+"""A loop of more turns is one op rather than its turns one after the other."""
+
+
+@tflite_op("WHILE")
+def while_(node: TfliteNode) -> Sequence[OutletId]:
+    """Turn after turn where it is known when it stops; a scan over frames; else one op."""
+    states = [node.input(slot) for slot in range(len(node.inputs))]
+    for _ in range(MOST_TURNS):
+        go_on = _number(node, _run(node, "CondSubgraphIndex", states)[0])
+        if go_on is None:
+            break
+        if not go_on:
+            return states
+        states = _run(node, "BodySubgraphIndex", states)
+    counted = scanned(node, lambda option, facts: _typed(node, option, facts))
+    return _op(node) if counted is None else counted
+
+
+def _typed(node: TfliteNode, option: str, facts: Mapping[int, TypedFact]) -> TypedNetwork:
+    """A subgraph of the node as a model."""
+    return node.body(node.integer(option, 0), facts, f"{node.wire_name} ({node.op_type})")
+
+
+def _number(node: TfliteNode, outlet: OutletId) -> bool | None:
+    value = known(node.graph, outlet)
+    return None if value is None or value.size != 1 else bool(value.reshape(()))
+
+
+def _run(
+    node: TfliteNode, option: str, inputs: Sequence[OutletId], graph: TypedGraph | None = None
+) -> list[OutletId]:
+    """A subgraph wired in the place of the node, or into another graph."""
+    graph = node.graph if graph is None else graph
+    facts = {place: graph.fact(outlet) for place, outlet in enumerate(inputs)}
+    body = _typed(node, option, facts)
+    feeds = {f"in{place}": outlet for place, outlet in enumerate(inputs)}
+    found = inlined(graph, body, feeds)
+    if (len(found) < len(node.makes) and option != "CondSubgraphIndex") or not found:
+        raise node.error(f"its subgraph gives {len(found)} tensors for {len(node.makes)}")
+    return found
+
+
+def _op(node: TfliteNode) -> Sequence[OutletId]:
+    """A loop of which only running tells how often it runs."""
+    states = [node.input(slot) for slot in range(len(node.inputs))]
+    facts = [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
+    graph = TypedGraph()
+    sources = [graph.add(f"state{place}", Source(fact), (), [fact])[0] for place, fact in enumerate(facts)]
+    graph.inputs = list(sources)
+    inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+    after = _run(node, "BodySubgraphIndex", sources, graph)
+    go_on = _run(node, "CondSubgraphIndex", after, graph)[0]
+    graph.set_outputs([go_on, *after], ["go_on", *(f"next{place}" for place in range(len(after)))])
+    first = _run(node, "CondSubgraphIndex", states)[0]
+    limit = node.constant(np.array(np.iinfo(np.int64).max), "endless")
+    names = ("turn", "going", *(f"state{place}" for place in range(len(states))))
+    return wire(node.graph, node.wire_name, Loop(inner, names, (), None), [limit, first, *states])
+
+
+@tflite_op("IF")
+def if_(node: TfliteNode) -> Sequence[OutletId]:
+    """The branch that is taken where that is known; else both, and a choice of each result."""
+    inputs = [node.input(slot) for slot in range(1, len(node.inputs))]
+    condition = node.input(0)
+    taken = _number(node, condition)
+    if taken is not None:
+        return _run(node, "ThenSubgraphIndex" if taken else "ElseSubgraphIndex", inputs)
+    then, otherwise = (_run(node, name, inputs) for name in ("ThenSubgraphIndex", "ElseSubgraphIndex"))
+    for yes, no in zip(then, otherwise):
+        if not node.graph.fact(yes).agrees(node.graph.fact(no)):
+            raise node.error(f"its branches give {node.graph.fact(yes)} and {node.graph.fact(no)}")
+    return [
+        node.each("where", condition, yes, no, suffix=f"chosen{place}")
+        for place, (yes, no) in enumerate(zip(then, otherwise))
+    ]
+
+
+@tflite_op("CALL")
+def call(node: TfliteNode) -> Sequence[OutletId]:
+    """A subgraph in the place of the node."""
+    return _run(node, "Subgraph", [node.input(slot) for slot in range(len(node.inputs))])

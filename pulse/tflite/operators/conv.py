@@ -1,0 +1,139 @@
+"""Convolutions, of channels that are last."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.nhwc import channels_first, channels_last, same_pair, span_of, window_pads
+from pulse.ops.conv import Conv, ConvTranspose
+from pulse.ops.shape import Transpose
+from pulse.tflite.codes import activated, exact_sum, finished_sum, largest_code, product_factor
+from pulse.tflite.hybrid import joined, row_codes
+from pulse.tflite.node import TfliteNode, centred, decoded
+from pulse.tflite.registry import tflite_op
+
+SAME = 0
+"""The number of the padding SAME in the schema; VALID is 1."""
+CHANNELS = (-1, 1, 1)
+"""How one number for each channel meets [N, C, X...]."""
+
+
+def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
+    """An option of height and width, at least 1. Raises LoadError."""
+    found = node.integer(f"{name}H", 1), node.integer(f"{name}W", 1)
+    if min(found) < 1:
+        raise node.error(f"{name} is {list(found)}")
+    return found
+
+
+def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
+    """The stored weights with their axes in another order: whole numbers of codes, else f32."""
+    tensor = node.read(slot)
+    if tensor.data is None or len(tensor.data.shape) != len(perm):
+        raise node.error(
+            "its kernel is computed while running, or has another number of axes; only a constant is covered"
+        )
+    if codes:
+        return centred(tensor).transpose(perm)
+    value = tensor.data if tensor.quantization is None else decoded(tensor)
+    return np.ascontiguousarray(value.astype(np.float32).transpose(perm))
+
+
+def bias_of(node: TfliteNode, slot: int) -> Array | None:
+    """The stored bias as it is stored; None where there is none. Raises LoadError."""
+    if not node.has(slot):
+        return None
+    tensor = node.read(slot)
+    if tensor.data is None:
+        raise node.error("its bias is computed while running; only a constant is covered")
+    return tensor.data.ravel()
+
+
+@tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")
+def conv(node: TfliteNode) -> OutletId:
+    """Kernels [O, H, W, C]; of each channel alone [1, H, W, C*M]."""
+    alone = node.op_type == "DEPTHWISE_CONV_2D"
+    perm = (3, 0, 1, 2) if alone else (0, 3, 1, 2)
+    kernel = kernel_of(node, 1, perm, node.coded)
+    shape = node.fact(0).shape
+    if len(shape) != 4 or not shape[3].is_const or int(shape[3]) % max(1, kernel.shape[1]):
+        raise node.error(f"input of shape {list(map(str, shape))} does not fit kernel {list(kernel.shape)}")
+    group = int(shape[3]) // kernel.shape[1] if kernel.shape[1] else 0
+    strides, dilations = spatial(node, "Stride"), dilation(node)
+    spans = tuple(span_of(size, step) for size, step in zip(kernel.shape[2:], dilations))
+    pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(shape[1:3]), spans, strides)
+    return convolved(node, 0, perm, Conv(strides, dilations, pads, group), bias_of(node, 2))
+
+
+def dilation(node: TfliteNode) -> tuple[int, int]:
+    """The option, whose fields have other names than those of strides."""
+    found = node.integer("DilationHFactor", 1), node.integer("DilationWFactor", 1)
+    if min(found) < 1:
+        raise node.error(f"Dilation is {list(found)}")
+    return found
+
+
+def convolved(
+    node: TfliteNode, slot: int, perm: Sequence[int], op: Conv | ConvTranspose, bias: Array | None
+) -> OutletId:
+    """A convolution of an input with channels last, behind the activation, in floats or codes.
+
+    perm  the axes of the stored kernel in the order of the op
+    """
+
+    def apply(x: OutletId, weights: Array, more: Array | None, suffix: str) -> OutletId:
+        operands = [x, node.constant(weights, f"{suffix}.kernel")]
+        if more is not None:
+            operands.append(node.constant(more, f"{suffix}.bias"))
+        return node.wire(op, operands, suffix)
+
+    x = node.codes(slot) if node.coded else node.values(slot)
+    x = node.wire(Transpose(channels_first(4)), [x], "channels_first")
+    offset = None if bias is None else bias.astype(np.float32)
+    if node.coded:
+        kernel, largest = kernel_of(node, 1, perm, True), largest_code(node.read(slot))
+        total = exact_sum(node, x, kernel, bias, int(isinstance(op, ConvTranspose)), largest, apply, CHANNELS)
+        factor = product_factor(node, node.quantization(slot), node.quantization(1))
+        y = finished_sum(node, total, factor, CHANNELS, "codes")
+    elif _meets_codes(node, slot):
+        codes, step = row_codes(node, x, (1, 2, 3))
+        weights = kernel_of(node, 1, perm, True).astype(np.float32)
+        y = joined(node, apply(codes, weights, None, "sum"), step, offset, CHANNELS)
+        y = activated(node, y, "channels")
+    else:
+        y = activated(node, apply(x, kernel_of(node, 1, perm, False), offset, "sum"), "channels")
+    return node.wire(Transpose(channels_last(4)), [y])
+
+
+def _meets_codes(node: TfliteNode, slot: int) -> bool:
+    """Whether floats meet stored codes in calls of constant size: there LiteRT makes codes of the floats as well."""
+    fact = node.fact(slot)
+    return (
+        fact.dtype == np.float32 and node.read(1).dtype == np.int8 and all(dim.is_const for dim in fact.shape)
+    )
+
+
+@tflite_op("TRANSPOSE_CONV")
+def transpose_conv(node: TfliteNode) -> OutletId:
+    """Inputs: the shape of the output, kernel [O, H, W, C], x, bias."""
+    perm = (3, 0, 1, 2)
+    kernel = kernel_of(node, 1, perm, node.coded)
+    wanted, shape = node.dims(0, "output shape"), node.fact(2).shape
+    if len(shape) != 4 or len(wanted) != 4:
+        raise node.error(f"input of {len(shape)} axes for an output of {len(wanted)}; it takes 4")
+    strides, pads, extra = spatial(node, "Stride"), list[tuple[TDim, TDim]](), list[int]()
+    for axis, (size, stride) in enumerate(zip(kernel.shape[2:], strides)):
+        made = wanted[axis + 1]
+        before = same_pair(made, size, stride)[0] if node.integer("Padding", SAME) == SAME else TDim.of(0)
+        more = made - ((shape[axis + 1] - 1) * stride + size - before)
+        if not more.is_const or not before.is_const:
+            raise node.error(
+                f"its output has {made} frames on axis {axis + 1}, which {shape[axis + 1]} frames do not give"
+            )
+        pads.append((before, TDim.of(max(0, -int(more)))))
+        extra.append(max(0, int(more)))
+    op = ConvTranspose(strides, (1, 1), tuple(pads), tuple(extra))
+    return convolved(node, 2, perm, op, bias_of(node, 3))

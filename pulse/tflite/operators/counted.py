@@ -1,0 +1,280 @@
+"""Loops over the frames of a stream: a WHILE that counts from 0 to a length is a scan.
+
+The body is translated for turn t, a symbol: a frame that it reads is a slice from t to t + 1 of what no turn changes,
+and a list that it writes is what stands before t, a frame, and what stands behind. Both are taken out, and t is gone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
+
+import numpy as np
+
+from pulse.budget import spending
+from pulse.dim import Symbol, TDim, ge
+from pulse.errors import DimError, FactError, LoadError
+from pulse.facts import Array, TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.gather import Gather
+from pulse.ops.op import Op
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.ops.source import Source
+from pulse.tflite.node import TfliteNode
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
+
+TURN = "turn"
+Run = Callable[[str, Mapping[int, TypedFact]], TypedNetwork]
+"""A subgraph of the node by its option, from the facts of its inputs."""
+
+
+def scanned(node: TfliteNode, run: Run) -> list[OutletId] | None:
+    """The loop's outputs; None where it is no loop over frames, or its body cannot be said for any turn."""
+    try:
+        with node.scope.trial():
+            found = _Counted(node, run).found()
+    except (LoadError, FactError, DimError):
+        return None
+    return None if found is None else found.wired()
+
+
+def _number(value: Array | None) -> TDim | None:
+    return (
+        None
+        if value is None or value.size != 1 or value.dtype.kind == "f"
+        else TDim.of(value.ravel().tolist()[0])
+    )
+
+
+@dataclass
+class _Parts:
+    """What the body is made of.
+
+    turn      the symbol of one of them
+    turns     how many there are
+    counters  states that count turns
+    steady    states that no turn changes
+    lists     state -> the outlet of the body that is its frame of each turn
+    carried   states that go from turn to turn
+    reads     the outlets of the body that are frames: the steady state and the axis that they are of
+    """
+
+    node: TfliteNode
+    body: TypedNetwork
+    turn: Symbol
+    turns: TDim
+    counters: list[int]
+    steady: list[int]
+    lists: dict[int, OutletId] = field(default_factory=dict[int, OutletId])
+    carried: list[int] = field(default_factory=list[int])
+    reads: dict[OutletId, tuple[int, int]] = field(default_factory=dict[OutletId, tuple[int, int]])
+
+    def wired(self) -> list[OutletId] | None:
+        """A scan, and the loop's outputs from it."""
+        node, graph = self.node, TypedGraph()
+        given: dict[OutletId, OutletId] = {}
+        frames: list[tuple[str, int, int]] = []
+        for number, (outlet, (state, axis)) in enumerate(self.reads.items()):
+            fact = self.node.graph.fact(self.node.input(state))
+            part = TypedFact(fact.dtype, (*fact.shape[:axis], *fact.shape[axis + 1 :]))
+            (frame,) = graph.add(f"frame{number}", Source(part), (), [part])
+            kept = self.body.graph.fact(outlet).rank == fact.rank
+            given[outlet] = wire(graph, f"read{number}", AddAxis(axis), [frame])[0] if kept else frame
+            frames.append((f"frame{number}", state, axis))
+        results = [self.body.graph.outputs[state] for state in self.carried] + list(self.lists.values())
+        places = _copied(self.body, results, graph, given, self.turn)
+        if places is None:
+            return None
+        carried = [f"in{state}" for state in self.carried]
+        for state in self.carried:
+            if self.body.graph.find(f"in{state}") not in places:
+                fact = node.graph.fact(node.input(state))
+                graph.add(
+                    f"in{state}",
+                    Source(TypedFact(fact.dtype, fact.shape)),
+                    (),
+                    [TypedFact(fact.dtype, fact.shape)],
+                )
+        sources = [
+            graph.label(outlet) for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)
+        ]
+        captured = [name for name in sources if name not in (*carried, *(name for name, _, _ in frames))]
+        graph.inputs = [outlet for outlet in graph.wires() if isinstance(graph.node(outlet).op, Source)]
+        rows = [
+            wire(graph, f"row{k}", RemoveAxis(0), [places[outlet]])[0]
+            for k, outlet in enumerate(self.lists.values())
+        ]
+        nexts = [places[self.body.graph.outputs[state]] for state in self.carried]
+        graph.set_outputs([*nexts, *rows], [f"out{k}" for k in range(len(nexts) + len(rows))])
+        inner = TypedNetwork(graph, node.scope, node.wire_name, spending=spending())
+        op = Scan(
+            inner,
+            tuple(carried),
+            tuple(name for name, _, _ in frames),
+            tuple(captured),
+            tuple(Course(axis) for _, _, axis in frames),
+            tuple(Course(0) for _ in rows),
+        )
+        operands = [node.input(state) for _, state, _ in frames]
+        operands += [node.input(state) for state in self.carried]
+        operands += [node.input(int(name.removeprefix("in"))) for name in captured]
+        made = wire(node.graph, f"{node.wire_name}.scan", op, operands)
+        outputs = {state: node.input(state) for state in self.steady}
+        outputs |= dict(zip(self.lists, made)) | dict(zip(self.carried, made[len(rows) :]))
+        outputs |= {state: node.dims_constant([self.turns], f"count{state}") for state in self.counters}
+        return [outputs[state] for state in range(len(node.inputs))]
+
+
+def _copied(
+    body: TypedNetwork,
+    wanted: Sequence[OutletId],
+    graph: TypedGraph,
+    given: Mapping[OutletId, OutletId],
+    turn: Symbol,
+) -> dict[OutletId, OutletId] | None:
+    """What some outlets need, in another graph; None where that depends on the number of the turn."""
+    places, left, needed = dict(given), list(wanted), set[int]()
+    while left:
+        outlet = left.pop()
+        if outlet not in places and outlet.node not in needed:
+            needed.add(outlet.node)
+            left += body.graph.nodes[outlet.node].inputs
+    for number in body.graph.order(list(wanted)):
+        if number not in needed:
+            continue
+        node = body.graph.nodes[number]
+        if _depends(node.op, turn) or any(_depends(outlet.fact, turn) for outlet in node.outputs):
+            return None
+        if isinstance(node.op, Source):
+            added = graph.add(node.name, node.op, (), [node.op.fact])
+        else:
+            added = wire(graph, node.name, node.op, [places[outlet] for outlet in node.inputs])
+        places.update({OutletId(number, slot): outlet for slot, outlet in enumerate(added)})
+    return places
+
+
+def _depends(thing: object, symbol: Symbol) -> bool:
+    """Whether an op, a fact or a part of one speaks of a symbol."""
+    if isinstance(thing, TDim):
+        return symbol in thing.symbols
+    if isinstance(thing, np.ndarray):
+        value = cast("Array", thing)
+        return is_symbolic(value) and any(_depends(TDim.of(each), symbol) for each in value.ravel().tolist())
+    if isinstance(thing, tuple):
+        return any(_depends(each, symbol) for each in cast("tuple[object, ...]", thing))
+    if isinstance(thing, Op | TypedFact):
+        return any(_depends(getattr(thing, part.name), symbol) for part in fields(cast("Any", thing)))
+    return False
+
+
+class _Counted:
+    """A loop while it is looked at."""
+
+    def __init__(self, node: TfliteNode, run: Run) -> None:
+        self._node, self._run = node, run
+        self._facts = [node.graph.fact(node.input(slot)) for slot in range(len(node.inputs))]
+        name = TURN
+        while node.scope.knows(name):
+            name += "_"
+        self._symbol = node.scope.symbol(name)
+        self._turn = TDim.of(self._symbol)
+
+    def found(self) -> _Parts | None:
+        node = self._node
+        begins = {place: _number(fact.value) for place, fact in enumerate(self._facts) if not fact.rank}
+        zeros = [place for place, value in begins.items() if value is not None and value == 0]
+        node.scope.assume(ge(self._turn, 0))
+        plain = {place: TypedFact(fact.dtype, fact.shape) for place, fact in enumerate(self._facts)}
+        value = np.empty((), object)
+        value[()] = self._turn
+        turning = {place: TypedFact(self._facts[place].dtype, (), value) for place in zeros}
+        steady = {
+            place: fact
+            for place, fact in enumerate(self._facts)
+            if place not in zeros and fact.value is not None
+        }
+        turns = self._turns({**plain, **steady, **turning})
+        if turns is None or not zeros:
+            return None
+        node.scope.assume(ge(turns - self._turn, 1))
+        body = self._run("BodySubgraphIndex", {**plain, **turning})
+        same = [place for place in plain if self._is_input(body, body.graph.outputs[place], place)]
+        known_facts = {place: self._facts[place] for place in same if self._facts[place].value is not None}
+        body = self._run("BodySubgraphIndex", {**plain, **known_facts, **turning})
+        parts = _Parts(node, body, self._symbol, turns, zeros, same)
+        for place in plain:
+            if place in zeros:
+                after = _number(body.graph.fact(body.graph.outputs[place]).value)
+                if after is None or after != self._turn + 1:
+                    return None
+            elif place not in same:
+                self._sort(parts, place)
+        for made in body.graph.nodes:
+            self._note_read(parts, OutletId(made.id))
+        return parts if parts.reads else None
+
+    def _is_input(self, body: TypedNetwork, outlet: OutletId, place: int) -> bool:
+        return body.graph.label(outlet) == f"in{place}"
+
+    def _turns(self, facts: Mapping[int, TypedFact]) -> TDim | None:
+        """The length that the condition compares the turn with; of several the one that all agree on."""
+        cond = self._run("CondSubgraphIndex", facts)
+        found: list[TDim] = []
+        left = [cond.graph.outputs[0]]
+        while left:
+            made = cond.graph.node(left.pop())
+            if isinstance(made.op, Elementwise) and made.op.kind == "and":
+                left += made.inputs
+                continue
+            if not isinstance(made.op, Elementwise) or made.op.kind != "less":
+                return None
+            turn, limit = (_number(cond.graph.fact(outlet).value) for outlet in made.inputs)
+            if turn is None or limit is None or turn != self._turn:
+                return None
+            found.append(limit)
+        return found[0] if all(limit == found[0] for limit in found) else None
+
+    def _sort(self, parts: _Parts, place: int) -> None:
+        """A state is a list that each turn writes one frame of, or goes from turn to turn."""
+        graph, turn = parts.body.graph, self._turn
+        made = graph.node(graph.outputs[place])
+        if isinstance(made.op, Concat) and made.op.axis == 0 and len(made.inputs) == 3:
+            before, row, behind = (graph.node(outlet) for outlet in made.inputs)
+            fits = self._slices(parts, before.id, place, TDim.of(0), turn)
+            fits = fits and self._slices(parts, behind.id, place, turn + 1, parts.turns)
+            if (
+                fits
+                and graph.fact(OutletId(row.id)).shape[0] == 1
+                and self._facts[place].shape[0] == parts.turns
+            ):
+                parts.lists[place] = made.inputs[1]
+                return
+        parts.carried.append(place)
+
+    def _slices(self, parts: _Parts, number: int, place: int, start: TDim, end: TDim) -> bool:
+        made = parts.body.graph.nodes[number]
+        return (
+            isinstance(made.op, Slice)
+            and (made.op.axis, made.op.start, made.op.end, made.op.step) == (0, start, end, 1)
+            and self._is_input(parts.body, made.inputs[0], place)
+        )
+
+    def _note_read(self, parts: _Parts, outlet: OutletId) -> None:
+        """Take note of an outlet that is a frame of a state that no turn changes."""
+        graph, turn = parts.body.graph, self._turn
+        made = graph.node(outlet)
+        if isinstance(made.op, Gather):
+            index = graph.fact(made.inputs[1])
+            frame = not index.rank and _number(index.value) == turn
+        else:
+            frame = isinstance(made.op, Slice) and (made.op.start, made.op.end) == (turn, turn + 1)
+        if not frame or not isinstance(made.op, Gather | Slice):
+            return
+        label, axis = graph.label(made.inputs[0]), made.op.axis
+        state = next((place for place in parts.steady if label == f"in{place}"), None)
+        if state is not None and self._facts[state].shape[axis] == parts.turns:
+            parts.reads[outlet] = state, axis

@@ -1,0 +1,117 @@
+"""Products of matrices."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.ops.shape import Reshape, Transpose
+from pulse.tflite.codes import (
+    EXACT,
+    X_DIGIT,
+    activated,
+    exact_sum,
+    finished_sum,
+    largest_code,
+    product_factor,
+    rescaled,
+    target,
+)
+from pulse.tflite.hybrid import joined, row_codes
+from pulse.tflite.node import TfliteNode, centred
+from pulse.tflite.operators.conv import bias_of, kernel_of
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("FULLY_CONNECTED")
+def fully_connected(node: TfliteNode) -> OutletId:
+    """Rows x [..., K] times weights [N, K] transposed; all axes in front become one unless the file keeps them."""
+    if node.read(1).data is None:
+        return _computed(node)
+    if node.integer("WeightsFormat", 0):
+        raise node.error("shuffled weights are not covered; convert the model again")
+    weights, bias = kernel_of(node, 1, (1, 0), node.coded), bias_of(node, 2)
+
+    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+        operands = [x, node.constant(matrix, f"{suffix}.matrix")]
+        y = node.wire(MatMul(), operands, f"{suffix}.product" if more is not None else suffix)
+        return (
+            y if more is None else node.each("add", y, node.constant(more, f"{suffix}.bias"), suffix=suffix)
+        )
+
+    if (
+        node.read(1).dtype == np.int8
+        and not node.coded
+        and node.graph.fact(node.values(0)).dtype == np.float32
+    ):
+        return _hybrid(node, bias)
+    if not node.coded:
+        y = apply(
+            _rows(node, node.values(0), weights.shape[0]),
+            weights,
+            None if bias is None else bias.astype(np.float32),
+            "dense",
+        )
+        return activated(node, y)
+    x = _rows(node, node.codes(0), weights.shape[0])
+    total = exact_sum(node, x, weights, bias, 1, largest_code(node.read(0)), apply)
+    return finished_sum(node, total, product_factor(node, node.quantization(0), node.quantization(1)), (-1,))
+
+
+def _hybrid(node: TfliteNode, bias: Array | None) -> OutletId:
+    """Floats times stored codes."""
+    weights = kernel_of(node, 1, (1, 0), True).astype(np.float32)
+    x = _rows(node, node.values(0), weights.shape[0])
+    codes, step = row_codes(node, x, [node.graph.fact(x).rank - 1])
+    total = node.wire(MatMul(), [codes, node.constant(weights, "codes")], "sum")
+    return activated(
+        node, joined(node, total, step, None if bias is None else bias.astype(np.float32), (-1,))
+    )
+
+
+def _rows(node: TfliteNode, x: OutletId, size: int) -> OutletId:
+    shape = node.graph.fact(x).shape
+    if node.flag("KeepNumDims") or (len(shape) == 2 and shape[1] == size):
+        return x
+    return node.wire(Reshape((TDim.of(-1), TDim.of(size))), [x], "rows")
+
+
+def _computed(node: TfliteNode) -> OutletId:
+    """Weights that are computed while running."""
+    if node.coded:
+        raise node.error("codes times weights that are computed while running are not covered")
+    w = node.values(1)
+    size = node.graph.fact(w).shape[1]
+    turned = node.wire(Transpose((1, 0)), [w], "turned")
+    y = node.wire(MatMul(), [_rows(node, node.values(0), int(size)), turned], "product")
+    return activated(node, node.each("add", y, node.values(2), suffix="sum") if node.has(2) else y)
+
+
+@tflite_op("BATCH_MATMUL")
+def batch_matmul(node: TfliteNode) -> OutletId:
+    """Products of the last two axes, either of them turned before."""
+
+    def operand(slot: int, name: str) -> OutletId:
+        x = node.codes(slot) if node.coded else node.values(slot)
+        if not node.flag(name):
+            return x
+        rank = node.graph.fact(x).rank
+        return node.wire(Transpose((*range(rank - 2), rank - 1, rank - 2)), [x], f"turned{slot}")
+
+    a, b = operand(0, "AdjX"), operand(1, "AdjY")
+    if not node.coded:
+        return node.wire(MatMul(), [a, b])
+    most = [largest_code(node.read(slot)) for slot in (0, 1)]
+    stored = node.read(1)
+    if stored.data is not None:
+        most[1] = int(np.abs(centred(stored)).max(initial=0))
+    depth = node.graph.fact(a).shape[-1]
+    if not depth.is_const or int(depth) * most[0] * most[1] > EXACT:
+        raise node.error(
+            f"a sum of {depth} products of codes cannot be proved exact below {EXACT}; keep it in floats"
+        )
+    assert max(most) <= X_DIGIT
+    _, made = target(node)
+    factor = node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0]
+    return rescaled(node, node.wire(MatMul(), [a, b], "sum"), factor)

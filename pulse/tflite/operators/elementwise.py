@@ -1,0 +1,131 @@
+"""Functions of two and more tensors, element by element."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast
+from pulse.tflite.codes import activated, fused, limited, requantized, rescaled, target
+from pulse.tflite.file import TYPES
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.quantize import encoded
+from pulse.tflite.registry import tflite_op
+
+BINARY = {
+    "ADD": "add",
+    "SUB": "sub",
+    "MUL": "mul",
+    "DIV": "div",
+    "MAXIMUM": "max",
+    "MINIMUM": "min",
+    "POW": "pow",
+    "EQUAL": "equal",
+    "GREATER": "greater",
+    "GREATER_EQUAL": "greater_equal",
+    "LESS": "less",
+    "LESS_EQUAL": "less_equal",
+    "LOGICAL_AND": "and",
+    "LOGICAL_OR": "or",
+    "BITWISE_XOR": "bitwise_xor",
+    "RIGHT_SHIFT": "shift_right",
+}
+FUSING = ("ADD", "SUB", "MUL", "DIV")
+
+
+def plain(node: TfliteNode, y: OutletId) -> OutletId:
+    """Numbers as the output has them: behind a fused activation, or as its codes."""
+    if node.coded:
+        return encoded(node, y)
+    return activated(node, y) if node.op_type in FUSING else node.finished(y)
+
+
+@tflite_op(*BINARY)
+def binary(node: TfliteNode) -> OutletId:
+    """Two tensors that broadcast."""
+    if node.coded and node.op_type in CODED:
+        return CODED[node.op_type](node)
+    return plain(node, node.each(BINARY[node.op_type], node.values(0), node.values(1), suffix="value"))
+
+
+def _sum(node: TfliteNode) -> OutletId:
+    """Both terms in steps of the output; the sum to the nearest step, halves up."""
+    _, made = target(node)
+    terms: list[OutletId] = []
+    for slot, sign in ((0, 1), (1, -1 if node.op_type == "SUB" else 1)):
+        ratio = float(np.float32(sign) * (node.quantization(slot).scale[0] / made.scale[0]))
+        terms.append(node.each("mul", node.codes(slot), ratio, suffix=f"term{slot}"))
+    total = node.each("add", node.each("add", *terms, suffix="sum"), 0.5, suffix="half")
+    return limited(node, node.each("floor", total, suffix="rounded"), fused(node))
+
+
+def _product(node: TfliteNode) -> OutletId:
+    _, made = target(node)
+    y = node.each("mul", node.codes(0), node.codes(1), suffix="product")
+    return rescaled(
+        node, y, node.quantization(0).scale[0] * node.quantization(1).scale[0] / made.scale[0], fused(node)
+    )
+
+
+def _extreme(node: TfliteNode) -> OutletId:
+    return node.each(BINARY[node.op_type], requantized(node, 0, "left"), requantized(node, 1, "right"))
+
+
+CODED: dict[str, Callable[[TfliteNode], OutletId]] = {
+    "ADD": _sum,
+    "SUB": _sum,
+    "MUL": _product,
+    "MAXIMUM": _extreme,
+    "MINIMUM": _extreme,
+}
+
+
+@tflite_op("NOT_EQUAL")
+def not_equal(node: TfliteNode) -> OutletId:
+    """Whether two tensors differ."""
+    return node.each("not", node.each("equal", node.values(0), node.values(1), suffix="equal"))
+
+
+@tflite_op("SQUARED_DIFFERENCE")
+def squared_difference(node: TfliteNode) -> OutletId:
+    """The square of a difference."""
+    difference = node.each("sub", node.values(0), node.values(1), suffix="difference")
+    return plain(node, node.each("mul", difference, difference, suffix="value"))
+
+
+@tflite_op("FLOOR_DIV", "FLOOR_MOD")
+def floor_div(node: TfliteNode) -> OutletId:
+    """The quotient rounded down, or what it leaves."""
+    x, y = node.values(0), node.values(1)
+    if np.issubdtype(node.graph.fact(x).dtype, np.floating) and node.op_type == "FLOOR_DIV":
+        return node.each("floor", node.each("div", x, y, suffix="quotient"))
+    rest = node.each("mod", x, y, suffix="rest" if node.op_type == "FLOOR_DIV" else "")
+    if node.op_type == "FLOOR_MOD":
+        return rest
+    return node.each("div", node.each("sub", x, rest, suffix="whole"), y)
+
+
+@tflite_op("ADD_N")
+def add_n(node: TfliteNode) -> OutletId:
+    """The sum of all."""
+    return node.each("sum", *(node.values(slot) for slot in range(len(node.inputs))))
+
+
+@tflite_op("SELECT", "SELECT_V2")
+def select(node: TfliteNode) -> OutletId:
+    """One of two tensors, element by element."""
+    if node.coded:
+        y = node.each("where", node.input(0), requantized(node, 1, "yes"), requantized(node, 2, "no"))
+        return node.finished(y)
+    return node.each("where", node.input(0), node.values(1), node.values(2))
+
+
+@tflite_op("CAST")
+def cast(node: TfliteNode) -> OutletId:
+    """Another type."""
+    made = node.makes[0]
+    if made.dtype is None or made.dtype.kind == "c":
+        raise node.error(f"a cast to {made.kind} is not covered")
+    wanted = TYPES["INT64"] if made.kind == "INT32" else made.dtype
+    x = node.values(0)
+    return x if node.graph.fact(x).dtype == wanted else node.wire(Cast(wanted), [x])

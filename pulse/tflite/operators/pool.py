@@ -1,0 +1,60 @@
+"""Pools, of channels that are last."""
+
+import math
+
+from pulse.graph import OutletId
+from pulse.nhwc import channels_first, channels_last, window_pads
+from pulse.ops.pool import Pool, PoolKind
+from pulse.ops.shape import Transpose
+from pulse.tflite.codes import activated, fused, limited, requantized
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.conv import SAME, spatial
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D")
+def pool(node: TfliteNode) -> OutletId:
+    """A window over height and width; padding is not counted."""
+    kernel, strides = (
+        (node.integer("FilterHeight", 1), node.integer("FilterWidth", 1)),
+        spatial(node, "Stride"),
+    )
+    if min(kernel) < 1:
+        raise node.error(f"its window is {list(kernel)}")
+    if node.fact(0).rank != 4:
+        raise node.error(f"its input has {node.fact(0).rank} axes; it takes 4")
+    pads = window_pads(node.integer("Padding", SAME) == SAME, tuple(node.fact(0).shape[1:3]), kernel, strides)
+    average = node.op_type == "AVERAGE_POOL_2D"
+    if node.op_type == "L2_POOL_2D":
+        x = node.values(0)
+        square = _pooled(
+            node, node.each("mul", x, x, suffix="square"), Pool("average", kernel, strides, (1, 1), pads)
+        )
+        return activated(node, node.each("sqrt", square, suffix="root"))
+    if not node.coded:
+        kind: PoolKind = "average" if average else "max"
+        return activated(node, _pooled(node, node.values(0), Pool(kind, kernel, strides, (1, 1), pads)))
+    if not average:
+        y = _pooled(node, requantized(node, 0, "codes"), Pool("max", kernel, strides, (1, 1), pads))
+        return limited(node, y, fused(node))
+    padded = any(before != 0 or after != 0 for before, after in pads)
+    op = Pool("average" if padded else "sum", kernel, strides, (1, 1), pads)
+    y = _pooled(node, node.codes(0), op)
+    if not padded:
+        y = node.each("div", y, float(math.prod(kernel)), suffix="mean")
+    return limited(node, _half_away(node, y, int(node.quantization(0).zero[0])), fused(node))
+
+
+def _pooled(node: TfliteNode, x: OutletId, op: Pool) -> OutletId:
+    y = node.wire(op, [node.wire(Transpose(channels_first(4)), [x], "channels_first")], "pooled_channels")
+    return node.wire(Transpose(channels_last(4)), [y], "pooled")
+
+
+def _half_away(node: TfliteNode, x: OutletId, zero: int) -> OutletId:
+    """``code - zero`` of the nearest code, halves away from code 0."""
+    code = node.each("add", x, float(zero), suffix="code")
+    size = node.each(
+        "floor", node.each("add", node.each("abs", code, suffix="size"), 0.5, suffix="half"), suffix="whole"
+    )
+    signed = node.each("mul", node.each("sign", code, suffix="sign"), size, suffix="signed")
+    return node.each("sub", signed, float(zero), suffix="centred")

@@ -1,0 +1,26 @@
+"""Numbers as codes, and back."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.tflite.codes import requantized, rescaled, target
+from pulse.tflite.node import F32, TfliteNode
+from pulse.tflite.registry import tflite_op
+
+
+def encoded(node: TfliteNode, y: OutletId, suffix: str = "") -> OutletId:
+    """Floats as codes of the output."""
+    _, made = target(node)
+    return rescaled(node, node.cast(y, F32, f"{suffix}f32"), np.float32(1) / made.scale[0], suffix=suffix)
+
+
+@tflite_op("QUANTIZE")
+def quantize(node: TfliteNode) -> OutletId:
+    """Floats as codes, or codes of one scale as codes of another."""
+    return requantized(node, 0) if node.read(0).coded else encoded(node, node.values(0))
+
+
+@tflite_op("DEQUANTIZE")
+def dequantize(node: TfliteNode) -> OutletId:
+    """Codes, or f16, as f32."""
+    return node.finished(node.values(0))

@@ -1,0 +1,96 @@
+"""Recurrent layers of floats, whose states are variables of the file."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.cells import Activation, Cell
+from pulse.ops.recurrent import Recurrent
+from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
+from pulse.tflite.node import TfliteNode, decoded
+from pulse.tflite.registry import tflite_op
+
+ACTIVATIONS = {1: "relu", 4: "tanh"}
+"""Those of recurrent layers, by their numbers in the schema."""
+GATES = (0, 3, 1, 2)
+"""Input, output, forget, cell: the order of ours in the file's order input, forget, cell, output."""
+
+
+def _weights(node: TfliteNode, slot: int) -> Array | None:
+    """Stored weights as f32; None where they are left out."""
+    if not node.has(slot):
+        return None
+    tensor = node.read(slot)
+    if tensor.data is None:
+        raise node.error(f"input {slot} is computed while running; only constant weights are covered")
+    return decoded(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
+
+
+def _needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:
+    found = [_weights(node, slot) for slot in slots]
+    missing = [slot for slot, value in zip(slots, found) if value is None]
+    if missing:
+        raise node.error(f"inputs {missing} are left out, which is not covered")
+    return [value for value in found if value is not None]
+
+
+def _activation(node: TfliteNode) -> Activation:
+    number = node.integer("FusedActivationFunction", 0)
+    if number not in ACTIVATIONS:
+        raise node.error(f"activation {number} is not covered")
+    return Activation(ACTIVATIONS[number])
+
+
+def _frames_first(node: TfliteNode, x: OutletId, forward: bool) -> OutletId:
+    return x if node.flag("TimeMajor") else node.wire(Transpose((1, 0, 2)), [x], "frames" if forward else "")
+
+
+def _layer(
+    node: TfliteNode, cell: Cell, weights: Sequence[Array], states: Sequence[int], peepholes: Array | None
+) -> list[OutletId]:
+    """The frames, and the states after them."""
+    if node.coded or node.read(0).coded:
+        raise node.error("codes are not covered; convert it with dynamic-range quantization, or unfused")
+    hidden = weights[1].shape[1]
+    single = node.fact(0).rank == 2
+    x = (
+        node.wire(AddAxis(0), [node.values(0)], "frames")
+        if single
+        else _frames_first(node, node.values(0), True)
+    )
+    names = ("h", "c")[: len(states)]
+    optional = names if peepholes is None else (*names, "p")
+    operands = [x, *(node.constant(value, f"weights{place}") for place, value in enumerate(weights))]
+    operands += [node.input(slot) for slot in states]
+    if peepholes is not None:
+        operands.append(node.constant(peepholes, "peepholes"))
+    made = node.graph_wires(Recurrent(cell, hidden, optional=optional), operands)
+    y = node.wire(RemoveAxis(0), [made[0]], "frame") if single else _frames_first(node, made[0], False)
+    return [y, *made[1:]]
+
+
+@tflite_op("UNIDIRECTIONAL_SEQUENCE_LSTM", states=(18, 19))
+def lstm(node: TfliteNode) -> list[OutletId]:
+    """Four gates, each with weights of its own; without projection and normalisation."""
+    for slots, what in (((16, 17), "a projection"), ((20, 21, 22, 23), "normalised gates")):
+        if any(node.has(slot) for slot in slots):
+            raise node.error(f"{what} is not covered; convert the model with unfused layers")
+    if node.attributes.get("CellClip", 0.0) or node.attributes.get("ProjClip", 0.0):
+        raise node.error("a limit of the cell or the projection is not covered")
+    w, r, b = (_needed(node, [first + gate for gate in GATES]) for first in (1, 5, 12))
+    bias = np.concatenate([*b, np.zeros(sum(part.size for part in b), np.float32)])
+    holes = None
+    if any(node.has(slot) for slot in (9, 10, 11)):
+        holes = np.concatenate(_needed(node, (9, 11, 10)))
+    cell = Cell("lstm", (Activation("sigmoid"), _activation(node), _activation(node)))
+    return _layer(node, cell, [np.concatenate(w), np.concatenate(r), bias], (18, 19), holes)
+
+
+@tflite_op("UNIDIRECTIONAL_SEQUENCE_RNN", "RNN", states=(4,))
+def rnn(node: TfliteNode) -> list[OutletId]:
+    """A plain layer: h = f(W x + R h + b)."""
+    w, r, b = _needed(node, (1, 2, 3))
+    bias = np.concatenate([b, np.zeros_like(b)])
+    return _layer(node, Cell("rnn", (_activation(node),)), [w, r, bias], (4,), None)

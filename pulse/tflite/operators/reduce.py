@@ -1,0 +1,68 @@
+"""Reductions of axes to one value."""
+
+import math
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.cumsum import CumSum
+from pulse.ops.elementwise import Cast
+from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
+from pulse.tflite.codes import requantized, rescaled, target
+from pulse.tflite.node import F32, TfliteNode
+from pulse.tflite.operators.elementwise import plain
+from pulse.tflite.registry import tflite_op
+
+KINDS: dict[str, ReduceKind] = {
+    "MEAN": "mean",
+    "SUM": "sum",
+    "REDUCE_MAX": "max",
+    "REDUCE_MIN": "min",
+    "REDUCE_PROD": "prod",
+}
+
+
+@tflite_op(*KINDS)
+def reduce(node: TfliteNode) -> OutletId:
+    """Some axes to one value each."""
+    shape, keep = node.fact(0).shape, node.flag("KeepDims")
+    axes = tuple(sorted({node.axis(axis, len(shape)) for axis in node.integers(1, "axes")}))
+    kind = KINDS[node.op_type]
+    sizes = [shape[axis] for axis in axes]
+    if not node.coded or kind == "prod" or not all(size.is_const for size in sizes):
+        return plain(node, node.wire(Reduce(kind, axes, keep), [node.values(0)], "value"))
+    if kind in ("max", "min"):
+        return node.wire(Reduce(kind, axes, keep), [requantized(node, 0, "codes")])
+    _, made = target(node)
+    count = math.prod(int(size) for size in sizes) if kind == "mean" else 1
+    total = node.wire(Reduce("sum", axes, keep), [node.codes(0)], "sum")
+    return rescaled(
+        node, total, np.asarray(node.quantization(0).scale[0] / made.scale[0] / np.float32(max(1, count)))
+    )
+
+
+@tflite_op("REDUCE_ANY", "REDUCE_ALL")
+def logical(node: TfliteNode) -> OutletId:
+    """Whether any, or all, are true."""
+    axes = node.axes(node.integers(1, "axes"), node.fact(0).rank)
+    kind: ReduceKind = "max" if node.op_type == "REDUCE_ANY" else "min"
+    y = node.wire(
+        Reduce(kind, axes, node.flag("KeepDims")), [node.cast(node.input(0), F32, "number")], "value"
+    )
+    return node.wire(Cast(np.dtype(np.bool_)), [y])
+
+
+@tflite_op("ARG_MAX", "ARG_MIN")
+def arg(node: TfliteNode) -> OutletId:
+    """The index of the largest or least entry; of equal ones the first."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    x = node.codes(0) if node.read(0).coded else node.values(0)
+    return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])
+
+
+@tflite_op("CUMSUM")
+def cumsum(node: TfliteNode) -> OutletId:
+    """Running sums of an axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    op = CumSum(axis, node.flag("Exclusive"), node.flag("Reverse"))
+    return node.wire(op, [node.values(0)])

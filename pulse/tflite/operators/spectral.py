@@ -1,0 +1,62 @@
+"""Spectra: complex numbers are a last axis of real and imaginary parts, between the operators that know of them."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.dft import Dft
+from pulse.ops.pad import Pad
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("RFFT2D")
+def rfft2d(node: TfliteNode) -> OutletId:
+    """The transform of the last two axes, cut or filled with zeros to the given lengths."""
+    rows, columns = node.integers(1, "lengths") if node.fact(1).shape == (TDim.of(2),) else (0, 0)
+    rank = node.fact(0).rank
+    if rows < 1 or columns < 1 or rank < 2:
+        raise node.error(f"lengths {rows}, {columns} of a tensor of {rank} axes")
+    x = _sized(node, _sized(node, node.values(0), rank - 2, rows), rank - 1, columns)
+    pairs = node.wire(AddAxis(rank), [x], "pairs")
+    y = node.wire(Dft(rank - 1, TDim.of(columns), onesided=True), [pairs], "columns")
+    return node.finished(y if rows == 1 else node.wire(Dft(rank - 2, TDim.of(rows)), [y], "rows"))
+
+
+def _sized(node: TfliteNode, x: OutletId, axis: int, length: int) -> OutletId:
+    fact = node.graph.fact(x)
+    missing = length - fact.shape[axis]
+    if not missing.is_const:
+        raise node.error(f"axis {axis} has {fact.shape[axis]} entries, which must be a number")
+    if int(missing) < 0:
+        return node.wire(Slice(axis, TDim.of(0), TDim.of(length)), [x], f"cut{axis}")
+    if int(missing) == 0:
+        return x
+    none = (TDim.of(0), TDim.of(0))
+    pads = tuple((TDim.of(0), missing) if place == axis else none for place in range(fact.rank))
+    return node.wire(Pad(pads), [x], f"filled{axis}")
+
+
+def _part(node: TfliteNode, place: int) -> OutletId:
+    """The real or the imaginary part."""
+    if node.read(0).kind != "COMPLEX64":
+        raise node.error(f"its input is {node.read(0).kind}, and not complex")
+    last = node.fact(0).rank - 1
+    name = ("re", "im")[place]
+    x = node.wire(Slice(last, TDim.of(place), TDim.of(place + 1)), [node.input(0)], f"{name}.pair")
+    return node.wire(RemoveAxis(last), [x], name)
+
+
+@tflite_op("REAL", "IMAG")
+def part(node: TfliteNode) -> OutletId:
+    """One part of a complex number."""
+    return node.finished(_part(node, int(node.op_type == "IMAG")))
+
+
+@tflite_op("COMPLEX_ABS")
+def complex_abs(node: TfliteNode) -> OutletId:
+    """The length of a complex number."""
+    squares = [
+        node.each("mul", x, x, suffix=f"square{place}") for place in (0, 1) for x in [_part(node, place)]
+    ]
+    return node.each("sqrt", node.each("add", *squares, suffix="power"))

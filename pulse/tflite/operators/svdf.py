@@ -1,0 +1,87 @@
+"""SVDF: a filter over features, and one over time, whose memory is a variable of the file."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.matmul import MatMul
+from pulse.ops.reduce import Reduce
+from pulse.ops.shape import AddAxis, Reshape
+from pulse.ops.slice import Slice
+from pulse.tflite.codes import (
+    activated,
+    exact_sum,
+    largest_code,
+    rescaled,
+)
+from pulse.tflite.node import F32, F64, TfliteNode
+from pulse.tflite.operators.conv import bias_of, kernel_of
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("SVDF", states=(4,))
+def svdf(node: TfliteNode) -> list[OutletId]:
+    """Of x [B, I], features [F, I], time [F, M], bias [U], memory [B, F*M]; each unit adds F/U filters.
+
+    LiteRT takes a fused relu of codes for the range of the output and nothing more.
+    """
+    coded = node.coded
+    features, time = kernel_of(node, 1, (1, 0), coded), kernel_of(node, 2, (0, 1), coded)
+    count, size, rank = time.shape[0], time.shape[1], node.integer("Rank", 1)
+    if features.shape[1] != count or rank < 1 or count % rank:
+        raise node.error(
+            f"features {list(features.shape)}, time {list(time.shape)} and rank {rank} do not fit"
+        )
+    if not node.has(4):
+        raise node.error("input 4, its memory, is missing")
+    batch = node.fact(0).shape[0]
+    memory = node.wire(Reshape((batch, TDim.of(count), TDim.of(size))), [node.input(4)], "memory")
+    new = node.wire(AddAxis(2), [_features(node, features)], "newest")
+    older = node.wire(Slice(2, TDim.of(1), TDim.of(size)), [memory], "older")
+    kept = node.wire(Concat(2), [older, new], "kept")
+    after = node.wire(Reshape((batch, TDim.of(count * size))), [kept], "after")
+    y = _filtered(node, kept, time, batch, count // rank, rank)
+    bias = bias_of(node, 3)
+    if not coded:
+        if bias is not None:
+            y = node.each("add", y, node.constant(bias.astype(np.float32), "bias"), suffix="sum")
+        return [activated(node, y), after]
+    if bias is not None:
+        y = node.each("add", y, node.constant(bias.astype(np.float64), "bias"), suffix="sum")
+    made = node.makes[0].quantization
+    assert made is not None
+    factor = node.quantization(4).scale * node.quantization(2).scale / made.scale
+    return [rescaled(node, node.cast(y, F32, "total"), factor.reshape(())), after]
+
+
+def _features(node: TfliteNode, weights: Array) -> OutletId:
+    """The newest entry of each filter's memory."""
+
+    def apply(x: OutletId, matrix: Array, more: Array | None, suffix: str) -> OutletId:
+        return node.wire(MatMul(), [x, node.constant(matrix, f"{suffix}.matrix")], suffix)
+
+    if not node.coded:
+        return apply(node.values(0), weights, None, "features")
+    total = exact_sum(node, node.codes(0), weights, None, 1, largest_code(node.read(0)), apply)
+    factor = node.quantization(0).scale * node.quantization(1).scale / node.quantization(4).scale
+    scale = node.constant(factor.astype(np.float32).reshape(()), "feature_scale")
+    y = node.each("mul_round", node.cast(total, F32, "features32"), scale, suffix="features")
+    kind = node.read(4).dtype
+    assert kind is not None
+    info = np.iinfo(kind)
+    return node.each(
+        "min", node.each("max", y, float(info.min), suffix="low"), float(info.max), suffix="new_features"
+    )
+
+
+def _filtered(
+    node: TfliteNode, memory: OutletId, time: Array, batch: TDim, units: int, rank: int
+) -> OutletId:
+    """Each filter over its memory, those of a unit added; sums of codes in f64."""
+    kind = F64 if node.coded else F32
+    weights = node.constant(time.astype(kind), "time")
+    product = node.each("mul", node.cast(memory, kind, "wide"), weights, suffix="products")
+    split = (batch, TDim.of(units), TDim.of(rank * time.shape[1]))
+    return node.wire(Reduce("sum", (2,), False), [node.wire(Reshape(split), [product], "units")], "filtered")

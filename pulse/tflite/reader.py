@@ -1,0 +1,340 @@
+"""Read a .tflite file into a FileNetwork."""
+
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, helper
+
+from pulse.budget import spending
+from pulse.dim import SymbolScope, TDim
+from pulse.errors import LoadError, PulseWarning
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.infer.fact import InferenceFact
+from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph, Variable
+from pulse.onnx.read.inputs import input_facts
+from pulse.tflite.file import Signature, Subgraph, Tensor, TfliteFile, parse
+from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
+from pulse.tflite.node import F32, centred
+from pulse.tflite.registry import STATES
+from pulse.typed import TypedNetwork, known
+
+BATCH, TIME = "N", "T"
+"""Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
+_HANDLES = ("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
+
+
+def read(
+    data: bytes, title: str, inputs: Mapping[str, str], constants: Mapping[str, Any], key: str | None = None
+) -> FileNetwork:
+    """The model of the bytes of a .tflite file, by the signature of a key. Raises LoadError."""
+    file = parse(data, title)
+    signature = _chosen(file.signatures, key, title)
+    number = 0 if signature is None else signature.subgraph
+    scope = SymbolScope()
+    names = _port_names(file.subgraphs[number], signature, title)
+    ports = _ports(file.subgraphs[number], names[0], inputs)
+    facts = input_facts(ports, inputs, scope, constants)
+    builder = _Builder(file, number, scope, title)
+    return builder.model(facts, *names)
+
+
+def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Signature | None:
+    """The signature of a key, or the first; warns where the file has others."""
+    listed = ", ".join(signature.key for signature in signatures) or "none"
+    if key is not None:
+        found = next((signature for signature in signatures if signature.key == key), None)
+        if found is None:
+            raise LoadError(f"{title}: no signature is called {key}; the file has {listed}")
+        return found
+    if len(signatures) > 1:
+        warnings.warn(
+            f"{title}: has the signatures {listed}, and the first is read; pulse.tflite.load(..., signature=) reads "
+            "another",
+            PulseWarning,
+            stacklevel=5,
+        )
+    return signatures[0] if signatures else None
+
+
+def _port_names(
+    graph: Subgraph, signature: Signature | None, title: str
+) -> tuple[Mapping[int, str], Mapping[int, str]]:
+    """Names of inputs and outputs by the numbers of their tensors: the signature's, else the tensors'."""
+    none: Mapping[int, str] = {}
+    given = (none, none) if signature is None else (signature.inputs, signature.outputs)
+    found: list[Mapping[int, str]] = []
+    for ports, names in zip((graph.inputs, graph.outputs), given):
+        mine = {number: names.get(number, graph.tensors[number].name) for number in ports}
+        if len(set(mine.values())) < len(mine):
+            raise LoadError(
+                f"{title}: two ports have one name: {', '.join(mine.values())}; convert the model again"
+            )
+        found.append(mine)
+    return found[0], found[1]
+
+
+def _ports(graph: Subgraph, names: Mapping[int, str], given: Collection[str]) -> GraphProto:
+    """The inputs in the form that ``input_facts`` reads; ``given`` are those whose sizes the caller says."""
+    values = [_port(graph.tensors[number], name, name in given) for number, name in names.items()]
+    return helper.make_graph([], "inputs", values, [])
+
+
+def _port(tensor: Tensor, name: str, given: bool) -> Any:
+    if tensor.dtype is None or tensor.dtype.kind == "c":
+        raise LoadError(f"input {name}: type {tensor.kind} is not covered")
+    return helper.make_tensor_value_info(
+        name,
+        helper.np_dtype_to_tensor_dtype(tensor.dtype),
+        None if tensor.shape is None else _dims(tensor.shape, given),
+    )
+
+
+def _dims(shape: Sequence[int], given: bool) -> list[int | str]:
+    """Sizes; names for those that are open. A batch that is open, the first of several axes, is 1 as in LiteRT, unless
+    the caller says what it is.
+    """
+    free = [axis for axis, size in enumerate(shape) if size < 0 and (axis > 0 or len(shape) == 1)]
+    named = {axis: f"{TIME}{count or ''}" for count, axis in enumerate(free)}
+    if given and shape and shape[0] < 0:
+        named.setdefault(0, BATCH)
+    return [named.get(axis, abs(size)) for axis, size in enumerate(shape)]
+
+
+class _Builder:
+    """Grows the graph of a FileNetwork from a subgraph.
+
+    ``_current`` has the value of each variable at this point of the program, ``_begins`` what it was before. A layer
+    over any number of frames begins with its first state, ``_open``: one call is the whole stream.
+    """
+
+    def __init__(self, file: TfliteFile, number: int, scope: SymbolScope, title: str) -> None:
+        self.graph = ModelGraph()
+        self._file, self._subgraph, self._scope, self._title = file, file.subgraphs[number], scope, title
+        self._values: dict[int, OutletId] = {}
+        self._handles: dict[int, str] = {}
+        self._initial: dict[str, Array] = {}
+        self._current: dict[str, OutletId] = {}
+        self._forms: dict[str, Tensor] = {}
+        self._begins: dict[str, OutletId] = {}
+        self._open = False
+
+    def model(
+        self, facts: Mapping[str, InferenceFact], inputs: Mapping[int, str], outputs: Mapping[int, str]
+    ) -> FileNetwork:
+        """The subgraph as a model of its own, its variables among inputs and outputs."""
+        self._open = any(
+            dim is None or not dim.is_const for fact in facts.values() for dim in fact.shape or ()
+        )
+        for number, name in inputs.items():
+            self._port(number, name, facts[name])
+        self._walk()
+        names = [*outputs.values()]
+        results = [self._result(number, name) for number, name in outputs.items()]
+        variables = [self._variable(name, names) for name in self._begins]
+        nexts = [self._current[variable.input] for variable in variables]
+        self.graph.set_outputs([*results, *nexts], [*names, *(variable.output for variable in variables)])
+        return FileNetwork(self.graph, self._scope, self._title, variables=tuple(variables))
+
+    def body(self, facts: Mapping[int, TypedFact]) -> FileNetwork:
+        """The subgraph as what another one runs: its codes stay centred, its variables are none."""
+        for place, number in enumerate(self._subgraph.inputs):
+            fact = facts[place]
+            if fact.value is not None:
+                self._constant(number, fact.value)
+                continue
+            known_fact = InferenceFact(fact.dtype, fact.shape)
+            (outlet,) = self.graph.add(f"in{place}", Input(known_fact), (), [known_fact])
+            self.graph.inputs.append(outlet)
+            self._values[number] = outlet
+        self._walk()
+        results = [self._value(number, "the list of outputs") for number in self._subgraph.outputs]
+        if self._begins:
+            raise LoadError(
+                f"{self._title}: {self._subgraph.name} assigns variables inside of a loop or branch"
+            )
+        self.graph.set_outputs(results, [f"out{place}" for place in range(len(results))])
+        return FileNetwork(self.graph, self._scope, self._title)
+
+    def _port(self, number: int, name: str, fact: InferenceFact) -> None:
+        tensor = self._subgraph.tensors[number]
+        if fact.value is not None:
+            outlet = self._stored(name, fact.value)
+        else:
+            (outlet,) = self.graph.add(name, Input(fact), (), [fact])
+            self.graph.inputs.append(outlet)
+        if differs(tensor):
+            (outlet,) = self.graph.add(f"{name}.entered", Enter(tensor), [outlet], [InferenceFact()])
+        self._values[number] = outlet
+
+    def _result(self, number: int, name: str) -> OutletId:
+        outlet, tensor = self._value(number, "the list of outputs"), self._subgraph.tensors[number]
+        if differs(tensor) and tensor.data is None:
+            (outlet,) = self.graph.add(name, Leave(tensor), [outlet], [InferenceFact()])
+        return outlet
+
+    def _walk(self) -> None:
+        for place, operator in enumerate(self._subgraph.operators):
+            if operator.kind == "CALL_ONCE":
+                self._call_once(operator.options.get("InitSubgraphIndex", 0))
+            elif operator.kind in _HANDLES:
+                self._access(place)
+            else:
+                self._node(place)
+
+    def _call_once(self, number: int) -> None:
+        """First values, from a subgraph that assigns them."""
+        builder = _Builder(self._file, self._checked(number, "CALL_ONCE"), self._scope, self._title)
+        builder._walk()
+        typed = builder._assigned().analyse()
+        for name, outlet in zip(typed.graph.output_names, typed.graph.outputs):
+            value = known(typed.graph, outlet)
+            if value is None:
+                raise LoadError(f"{self._title}: the first value of variable {name} is not a constant")
+            tensor = builder._forms[name]
+            self._initial[name] = (
+                centred(tensor).astype(np.float32) if tensor.coded and tensor.data is not None else value
+            )
+
+    def _assigned(self) -> FileNetwork:
+        self.graph.set_outputs(list(self._current.values()), list(self._current))
+        return FileNetwork(self.graph, self._scope, self._title)
+
+    def _checked(self, number: int, reader: str) -> int:
+        if not 0 <= number < len(self._file.subgraphs):
+            raise LoadError(
+                f"{self._title}: {reader} runs subgraph {number} of {len(self._file.subgraphs)}; "
+                "convert the model again"
+            )
+        return number
+
+    def _access(self, place: int) -> None:
+        """A handle, or what is done with the variable that it stands for."""
+        operator = self._subgraph.operators[place]
+        if operator.kind == "VAR_HANDLE":
+            names = (operator.options.get(key, "") for key in ("Container", "SharedName"))
+            for number in operator.outputs:
+                self._handles[number] = "/".join(filter(None, names)) or f"variable{number}"
+            return
+        wanted = 1 if operator.kind == "READ_VARIABLE" else 2
+        if len(operator.inputs) != wanted or operator.inputs[0] not in self._handles:
+            raise LoadError(
+                f"{self._title}: {operator.kind} {place} of {self._subgraph.name} has no variable"
+            )
+        name = self._handles[operator.inputs[0]]
+        if operator.kind == "ASSIGN_VARIABLE":
+            self._agree(name, self._subgraph.tensors[operator.inputs[1]])
+            self._current[name] = self._value(operator.inputs[1], name)
+            return
+        for number in operator.outputs:
+            self._agree(name, self._subgraph.tensors[number])
+            self._values[number] = self._read(name, self._subgraph.tensors[number])
+
+    def _agree(self, name: str, tensor: Tensor) -> None:
+        """All that reads or writes a variable means the same by its codes. Raises LoadError."""
+        known_as = self._forms.setdefault(name, tensor)
+        ours, other = known_as.quantization, tensor.quantization
+        if (
+            known_as.dtype != tensor.dtype
+            or (ours is None) != (other is None)
+            or (ours is not None and other is not None and not np.array_equal(ours.zero, other.zero))
+        ):
+            raise LoadError(
+                f"{self._title}: variable {name} is used as {known_as.kind} and as {tensor.kind}, or with "
+                "two zero points; convert the model again"
+            )
+
+    def _read(self, name: str, tensor: Tensor) -> OutletId:
+        """The value of a variable; what it was before the call where nothing has assigned it yet."""
+        if name not in self._current:
+            self._begin(name, tensor)
+        return self._current[name]
+
+    def _begin(self, name: str, tensor: Tensor) -> None:
+        value = self._initial.get(name)
+        if value is None:
+            if tensor.shape is None or any(size < 0 for size in tensor.shape) or tensor.dtype is None:
+                raise LoadError(f"{self._title}: variable {name} has no first value and no fixed shape")
+            value = np.zeros(tensor.shape, F32 if tensor.coded else tensor.dtype)
+            self._initial[name] = value
+        if tensor.variable and self._open:
+            self._current[name] = self._stored(name, value)
+            return
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape))
+        (outlet,) = self.graph.add(name, Input(fact), (), [fact])
+        self.graph.inputs.append(outlet)
+        self._begins[name] = self._current[name] = outlet
+
+    def _variable(self, name: str, taken: Sequence[str]) -> Variable:
+        output = f"{name}.next"
+        while output in taken:
+            output += "_"
+        return Variable(name, output, self._initial[name])
+
+    def _stored(self, name: str, value: Array) -> OutletId:
+        spending().stored += value.size
+        fact = InferenceFact(value.dtype, tuple(TDim.of(size) for size in value.shape), value)
+        return self.graph.add(name, Constant(value), (), [fact])[0]
+
+    def _constant(self, number: int, value: Array) -> None:
+        self._values[number] = self._stored(self._subgraph.tensors[number].name, value)
+
+    def _value(self, number: int, reader: str) -> OutletId:
+        if number not in self._values:
+            tensor = self._subgraph.tensors[number]
+            if tensor.data is None:
+                if tensor.shape is not None and 0 in tensor.shape and tensor.dtype is not None:
+                    self._constant(
+                        number,
+                        np.zeros(
+                            [max(size, 0) for size in tensor.shape], F32 if tensor.coded else tensor.dtype
+                        ),
+                    )
+                    return self._values[number]
+                raise LoadError(
+                    f"{self._title}: {reader} reads {tensor.name}, which nothing before it makes; "
+                    "convert the model again"
+                )
+            self._constant(number, tensor.data.astype(np.int64) if tensor.kind == "INT32" else tensor.data)
+        return self._values[number]
+
+    def _node(self, place: int) -> None:
+        operator, tensors = self._subgraph.operators[place], self._subgraph.tensors
+        what = f"{operator.kind} {place} of {self._subgraph.name}"
+        if not operator.outputs or any(number < 0 for number in operator.outputs):
+            raise LoadError(f"{self._title}: {what} makes nothing; convert the model again")
+        states = [
+            operator.inputs[slot]
+            for slot in STATES.get(operator.kind, ())
+            if slot < len(operator.inputs) and operator.inputs[slot] >= 0
+        ]
+        for number in states:
+            self._values[number] = self._read(tensors[number].name, tensors[number])
+            self._forms.setdefault(tensors[number].name, tensors[number])
+        given = [number for number in operator.inputs if number >= 0]
+        places = iter(range(len(given)))
+        op = TfliteOp(
+            operator.kind,
+            operator.options,
+            tuple(next(places) if number >= 0 else None for number in operator.inputs),
+            tuple(tensors[number] if number >= 0 else None for number in operator.inputs),
+            tuple(tensors[number] for number in operator.outputs),
+            self._body,
+        )
+        reads = [self._value(number, what) for number in given]
+        count = len(operator.outputs) + len(STATES.get(operator.kind, ()))
+        outlets = self.graph.add(tensors[operator.outputs[0]].name, op, reads, [InferenceFact()] * count)
+        self._values.update(zip(operator.outputs, outlets))
+        for number, outlet in zip(states, outlets[len(operator.outputs) :]):
+            self._values[number] = self._current[tensors[number].name] = outlet
+
+    def _body(self, number: int, facts: Mapping[int, TypedFact], title: str) -> TypedNetwork:
+        builder = _Builder(self._file, self._checked(number, title), self._scope, title)
+        spending().unfold(len(builder._subgraph.operators), title)
+        if len(facts) != len(builder._subgraph.inputs):
+            raise LoadError(
+                f"{title}: gives {len(facts)} tensors to a body of {len(builder._subgraph.inputs)} inputs"
+            )
+        return builder.body(facts).analyse()

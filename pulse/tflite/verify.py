@@ -1,0 +1,151 @@
+"""Whether the offsets of a FlatBuffer lead where its schema says.
+
+The accessors of the ``tflite`` package follow every offset that a file gives. So each table, vector and text of the
+schema is looked at first: its place, its size, and the places of its fields. A tree of tables that shares parts is
+looked at once for each part; a file may not make that longer than itself.
+"""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pulse.errors import LoadError
+
+IDENTIFIER = b"TFL3"
+WIDEST = 8
+"""Bytes of the widest scalar."""
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A vector of scalars of a size in bytes, or of tables."""
+
+    of: "int | str"
+
+
+@dataclass(frozen=True)
+class Union:
+    """A table of any kind: what its fields are is not checked here."""
+
+
+Kind: TypeAlias = "str | Vector | Union"
+"""``text``, the name of a table, a vector or a union; scalars have none."""
+
+TEXT = "text"
+I8, I32, I64 = Vector(1), Vector(4), Vector(8)
+
+SCHEMA: Mapping[str, Mapping[int, Kind]] = {
+    "Model": {
+        1: Vector("OperatorCode"),
+        2: Vector("SubGraph"),
+        3: TEXT,
+        4: Vector("Buffer"),
+        5: I32,
+        7: Vector("SignatureDef"),
+    },
+    "OperatorCode": {1: TEXT},
+    "SubGraph": {0: Vector("Tensor"), 1: I32, 2: I32, 3: Vector("Operator"), 4: TEXT},
+    "Tensor": {
+        0: I32,
+        3: TEXT,
+        4: "QuantizationParameters",
+        6: "SparsityParameters",
+        7: I32,
+        9: Vector("VariantSubType"),
+    },
+    "QuantizationParameters": {0: I32, 1: I32, 2: I32, 3: I64, 5: Union()},
+    "SparsityParameters": {},
+    "VariantSubType": {},
+    "Operator": {1: I32, 2: I32, 4: Union(), 5: I8, 7: I8, 8: I32, 12: Union()},
+    "Buffer": {0: I8},
+    "SignatureDef": {0: Vector("TensorMap"), 1: Vector("TensorMap"), 2: TEXT},
+    "TensorMap": {0: TEXT},
+}
+"""Table -> number of a field -> what its offset leads to. Source: TensorFlow Lite schema, version 3."""
+
+
+def verify(data: bytes, what: str) -> None:
+    """Follow every offset of a model. Raises LoadError where one leads outside of the file or nowhere."""
+    if data[4:8] != IDENTIFIER:
+        raise LoadError(
+            f"{what}: not a TFLite model (no {IDENTIFIER.decode()} at byte 4); give a .tflite file"
+        )
+    walk = _Walk(data, what)
+    walk.table(walk.indirect(0, "the root"), "Model")
+
+
+@dataclass
+class _Walk:
+    data: bytes
+    what: str
+    seen: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    left: int = 0
+
+    def __post_init__(self) -> None:
+        self.left = len(self.data)
+
+    def error(self, part: str, reason: str) -> LoadError:
+        return LoadError(f"{self.what}: {part} {reason}; the file is damaged, get it again")
+
+    def number(self, form: str, place: int, part: str) -> int:
+        size = struct.calcsize(form)
+        if not 0 <= place <= len(self.data) - size:
+            raise self.error(part, f"lies at byte {place} of {len(self.data)}")
+        return struct.unpack_from(form, self.data, place)[0]
+
+    def indirect(self, place: int, part: str) -> int:
+        """Where an offset leads."""
+        offset = self.number("<I", place, part)
+        if offset == 0:
+            raise self.error(part, "has an offset of 0")
+        return place + offset
+
+    def table(self, place: int, kind: str) -> None:
+        if (place, kind) in self.seen:
+            return
+        self.seen.add((place, kind))
+        there = self.fields(place, kind)
+        for number, inner in SCHEMA[kind].items():
+            if number in there:
+                self.follow(there[number], inner, f"field {number} of {kind} at byte {place}")
+
+    def fields(self, place: int, kind: str) -> dict[int, int]:
+        """The place of each field that a table has, all of them inside of the file."""
+        part = f"table {kind} at byte {place}"
+        vtable = place - self.number("<i", place, part)
+        size, length = self.number("<H", vtable, part), self.number("<H", vtable + 2, part)
+        if size < 4 or size % 2 or length < 4 or place + length > len(self.data):
+            raise self.error(part, f"has a vtable of {size} bytes and {length} bytes of fields")
+        found: dict[int, int] = {}
+        for number in range((size - 4) // 2):
+            offset = self.number("<H", vtable + 4 + 2 * number, part)
+            if offset and not 4 <= offset < length:
+                raise self.error(part, f"has field {number} at byte {offset} of {length}")
+            if offset:
+                found[number] = place + offset
+        return found
+
+    def follow(self, place: int, kind: Kind, part: str) -> None:
+        target = self.indirect(place, part)
+        if isinstance(kind, Union):
+            if any(at + WIDEST > len(self.data) for at in self.fields(target, "options").values()):
+                raise self.error(part, "ends behind the end of the file")
+        elif kind == TEXT:
+            self.vector(target, 1, part)
+        elif isinstance(kind, Vector):
+            count = self.vector(target, kind.of if isinstance(kind.of, int) else 4, part)
+            if isinstance(kind.of, str):
+                self.left -= 4 * count
+                if self.left < 0:
+                    raise self.error(part, "shares its parts more often than the file is long")
+                for index in range(count):
+                    self.table(self.indirect(target + 4 + 4 * index, f"{part}[{index}]"), kind.of)
+        else:
+            self.table(target, kind)
+
+    def vector(self, place: int, size: int, part: str) -> int:
+        count = self.number("<I", place, part)
+        if place + 4 + count * size > len(self.data):
+            raise self.error(part, f"has {count} entries, more than the file holds")
+        return count

@@ -1,0 +1,68 @@
+"""The shared .tflite files, call by call and streamed, against the results of LiteRT that lie beside them."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.facts import Array
+from tests.shared import shared
+
+CALLS = 24
+FLOATS = 1e-5
+"""Of the largest value of an output."""
+NAMES = ("dtln_1", "dtln_2", "dtln_quant_1", "hey_mycroft", "okay_nabu_v2", "vad_v2")
+STREAMED = ("dtln_1", "dtln_2", "dtln_quant_1", "okay_nabu_v2", "vad_v2")
+TWINS = {"hey_mycroft": "tflite/hey_mycroft.onnx", "dtln_1": "models/dtln_1.onnx"}
+
+
+def stored(name: str, side: str) -> list[list[Array]]:
+    """What LiteRT took or gave in each call, in the order of the names."""
+    arrays = np.load(shared("tflite") / f"{name}.npz")
+    names = sorted(key.split("/", 1)[1] for key in arrays.files if key.startswith(f"0/{side}/"))
+    return [[arrays[f"{call}/{key}"] for key in names] for call in range(CALLS)]
+
+
+def check(got: Array, wanted: Array) -> None:
+    """Floats to ``FLOATS`` of scale, codes within one step."""
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype
+    apart = np.abs(got.astype(np.float64) - wanted.astype(np.float64)).max()
+    assert apart <= (FLOATS * np.abs(wanted).max() if got.dtype.kind == "f" else 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_call_equals_litert(name: str) -> None:
+    model = pulse.load(shared("tflite") / f"{name}.tflite").model
+    typed = model.analyse()
+    states = {variable.input: variable.initial for variable in model.variables}
+    fed = [each for each in typed.inputs if each not in states]
+    for inputs, outputs in zip(stored(name, "in"), stored(name, "out"), strict=True):
+        got = typed.run({**dict(zip(sorted(fed), inputs, strict=True)), **states})
+        states = {variable.input: got[variable.output] for variable in model.variables}
+        kept = sorted(set(got) - {variable.output for variable in model.variables})
+        for each, wanted in zip(kept, outputs, strict=True):
+            check(got[each], wanted)
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_the_stream_equals_litert(name: str) -> None:
+    state = pulse.stream(shared("tflite") / f"{name}.tflite").spawn()
+    for inputs, outputs in zip(stored(name, "in"), stored(name, "out"), strict=True):
+        check(next(iter(state.step(inputs[0]).values())), outputs[0])
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_the_stream_is_proved(name: str) -> None:
+    pulse.verify(shared("tflite") / f"{name}.tflite").require()
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_equals_the_onnx_model(name: str) -> None:
+    ours = pulse.load(shared("tflite") / f"{name}.tflite").model.analyse()
+    twin_path = shared(TWINS[name])
+    one = dict.fromkeys(pulse.load(twin_path).model.inputs, "1,29,13") if name == "hey_mycroft" else None
+    twin = pulse.load(twin_path, inputs=one).model.analyse()
+    for inputs in stored(name, "in"):
+        got = ours.run(dict(zip(ours.inputs, inputs, strict=True)))
+        wanted = twin.run(dict(zip(twin.inputs, inputs, strict=True)))
+        for each, other in zip(got.values(), wanted.values(), strict=True):
+            check(each, other.reshape(each.shape))

@@ -1,0 +1,20 @@
+"""``look_up_codes`` against numpy, as plain Python and compiled."""
+
+import numpy as np
+import pytest
+
+from pulse.ops.code_table import CodeTable
+from pulse.program.kernels.gather import look_up_codes
+from tests.pulse.program.kernels.rows import At, run_both
+
+
+@pytest.mark.parametrize(("first", "size"), [(-128, 256), (-3, 7), (5, 1)])
+def test_entries_of_codes(first: int, size: int) -> None:
+    rng = np.random.default_rng(size)
+    x = np.concatenate([np.arange(first - 3, first + size + 3), [np.nan, np.inf, -np.inf]]).astype(np.float32)
+    table = rng.standard_normal(size).astype(np.float32)
+    (wanted,) = CodeTable(first).eval([x[:-3], table], {})
+    y = np.full(x.shape, 7, np.float32)
+    for got in run_both(look_up_codes, [x, table, y], At(0), At(1), At(2), len(x), first, size):
+        np.testing.assert_array_equal(got[2][:-3], wanted)
+        np.testing.assert_array_equal(got[2][-3:], table[[0, -1, 0]])

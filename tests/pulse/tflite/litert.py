@@ -1,0 +1,40 @@
+"""LiteRT, as the reference: a fresh interpreter for each run, since its variables cannot be reset."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse.facts import Array
+
+FLOATS = 1e-5
+"""Of the largest value, between two runtimes that both compute in f32."""
+
+
+def calls(data: bytes, feeds: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    """The outputs of each call of one interpreter; skips the test where LiteRT is missing."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    module: Any = pytest.importorskip("ai_edge_litert.interpreter", reason="pip install ai-edge-litert")
+    interpreter = module.Interpreter(model_content=data, num_threads=1)
+    interpreter.allocate_tensors()
+    results: list[list[Array]] = []
+    for call in feeds:
+        for detail, value in zip(interpreter.get_input_details(), call, strict=True):
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        results.append([interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details()])
+    return results
+
+
+def check_equal(got: Array, wanted: Array, what: str, most_steps: int = 1) -> int:
+    """Floats to ``FLOATS``, codes within a step; how many codes differ."""
+    assert got.shape == wanted.shape and got.dtype == wanted.dtype, what
+    if got.dtype.kind == "f":
+        largest = max(float(np.abs(wanted).max(initial=0)), 1e-30)
+        assert np.abs(got - wanted).max(initial=0) <= FLOATS * largest, what
+        return 0
+    apart = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
+    assert apart.max(initial=0) <= (most_steps if got.dtype.itemsize <= 2 else 0), what
+    return int((apart != 0).sum())

@@ -1,0 +1,273 @@
+"""Models of several layers: with open time, with variables, with loops."""
+
+from typing import Any
+
+import numpy as np
+
+from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.cases import RELU, VALID, X_SCALE, bias, noise, weights
+
+FEATURES, HIDDEN = 8, 6
+WINDOW = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+
+
+def i32(*numbers: int) -> Any:
+    """A vector of the file's usual integers."""
+    return np.array(numbers, np.int32)
+
+
+def stack(kind: str = "float32", padding: int = VALID, stride: int = 1) -> bytes:
+    """Two convolutions and a dense layer over [1, T, 1, features], T open; of codes a table at the end."""
+    coded = kind == "int8"
+    more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
+    g = Graph()
+    x = g.input((1, -1, 1, FEATURES), kind, **more)
+    y = x
+    for layer, (channels, span) in enumerate(((HIDDEN, 3), (HIDDEN, 2))):
+        inside = FEATURES if layer == 0 else HIDDEN
+        shape = (channels, span, 1, inside)
+        fields = {
+            **WINDOW,
+            "Padding": padding,
+            "StrideH": stride if layer == 0 else 1,
+            "FusedActivationFunction": RELU,
+        }
+        if coded:
+            w = weights(g, shape, channels, 0, layer)
+            inputs = [y, w, bias(g, y, w, channels)]
+        else:
+            inputs = [y, g.constant(noise(shape, layer)), g.constant(noise((channels,), layer))]
+        quantized = (0.04, -9) if coded else None
+        y = g.result("CONV_2D", inputs, (1, -1, 1, channels), "Conv2DOptions", 3, kind, quantized, **fields)
+    matrix = weights(g, (4, HIDDEN), None, 0) if kind != "float32" else g.constant(noise((4, HIDDEN)))
+    inputs = [y, matrix, bias(g, y, matrix, 4) if coded else g.constant(noise((4,)))]
+    y = g.result(
+        "FULLY_CONNECTED",
+        inputs,
+        (1, -1, 1, 4),
+        "FullyConnectedOptions",
+        4,
+        kind,
+        (0.05, 2) if coded else None,
+        KeepNumDims=True,
+    )
+    if coded:
+        y = g.result("LOGISTIC", [y], (1, -1, 1, 4), "", 2, kind, (1 / 256, -128))
+    g.outputs = [y]
+    return written(g, signature={"Inputs": {"sound": x}, "Outputs": {"scores": y}})
+
+
+def remembering(kind: str = "float32") -> bytes:
+    """A convolution over a chunk of 2 frames behind 3 frames that a variable keeps; CALL_ONCE gives the first ones."""
+    coded = kind == "int8"
+    more = {"scale": [X_SCALE], "zero": [-7]} if coded else {}
+    same = (X_SCALE, -7) if coded else None
+    begin = (np.arange(3 * FEATURES).reshape(1, 3, 1, FEATURES) - 9).astype(kind)
+    first = Graph("first")
+    handle = first.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
+    first.node("ASSIGN_VARIABLE", [handle, first.constant(begin, **more)], [])
+    g = Graph()
+    x = g.input((1, 2, 1, FEATURES), kind, **more)
+    g.node("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=1)
+    handle = g.result("VAR_HANDLE", [], (), "VarHandleOptions", dtype="resource", SharedName="past")
+    past = g.result("READ_VARIABLE", [handle], (1, 3, 1, FEATURES), dtype=kind, quantized=same)
+    joined = g.result(
+        "CONCATENATION", [past, x], (1, 5, 1, FEATURES), "ConcatenationOptions", 2, kind, same, Axis=1
+    )
+    bounds = [g.constant(i32(*each)) for each in ((0, -3, 0, 0), (0, 0, 0, 0), (1, 1, 1, 1))]
+    kept = g.result(
+        "STRIDED_SLICE",
+        [joined, *bounds],
+        (1, 3, 1, FEATURES),
+        "StridedSliceOptions",
+        2,
+        kind,
+        same,
+        BeginMask=13,
+        EndMask=15,
+    )
+    g.node("ASSIGN_VARIABLE", [handle, kept], [])
+    shape, fields = (HIDDEN, 4, 1, FEATURES), {**WINDOW, "Padding": VALID}
+    if coded:
+        w = weights(g, shape, HIDDEN, 0)
+        inputs = [joined, w, bias(g, joined, w, HIDDEN)]
+    else:
+        inputs = [joined, g.constant(noise(shape)), g.constant(noise((HIDDEN,)))]
+    y = g.result(
+        "CONV_2D", inputs, (1, 2, 1, HIDDEN), "Conv2DOptions", 3, kind, (0.07, 3) if coded else None, **fields
+    )
+    g.outputs = [y]
+    return written(g, first, signature={"Inputs": {"chunk": x}, "Outputs": {"scores": y}})
+
+
+def counting(turns: int | None = 5) -> bytes:
+    """WHILE i < limit: h = tanh(h + x); the limit is stored, or an input where ``turns`` is None."""
+    cond, body = Graph("cond"), Graph("body")
+    scalar = ((), "int32")
+    ports = [
+        cond.input(*scalar, name="i"),
+        cond.input(*scalar, name="n"),
+        *(cond.input((1, 4), name=k) for k in "hx"),
+    ]
+    cond.outputs = [cond.result("LESS", ports[:2], (), "LessOptions", dtype="bool")]
+    i, n, h, x = (
+        body.input(*scalar, name="i"),
+        body.input(*scalar, name="n"),
+        *(body.input((1, 4), name=k) for k in "hx"),
+    )
+    more = body.result("ADD", [i, body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
+    after = body.result("TANH", [body.result("ADD", [h, x], (1, 4), "AddOptions")], (1, 4))
+    body.outputs = [more, n, after, x]
+    g = Graph()
+    x = g.input((1, 4))
+    limit = g.input((), "int32", "turns") if turns is None else g.constant(np.int32(turns))
+    inputs = [g.constant(np.int32(0)), limit, g.constant(np.zeros((1, 4), np.float32)), x]
+    outputs = [g.tensor((), "int32"), g.tensor((), "int32"), g.tensor((1, 4)), g.tensor((1, 4))]
+    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    g.outputs = [outputs[2]]
+    return written(g, cond, body)
+
+
+def filter_bank(kind: str = "float32", rank: int = 2) -> bytes:
+    """SVDF of 8 features, 6 filters in units of ``rank``, a memory of 5 frames."""
+    filters, size, units = 6, 5, 6 // rank
+    g = Graph()
+    if kind == "int8":
+        x = g.input((1, FEATURES), kind, scale=[X_SCALE], zero=[-7])
+        features = g.constant(
+            np.clip(noise((filters, FEATURES)) * 50, -127, 127).astype(np.int8), scale=[0.01], zero=[0]
+        )
+        time = g.constant((noise((filters, size)) * 3000).astype(np.int16), scale=[1e-4], zero=[0])
+        memory = g.tensor((1, filters * size), "int16", "memory", variable=True, scale=[2e-4], zero=[0])
+        offset = g.constant((noise((units,)) * 1000).astype(np.int32), scale=[2e-8], zero=[0])
+        y = g.result(
+            "SVDF",
+            [x, features, time, offset, memory],
+            (1, units),
+            "SVDFOptions",
+            3,
+            kind,
+            (0.004, -100),
+            Rank=rank,
+            FusedActivationFunction=RELU,
+        )
+    else:
+        x = g.input((1, FEATURES))
+        stored = [g.constant(noise(shape)) for shape in ((filters, FEATURES), (filters, size), (units,))]
+        memory = g.tensor((1, filters * size), "float32", "memory", variable=True)
+        y = g.result(
+            "SVDF", [x, *stored, memory], (1, units), "SVDFOptions", Rank=rank, FusedActivationFunction=RELU
+        )
+    g.outputs = [y]
+    return written(g)
+
+
+def recurrent(kind: str, frames: int = 4) -> bytes:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM or _RNN over [1, frames, features]; -1 leaves the frames open."""
+    g = Graph()
+    x = g.input((1, frames, FEATURES))
+
+    def stored(*shape: int) -> int:
+        seed = len(g.tensors)
+        return g.constant(noise(shape, seed) * np.float32(0.4))
+
+    h = [g.tensor((1, HIDDEN), "float32", name, variable=True) for name in ("h", "c")]
+    if kind == "lstm":
+        w, r, b = (
+            [stored(*shape) for _ in range(4)] for shape in ((HIDDEN, FEATURES), (HIDDEN, HIDDEN), (HIDDEN,))
+        )
+        inputs = [x, *w, *r, -1, -1, -1, *b, -1, -1, *h, -1, -1, -1, -1]
+        name, options = "UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTMOptions"
+    else:
+        inputs = [x, stored(HIDDEN, FEATURES), stored(HIDDEN, HIDDEN), stored(HIDDEN), h[0]]
+        name, options = "UNIDIRECTIONAL_SEQUENCE_RNN", "SequenceRNNOptions"
+    y = g.result(name, inputs, (1, frames, HIDDEN), options, FusedActivationFunction=4, TimeMajor=False)
+    g.outputs = [y]
+    return written(g)
+
+
+def unfused(frames: int = -1) -> bytes:
+    """A recurrent layer as Keras converts one: WHILE over frames that are gathered, and a list of results."""
+    cond, body = Graph("cond"), Graph("body")
+    shapes = {
+        "time": (),
+        "list": (frames, 1, HIDDEN),
+        "h": (1, HIDDEN),
+        "limit": (),
+        "x": (frames, 1, FEATURES),
+    }
+    whole = ("time", "limit")
+
+    def ports(graph: Graph) -> dict[str, int]:
+        return {k: graph.input(shape, "int32" if k in whole else "float32", k) for k, shape in shapes.items()}
+
+    p = ports(cond)
+    cond.outputs = [cond.result("LESS", [p["time"], p["limit"]], (), "LessOptions", dtype="bool")]
+    p = ports(body)
+    frame = body.result("GATHER", [p["x"], p["time"]], (1, FEATURES), "GatherOptions")
+    parts = [
+        body.result(
+            "FULLY_CONNECTED",
+            [x, body.constant(noise((HIDDEN, size), size)), -1],
+            (1, HIDDEN),
+            "FullyConnectedOptions",
+        )
+        for x, size in ((frame, FEATURES), (p["h"], HIDDEN))
+    ]
+    after = body.result("TANH", [body.result("ADD", parts, (1, HIDDEN), "AddOptions")], (1, HIDDEN))
+    one = body.constant(i32(1))
+    more = body.result("ADD", [p["time"], body.constant(np.int32(1))], (), "AddOptions", dtype="int32")
+    here, behind = (
+        body.result("RESHAPE", [each, one], (1,), "ReshapeOptions", dtype="int32")
+        for each in (p["time"], more)
+    )
+    to = body.result(
+        "CONCATENATION",
+        [here, body.constant(i32(-1, -1))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    since = body.result(
+        "CONCATENATION",
+        [behind, body.constant(i32(0, 0))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    left = body.result("SLICE", [p["list"], body.constant(i32(0, 0, 0)), to], (-1, 1, HIDDEN), "SliceOptions")
+    right = body.result(
+        "SLICE", [p["list"], since, body.constant(i32(-1, -1, -1))], (-1, 1, HIDDEN), "SliceOptions"
+    )
+    row = body.result("EXPAND_DIMS", [after, body.constant(np.int32(0))], (1, 1, HIDDEN), "ExpandDimsOptions")
+    joined = body.result(
+        "CONCATENATION", [left, row, right], (frames, 1, HIDDEN), "ConcatenationOptions", Axis=0
+    )
+    body.outputs = [more, joined, after, p["limit"], p["x"]]
+    g = Graph()
+    x = g.input((1, frames, FEATURES))
+    turned = g.result("TRANSPOSE", [x, g.constant(i32(1, 0, 2))], (frames, 1, FEATURES), "TransposeOptions")
+    sizes = g.result("SHAPE", [turned], (3,), "ShapeOptions", dtype="int32", OutType=2)
+    bounds = [g.constant(i32(each)) for each in (0, 1, 1)]
+    length = g.result(
+        "STRIDED_SLICE", [sizes, *bounds], (), "StridedSliceOptions", dtype="int32", ShrinkAxisMask=1
+    )
+    count = g.result("RESHAPE", [length, g.constant(i32(1))], (1,), "ReshapeOptions", dtype="int32")
+    shape = g.result(
+        "CONCATENATION",
+        [count, g.constant(i32(1, HIDDEN))],
+        (3,),
+        "ConcatenationOptions",
+        dtype="int32",
+        Axis=0,
+    )
+    empty = g.result("FILL", [shape, g.constant(np.float32(0))], (frames, 1, HIDDEN))
+    inputs = [g.constant(np.int32(0)), empty, g.constant(np.zeros((1, HIDDEN), np.float32)), length, turned]
+    outputs = [g.tensor(shapes[k], "int32" if k in whole else "float32") for k in shapes]
+    g.node("WHILE", inputs, outputs, "WhileOptions", CondSubgraphIndex=1, BodySubgraphIndex=2)
+    g.outputs = [
+        g.result("TRANSPOSE", [outputs[1], g.constant(i32(1, 0, 2))], (1, frames, HIDDEN), "TransposeOptions")
+    ]
+    return written(g, cond, body)

@@ -1,0 +1,105 @@
+"""What is said of files, signatures and sizes, and of those that are not covered."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pulse
+import pulse.tflite
+from pulse.errors import LoadError, PulseWarning
+from tests.pulse.tflite.builder import Graph, written
+from tests.pulse.tflite.cases import noise
+from tests.pulse.tflite.models import stack
+
+
+def one(kind: str, *more: int, options: str = "", **fields: int) -> bytes:
+    """A file of one operator on [2, 5]."""
+    g = Graph()
+    g.outputs = [g.result(kind, [g.input((2, 5)), *more], (2, 5), options, **fields)]
+    return written(g)
+
+
+def test_files_are_told_by_their_content(tmp_path: Path) -> None:
+    path = tmp_path / "model.bin"
+    path.write_bytes(one("TANH"))
+    x = noise((2, 5))
+    for source in (path, str(path), one("TANH")):
+        (y,) = pulse.load(source).analyse().run({"x": x}).values()
+        assert np.allclose(y, np.tanh(x))
+    assert pulse.load(path).title == "model"
+
+
+def test_signatures_are_chosen_by_name() -> None:
+    graphs = [Graph("first"), Graph("second")]
+    signatures = {}
+    for number, (key, kind) in enumerate((("encode", "TANH"), ("decode", "LOGISTIC"))):
+        g = graphs[number]
+        g.outputs = [g.result(kind, [g.input((2, 5))], (2, 5))]
+        signatures[key] = (number, {"Inputs": {f"to_{key}": 0}, "Outputs": {f"from_{key}": g.outputs[0]}})
+    data = written(*graphs, signatures=signatures)
+    with pytest.warns(PulseWarning, match="encode, decode"):
+        assert list(pulse.load(data).model.inputs) == ["to_encode"]
+    assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
+    with pytest.raises(LoadError, match="no signature is called other; the file has encode, decode"):
+        pulse.tflite.load(data, signature="other")
+
+
+def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:
+    g = Graph()
+    g.outputs = [g.result("TANH", [g.input((-1, -1, 3, -1))], (-1, -1, 3, -1))]
+    assert str(pulse.load(written(g)).model.inputs["x"]) == "1,T,3,T1,f32"
+    assert str(pulse.load(written(g), inputs={"x": "2,S,3,4"}).model.inputs["x"]) == "2,S,3,4,f32"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (one("TANH")[:200], "damaged"),
+        (b"\x10\0\0\0TFL3" + b"\0" * 8, "damaged"),
+        (one("NO_SUCH_OPERATOR"), "CUSTOM NO_SUCH_OPERATOR"),
+        (one("HASHTABLE_LOOKUP"), "not covered: HASHTABLE_LOOKUP"),
+        (one("TANH", 7), "names one of"),
+        (one("SOFTMAX", options="SoftmaxOptions") + b"", ""),
+    ],
+)
+def test_what_is_wrong_is_said(data: bytes, words: str) -> None:
+    if not words:
+        pulse.load(data).analyse()
+        return
+    with pytest.raises(LoadError, match=words):
+        pulse.load(data).analyse()
+
+
+def test_data_behind_the_end_is_refused() -> None:
+    data = bytearray(stack())
+    place = struct.unpack_from("<I", data)[0]
+    struct.pack_into("<i", data, place, 1 << 30)
+    with pytest.raises(LoadError, match="lies at byte"):
+        pulse.load(bytes(data))
+
+
+def test_a_variable_needs_a_handle() -> None:
+    g = Graph()
+    g.input((2, 5))
+    g.outputs = [g.result("READ_VARIABLE", [0], (2, 5))]
+    with pytest.raises(LoadError, match="has no variable"):
+        pulse.load(written(g))
+
+
+def test_codes_need_a_scale() -> None:
+    g = Graph()
+    x = g.input((2, 5), "int8", scale=[0.1], zero=[0])
+    g.outputs = [g.result("TANH", [x], (2, 5), "", 2, "int8")]
+    with pytest.raises(LoadError):
+        pulse.load(written(g)).analyse()
+
+
+def test_options_are_said_by_name() -> None:
+    wrong: Any = ["2,5"]
+    with pytest.raises(LoadError, match="inputs must map names to shapes"):
+        pulse.load(one("TANH"), inputs=wrong)
+    with pytest.raises(LoadError, match="constants must map names to values"):
+        pulse.load(one("TANH"), constants=wrong)

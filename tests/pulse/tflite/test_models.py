@@ -1,0 +1,121 @@
+"""Models of several layers: streamed equal to offline, and both equal to LiteRT, state and all."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import PulsifyError
+from pulse.facts import Array, TypedFact
+from pulse.onnx.write.check import check
+from tests.pulse.tflite.litert import calls, check_equal
+from tests.pulse.tflite.models import counting, filter_bank, recurrent, remembering, stack, unfused
+
+CALLS = 12
+SAME = 0
+
+STATEFUL: dict[str, Callable[[], bytes]] = {
+    "variable": remembering,
+    "variable of codes": partial(remembering, "int8"),
+    "svdf": filter_bank,
+    "svdf of rank 1": partial(filter_bank, rank=1),
+    "svdf of codes": partial(filter_bank, "int8"),
+    "lstm": partial(recurrent, "lstm"),
+    "rnn": partial(recurrent, "rnn"),
+    "loop": counting,
+    "loop over frames": partial(unfused, 7),
+    "loop whose turns are an input": partial(counting, None),
+}
+OPEN: dict[str, Callable[[], bytes]] = {
+    "floats": stack,
+    "floats SAME": partial(stack, padding=SAME),
+    "floats in strides": partial(stack, stride=2),
+    "codes": partial(stack, "int8"),
+    "codes SAME": partial(stack, "int8", SAME),
+    "lstm": partial(recurrent, "lstm", -1),
+    "rnn": partial(recurrent, "rnn", -1),
+    "loop over frames": unfused,
+}
+
+
+def random_input(rng: np.random.Generator, fact: TypedFact, frames: int = 1) -> Array:
+    """Values of an input's type; open sizes are ``frames``."""
+    shape = [int(dim) if dim.is_const else frames for dim in fact.shape]
+    if fact.dtype.kind in "iu" and fact.dtype.itemsize == 1:
+        low = np.iinfo(fact.dtype)
+        return rng.integers(low.min, low.max + 1, shape).astype(fact.dtype)
+    if fact.dtype.kind in "iu":
+        return np.full(shape, 7, fact.dtype)
+    return rng.standard_normal(shape).astype(fact.dtype)
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_calls_equal_litert(name: str) -> None:
+    data, rng = STATEFUL[name](), np.random.default_rng(0)
+    model = pulse.load(data).model
+    typed = model.analyse()
+    states = {variable.input: variable.initial for variable in model.variables}
+    fed = [input_ for input_ in typed.inputs if input_ not in states]
+    feeds = [[random_input(rng, typed.inputs[input_]) for input_ in fed] for _ in range(CALLS)]
+    for number, (call, wanted) in enumerate(zip(feeds, calls(data, feeds), strict=True)):
+        got = typed.run({**dict(zip(fed, call)), **states})
+        states = {variable.input: got[variable.output] for variable in model.variables}
+        for each, other in zip(got.values(), wanted):
+            check_equal(each, other, f"{name}, call {number}")
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_variables_are_the_state_of_a_stream(kind: str) -> None:
+    data, rng = remembering(kind), np.random.default_rng(1)
+    program = pulse.stream(data)
+    assert [port.name for port in program.inputs] == ["chunk"] and program.pulse == 2
+    fact = pulse.load(data).model.analyse().inputs["chunk"]
+    chunks = [random_input(rng, fact) for _ in range(CALLS)]
+    state = program.spawn()
+    for chunk, (wanted,) in zip(chunks, calls(data, [[chunk] for chunk in chunks])):
+        check_equal(state.step(chunk)["scores"], wanted, kind)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_streams_of_variables_are_proved(kind: str) -> None:
+    pulse.verify(remembering(kind)).require()
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_open_time_streams(name: str) -> None:
+    pulse.verify(OPEN[name](), pulse=4).require()
+
+
+def test_codes_are_the_same_in_both_backends() -> None:
+    data, rng = stack("int8"), np.random.default_rng(2)
+    x = random_input(rng, pulse.load(data).analyse().inputs["sound"], 64)
+    made: list[Array] = []
+    for backend in ("numpy", "numba"):
+        state = pulse.stream(data, pulse=8, backend=backend).spawn()
+        steps = [state.step(x[:, at : at + 8])["scores"] for at in range(0, 64, 8)]
+        made.append(np.concatenate(steps, axis=1))
+    assert np.array_equal(*made)
+
+
+def test_padding_that_depends_on_the_length_is_refused() -> None:
+    with pytest.raises(PulsifyError, match="padding before the first frame"):
+        pulse.stream(stack("int8", SAME, 2), pulse=4)
+
+
+def test_names_are_those_of_the_signature() -> None:
+    model = pulse.load(stack()).model
+    assert list(model.inputs) == ["sound"] and model.graph.output_names == ["scores"]
+
+
+def test_open_sizes_can_be_given() -> None:
+    assert (
+        str(pulse.load(stack(), inputs={"sound": "1,20,1,8"}).analyse().outputs["scores"]) == "1,17,1,4,f32"
+    )
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_an_exported_file_equals_the_stream(kind: str) -> None:
+    pulsed = pulse.load(stack(kind)).analyse().declutter().pulsify(pulse=4)
+    check(pulsed.to_onnx(), pulsed).require()

@@ -1,0 +1,27 @@
+"""Every operator that is covered gives what LiteRT gives."""
+
+import numpy as np
+import pytest
+
+import pulse
+from tests.pulse.tflite.builder import written
+from tests.pulse.tflite.cases import Case, all_cases
+from tests.pulse.tflite.litert import calls, check_equal
+
+CALLS = 4
+SHARE = 0.1
+"""Of codes that may differ by a step."""
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name.replace(" ", "_"))
+def test_equals_litert(case: Case) -> None:
+    rng = np.random.default_rng(1)
+    data, feeds = written(case.graph), [case.feeds(rng) for _ in range(CALLS)]
+    model = pulse.load(data).analyse()
+    differ = total = 0
+    for call, wanted in zip(feeds, calls(data, feeds)):
+        got = model.run(dict(zip(model.inputs, call)))
+        for each, other in zip(got.values(), wanted, strict=True):
+            differ += check_equal(each, other, case.name)
+            total += other.size
+    assert differ <= SHARE * total
