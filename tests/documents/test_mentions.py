@@ -56,6 +56,7 @@ TERMS = {
         "amplitude_to_db",
         "microfrontend",
     ),
+    *("TensorArray", "TensorList"),
 }
 """Single words of other systems, and of the formulas on the pages."""
 

@@ -18,7 +18,7 @@ def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId
         if dim.symbols
     }
     terms = Terms(node.scope, values)
-    terms.assume(model)
+    terms.assume(model.scope)
     places = terms.grafted(model, node.graph, {model.graph.inputs[0]: x}, f"{node.wire_name}.")
     return node.finished(places[model.graph.outputs[0]])
 
