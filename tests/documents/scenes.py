@@ -10,6 +10,7 @@ import pytest
 from tests.pulse.recipes.page import recipes
 
 import pulse
+from bench.page import recipes
 from streaming import Session
 from streaming.events import Argmax, Clock, Ctc, Segments, Triggers
 from streaming.executor import Executor, Microphone
@@ -36,6 +37,20 @@ def sound() -> Mapping[str, Any]:
     onnx.save(filtered(), "model.onnx")
     write_sound("in.wav", tone(16_000))
     return {"x": noise(1, 1_600)}
+
+
+def chunks() -> Mapping[str, Any]:
+    """A model that wants 64 samples of the chunk before, and a rate."""
+    nodes = [
+        node("Cast", "sr", "rate", to=onnx.TensorProto.FLOAT),
+        node("Div", "input rate", "y"),
+        node("Slice", "y start end axis", "output"),
+    ]
+    constants = {"start": np.array([64]), "end": np.array([576]), "axis": np.array([1])}
+    model = build(nodes, {"input": [1, 576], "sr": []}, {"output": [1, 512]}, constants)
+    model.graph.input[1].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    onnx.save(model, "silero_vad.onnx")
+    return {"pulse": pulse}
 
 
 def lanes() -> Mapping[str, Any]:
@@ -95,6 +110,19 @@ def module() -> Mapping[str, Any]:
     return {"module": torch.nn.Conv1d(1, 2, 5).eval()}
 
 
+def embedded() -> Mapping[str, Any]:
+    """A recipe that names the model in which it is."""
+    Path("recipe_with_a_dot.toml").write_text(recipes()["gtcrn.toml"].replace("gtcrn_offline.onnx", "."))
+    return {}
+
+
+def two_sounds() -> Mapping[str, Any]:
+    """A session of a model that hears two sounds, and blocks of them."""
+    shapes = {"mic": [1, "T"], "far": [1, "T"]}
+    model = build([node("Sub", "mic far", "y")], shapes, {"y": [1, "T"]})
+    return {"session": Session(pulse.stream(model, pulse=160)), "a": noise(1, 700), "b": noise(1, 300)}
+
+
 def nothing() -> Mapping[str, Any]:
     """What the blocks before have left."""
     return {}
@@ -106,7 +134,7 @@ def compiled() -> Mapping[str, Any]:
 
 
 SCENES: Mapping[str, tuple[Scene, ...]] = {
-    "README.md": (sound, nothing, sound, spectral, lanes),
+    "README.md": (chunks, sound, nothing, sound, spectral, lanes),
     "docs/chains.md": (published, nothing),
     "docs/copies.md": (sound,),
     "docs/events.md": (probabilities, nothing, nothing, nothing),
@@ -115,7 +143,8 @@ SCENES: Mapping[str, tuple[Scene, ...]] = {
     "docs/live.md": (devices, nothing),
     "docs/proof.md": (compiled,),
     "docs/pytorch.md": (module,),
-    "docs/recipes.md": (lambda: {**published(), "pulse": pulse},),
+    "docs/recipes.md": (lambda: {**published(), "pulse": pulse}, embedded),
+    "docs/sound.md": (two_sounds,),
 }
 """Page -> what each of its blocks is given; names that it leaves stay for the next."""
 

@@ -17,7 +17,7 @@ by_name = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 DOTTED = re.compile(r"@?([^\W\d]\w*(?:\.[^\W\d]\w*)*)(\(.*\))?")
 PATH = re.compile(r"[\w.{},-]+(?:/[\w.{},-]*)*")
-SUFFIXES = (".py", ".md", ".toml")
+SUFFIXES = (".py", ".md")
 OURS = ("pulse", "streaming", "bench", "tests")
 OF_OTHERS = {
     "numpy", "scipy", "torch", "torchaudio", "librosa", "onnx", "pickle", "copy", "os", "math", "nn", "module",
@@ -46,7 +46,16 @@ TERMS = {
         "get_speech_timestamps",
         "max_speech_duration_s",
     ),
-    *("jackd2", "pulseaudio", "my_sounds", "Din", "log1p_unit", "from_polar", "amplitude_to_db"),
+    *(
+        "jackd2",
+        "pulseaudio",
+        "my_sounds",
+        "Din",
+        "log1p_unit",
+        "from_polar",
+        "amplitude_to_db",
+        "microfrontend",
+    ),
 }
 """Single words of other systems, and of the formulas on the pages."""
 
@@ -141,7 +150,7 @@ def test_paths_and_names(page: Page) -> None:
 
 @by_name
 def test_commands_and_options(page: Page) -> None:
-    lines = [line for block in page.blocks("sh") for line in block.splitlines()]
+    lines = [line for block in page.blocks("sh") for line in block.replace("\\\n", " ").splitlines()]
     lines += [
         span for span in page.spans() if re.match(r"(pulse|python|pytest) [\w-]", span) and "…" not in span
     ]
