@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import onnx
 import pytest
-from tests.pulse.recipes.page import recipes
 
 import pulse
 from bench.page import recipes
