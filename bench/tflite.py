@@ -5,7 +5,7 @@ without state and open time is called with all of its input.
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 import pulse
 from bench.timing import alternate
-from pulse.facts import Array
+from pulse.facts import Array, DType
 from pulse.program.program import Program
 
 ROUNDS, STEPS = 15, 1000
@@ -29,7 +29,7 @@ def opened(path: Path) -> Program:
     )
     if symbols or model.variables or len(model.inputs) > 1:
         return pulse.stream(loaded)
-    return pulse.stream(loaded, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1}))
+    return pulse.stream(pulse.load(path, chunking=pulse.Chunking(axes={next(iter(model.inputs)): 1})))
 
 
 def ours(program: Program) -> Callable[[], object]:
@@ -56,12 +56,12 @@ def theirs(path: Path) -> Callable[[], object]:
     return call
 
 
-def noise(shape: Any, dtype: Any) -> Array:
+def noise(shape: Sequence[int], dtype: DType) -> Array:
     """An input that is the same in every run."""
     rng = np.random.default_rng(0)
     if np.issubdtype(dtype, np.integer):
-        return rng.integers(-100, 100, shape).astype(dtype)
-    return rng.standard_normal(shape).astype(dtype)
+        return np.asarray(rng.integers(-100, 100, shape), np.dtype(dtype))
+    return np.asarray(rng.standard_normal(shape), np.dtype(dtype))
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from onnx import GraphProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto
@@ -18,11 +18,10 @@ Fixed = dict[str, TDim]
 
 def check_given(inputs: Any, constants: Any) -> None:
     """Whether what the caller says of inputs is said by name. Raises LoadError."""
-    if not isinstance(inputs or {}, Mapping) or not all(
-        isinstance(text, str) for text in (inputs or {}).values()
-    ):
+    shapes = cast("Mapping[str, Any]", inputs) if isinstance(inputs, Mapping) else None
+    if inputs and (shapes is None or not all(isinstance(text, str) for text in shapes.values())):
         raise LoadError(f'inputs must map names to shapes, such as {{"x": "1,80,T,f32"}}, not {inputs!r}')
-    if not isinstance(constants or {}, Mapping):
+    if constants is not None and not isinstance(constants, Mapping):
         raise LoadError(f'constants must map names to values, such as {{"sr": 16000}}, not {constants!r}')
 
 
