@@ -9,8 +9,8 @@ from tests.laws.test_mutated_files import assert_harmless
 
 
 def test_graphs_changed_at_random() -> None:
-    stages = assert_harmless("tensorflow", 0, 200)
-    assert sum(stages.values()) == 200
+    stages = assert_harmless("tensorflow", 0, 300)
+    assert sum(stages.values()) == 300
     assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 3
 
 
@@ -22,7 +22,7 @@ def test_saved_models_changed_at_random(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_many_graphs_changed_at_random() -> None:
-    assert sum(assert_harmless("tensorflow", 200, 2000).values()) == 1800
+    assert sum(assert_harmless("tensorflow", 300, 2000).values()) == 1700
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ class Sketch:
 
     @property
     def data(self) -> bytes:
-        return self.proto.SerializeToString()
+        return self.proto.SerializeToString(deterministic=True)
 
 
 def _add(nodes: Any, name: str, op: str, inputs: Sequence[str], attributes: Mapping[str, Any]) -> None:
@@ -208,7 +208,7 @@ def write_saved_model(
         for name, tensor in listed.items():
             side[name].name = tensor
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "saved_model.pb").write_bytes(proto.SerializeToString())
+    (folder / "saved_model.pb").write_bytes(proto.SerializeToString(deterministic=True))
     write_checkpoint(folder / "variables" / "variables", dict(variables.values()))
     return folder
 
