@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.chunking import Chunking, Chunks, PortAxis
+from pulse.chunks.chunking import NOTHING, Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
@@ -14,14 +14,15 @@ from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
-def candidates(typed: TypedNetwork) -> Candidates:
-    """What may be the states of a model of constant shapes."""
+def candidates(typed: TypedNetwork, given: Chunking = NOTHING) -> Candidates:
+    """What may be the states of a model of constant shapes, of which the user says something."""
     inputs, outputs = typed.inputs, typed.outputs
     return Candidates(
         list(inputs),
         list(outputs),
         lambda name, other: inputs[name].agrees(outputs[other]),
         lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
+        signals=given.axes,
     )
 
 
@@ -40,7 +41,8 @@ def planned(
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    pairs = candidates(typed).pairs() if given.states is None else candidates(typed).given(given.states)
+    found = candidates(typed, given)
+    pairs = found.pairs() if given.states is None else found.given(given.states)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
     inputs = [_input_axis(typed, name, given, told or {}) for name in typed.inputs if name not in states]

@@ -143,7 +143,7 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
 
     names = sorted(model.inputs, key=lambda name: not moves(name))
     found = Candidates(
-        names, model.graph.output_names, lambda name, _: not moves(name), streams, shapes=False
+        names, model.graph.output_names, lambda name, _: not moves(name), streams, False, given.axes
     )
     return {pair.input: pair.output for pair in found.pairs()}
 
