@@ -13,7 +13,10 @@ def require_form(given: TypedFact, wanted: TypedFact) -> None:
     if given.dtype != wanted.dtype:
         raise FactError("the types differ")
     if given.rank != wanted.rank:
-        raise FactError(f"one has {given.rank} axes, the other {wanted.rank}")
+        raise FactError(
+            f"one has {given.rank} axes, the other {wanted.rank}; unsqueeze of pulse.front adds an axis of size 1, "
+            "squeeze takes one away"
+        )
     for axis, (size, other) in enumerate(zip(given.shape, wanted.shape)):
         if not other.symbols and size != other and not size.prove_eq(other).yes:
             raise FactError(f"axis {axis} is {size} in one and {other} in the other")

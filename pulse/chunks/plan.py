@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.chunking import Chunking, Chunks, PortAxis
+from pulse.chunks.chunking import NOTHING, Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
@@ -14,8 +14,11 @@ from pulse.typed import TypedNetwork
 from pulse.wording import spelled
 
 
-def candidates(typed: TypedNetwork) -> Candidates:
-    """What may be the states of a model of constant shapes, beside those that its file keeps itself."""
+def candidates(typed: TypedNetwork, given: Chunking = NOTHING) -> Candidates:
+    """What may be the states of a model of constant shapes, of which the user says something.
+
+    Those that its file keeps itself are left out.
+    """
     inputs, outputs = typed.inputs, typed.outputs
     kept = {name for variable in typed.variables for name in (variable.input, variable.output)}
     return Candidates(
@@ -23,6 +26,7 @@ def candidates(typed: TypedNetwork) -> Candidates:
         [name for name in outputs if name not in kept],
         lambda name, other: inputs[name].agrees(outputs[other]),
         lambda name: time_axis(_sizes(name, inputs[name]), inputs[name].dtype) is not None,
+        signals=given.axes,
     )
 
 
@@ -41,7 +45,7 @@ def planned(
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    found = candidates(typed)
+    found = candidates(typed, given)
     pairs = found.pairs() if given.states is None else found.given(given.states)
     pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
     _check_pairs(typed, pairs)

@@ -1,6 +1,6 @@
 """Which inputs of a chunk model are states, and which outputs are their next values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -30,6 +30,7 @@ class Candidates:
     agrees    whether an input and an output have one type and shape
     streams   whether an input's shape can be that of a chunk of a stream
     shapes    whether shapes are known, so that they may tell states where names do not
+    signals   inputs that are no states, by what the user says of them
     """
 
     inputs: Sequence[str]
@@ -37,6 +38,7 @@ class Candidates:
     agrees: Callable[[str, str], bool]
     streams: Callable[[str], bool]
     shapes: bool = True
+    signals: Collection[str] = ()
 
     def pairs(self) -> tuple[Pair, ...]:
         """The pairs, by these rules in turn.
@@ -69,7 +71,7 @@ class Candidates:
         doubtful: list[tuple[str, str]] = []
         for name in self.inputs:
             found = self._next(name, {pair.output for pair in pairs})
-            if found is None:
+            if found is None or name in self.signals:
                 continue
             other, rule = found
             if rule.sure or says_state(name) or not self.streams(name):
@@ -96,7 +98,7 @@ class Candidates:
         for name in inputs:
             fitting = [other for other in outputs if self.agrees(name, other)]
             rivals = [other for other in inputs if fitting and self.agrees(other, fitting[0])]
-            if not fitting:
+            if not fitting or name in self.signals:
                 continue
             if not self.streams(name) and len(fitting) == len(rivals) == 1:
                 pairs.append(Pair(name, fitting[0], "by shape"))

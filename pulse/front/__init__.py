@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from pulse.front.axes import squeeze, transpose, unsqueeze
 from pulse.front.context import deltas, splice, stack
 from pulse.front.framing import frames, overlap_add
 from pulse.front.kaldi import kaldi_fbank, kaldi_mfcc
@@ -10,7 +11,7 @@ from pulse.front.logarithms import db, log, whisper_log
 from pulse.front.mel import dct, mel, mel_spectrogram, mfcc
 from pulse.front.micro_frontend import micro_frontend
 from pulse.front.normalising import cmvn, sliding_cmvn
-from pulse.front.spectra import from_polar, magnitude, mask, phase, power
+from pulse.front.spectra import compress, from_polar, magnitude, mask, phase, power
 from pulse.front.tensorflow import tf_mfcc, tf_spectrogram
 from pulse.front.transforms import irfft, istft, rfft, stft
 from pulse.models import TypedModel
@@ -18,6 +19,7 @@ from pulse.models import TypedModel
 __all__ = [
     "FUNCTIONS",
     "cmvn",
+    "compress",
     "db",
     "dc_block",
     "dct",
@@ -45,10 +47,13 @@ __all__ = [
     "rfft",
     "sliding_cmvn",
     "splice",
+    "squeeze",
     "stack",
     "stft",
     "tf_mfcc",
     "tf_spectrogram",
+    "transpose",
+    "unsqueeze",
     "whisper_log",
 ]
 
@@ -66,6 +71,7 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         power,
         from_polar,
         mask,
+        compress,
         mel,
         mel_spectrogram,
         log,
@@ -88,6 +94,9 @@ FUNCTIONS: dict[str, Callable[..., TypedModel]] = {
         deemphasis,
         dc_block,
         limiter,
+        unsqueeze,
+        squeeze,
+        transpose,
     )
 }
 """Every function of this package, by name."""

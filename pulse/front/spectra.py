@@ -8,6 +8,8 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 
 DEFAULT = "1,257,frames,2"
+SMALLEST = 1e-36
+"""The least square of a magnitude that is divided by: an f32 with all its bits."""
 MASKS = ("real", "ratio", "complex", "polar")
 
 
@@ -105,6 +107,41 @@ def mask(
     re = draft.each("sub", draft.each("mul", a, c), draft.each("mul", b, d), name="real")
     im = draft.each("add", draft.each("mul", a, d), draft.each("mul", b, c), name="imaginary")
     return draft.model(spectrum=draft.side_by_side(re, im, axis=at))
+
+
+def compress(
+    exponent: float = 0.3,
+    of: str = "complex",
+    epsilon: float = 0.0,
+    axis: int = -1,
+    shape: str = DEFAULT,
+) -> TypedModel:
+    """Power-law compression: magnitudes to the power of ``exponent``, phases and signs as they are.
+
+    complex  re and im times ``(re² + im² + epsilon)^((exponent - 1)/2)``; 0 where both are 0
+    real     ``sign(x) * (|x| + epsilon)^exponent``, such as of magnitudes
+
+    Input    x [...]; of complex numbers the first half of ``axis`` are real parts, the second half imaginary ones
+    Output   compressed, as x
+
+    exponent  above 0; 1/exponent expands again
+    Raises    InputError
+    """
+    where = "compress"
+    number(where, "exponent", exponent, 0, above=True)
+    number(where, "epsilon", epsilon, 0)
+    draft = Draft(where, {"x": shape})
+    x = draft["x"]
+    if choice(where, "of", of, ("complex", "real")) == "real":
+        size = draft.each("abs", x)
+        size = raised(draft, draft.each("add", size, epsilon) if epsilon else size, exponent)
+        return draft.model(compressed=draft.each("mul", draft.each("sign", x), size, name="compressed"))
+    real, imaginary, at, _ = _halves(draft, x, axis)
+    squares = squared(draft, real, imaginary)
+    squares = draft.each("max", draft.each("add", squares, epsilon) if epsilon else squares, SMALLEST)
+    factor = raised(draft, squares, (exponent - 1) / 2)
+    parts = (draft.each("mul", part, factor) for part in (real, imaginary))
+    return draft.model(compressed=draft.side_by_side(*parts, axis=at))
 
 
 def squared(draft: Draft, real: OutletId, imaginary: OutletId) -> OutletId:

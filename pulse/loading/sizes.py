@@ -144,7 +144,7 @@ def _states(model: Model, given: Chunking) -> Mapping[str, str]:
 
     names = sorted((name for name in model.inputs if name not in kept), key=lambda name: not moves(name))
     nexts = [name for name in model.graph.output_names if name not in kept.values()]
-    found = Candidates(names, nexts, lambda name, _: not moves(name), streams, shapes=False)
+    found = Candidates(names, nexts, lambda name, _: not moves(name), streams, False, given.axes)
     return {**{pair.input: pair.output for pair in found.pairs()}, **kept}
 
 

@@ -80,7 +80,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
-            "by hand, see docs/recipes.md"
+            f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     told = whole.metadata.get(KEY, "")
     rate_hz = int(told) if told.isascii() and told.isdigit() and is_sound(fact.shape) else None
@@ -90,8 +90,20 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
     _say_constants(whole.inputs, streams, options, rate_hz or guess.rate_hz, notes)
     if len(streams) > 1:
         notes.append(f"{', '.join(list(streams)[1:])}: inputs of the whole, as nothing gives them")
+    for other, second in streams.items():
+        if other != name and second.shape == fact.shape and guess.front:
+            notes.append(
+                f"{other} has the shape of {name}: if it is that of a second sound, give the sounds names, as in "
+                'inputs = ["mic", "far"], and each a front of its own, which reads it with from'
+            )
     lines = [f"model = {_path(model, folder)}", *(f"{key} = {toml(value)}" for key, value in options.items())]
     return Part(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
+
+
+def _of_channels(fact: TypedFact) -> str:
+    """Where a shape has an axis of size 1 behind the first one: what adds it."""
+    ones = [axis for axis, dim in enumerate(fact.shape) if axis and dim == 1]
+    return f"; unsqueeze = {{ axis = {ones[0]} }} behind a front adds its axis of size 1" if ones else ""
 
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:

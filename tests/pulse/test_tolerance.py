@@ -284,3 +284,10 @@ def test_a_sum_over_a_long_stream() -> None:
     x = noise(1, 1, 20_000) + F(0.5)
     assert judged(model, x, lambda y: np.cumsum(x, 2, dtype=np.float64).astype(F))
     assert not judged(model, x, lambda y: np.cumsum(x * F(1.00001), 2, dtype=np.float64).astype(F))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_elements_at_a_tie(seed: int) -> None:
+    """A mirrored first frame has no imaginary part, so rounding chooses the sign of half of its phases, which are pi."""
+    polar = pulse.front.stft(64, 32, window="hann", parts="polar")
+    assert pulse.verify(polar, seed=seed).equal

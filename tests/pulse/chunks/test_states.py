@@ -14,13 +14,14 @@ Shapes = Mapping[str, Sequence[int]]
 F = np.dtype(np.float32)
 
 
-def found(inputs: Shapes, outputs: Shapes) -> dict[str, str]:
+def found(inputs: Shapes, outputs: Shapes, signals: Sequence[str] = ()) -> dict[str, str]:
     """The pairs of a model of f32."""
     candidates = Candidates(
         list(inputs),
         list(outputs),
         lambda name, other: tuple(inputs[name]) == tuple(outputs[other]),
         lambda name: time_axis(inputs[name], F) is not None,
+        signals=signals,
     )
     return {pair.input: pair.output for pair in candidates.pairs()}
 
@@ -146,3 +147,13 @@ def test_axis_of_an_output(shape: list[int], rank: int, axis: int, frames: int, 
     """As the input's, by its frames, by its shape, or none."""
     told = output_axis(shape, F, rank, axis, frames)
     assert (told[0] if told else None) == expected
+
+
+def test_what_has_an_axis_of_frames_is_no_state() -> None:
+    """A signal before and after, whose shape tells no axis: the user does."""
+    inputs = {"real": [1, 1, 1, 257], "cache": [1, 2, 2, 257]}
+    outputs = {"real_out": [1, 1, 1, 257], "cache_out": [1, 2, 2, 257]}
+    assert found(inputs, outputs) == {"real": "real_out", "cache": "cache_out"}
+    assert found(inputs, outputs, ["real"]) == {"cache": "cache_out"}
+    nameless = {"y": [1, 1, 1, 257], "z": [1, 2, 2, 257]}
+    assert found(inputs, nameless, ["real"]) == {"cache": "z"}

@@ -34,6 +34,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "tf_spectrogram": {"window_size": 40, "stride": 20},
     "gain": {"db": 6.0},
     "limiter": {"sample_rate": 1000},
+    "unsqueeze": {"axis": 1},
+    "squeeze": {"axis": 1},
+    "transpose": {"perm": [0, 2, 1]},
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.front import from_polar, magnitude, mask, phase, power
+from pulse.front import compress, from_polar, magnitude, mask, phase, power
 from tests.pulse.front.agree import near, offline, streams
 
 
@@ -123,3 +123,31 @@ def test_refusals(call: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("exponent", [0.3, 0.5, 1 / 0.3, 3.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-2])
+def test_compress(exponent: float, epsilon: float) -> None:
+    """Phases and signs stay, and so do zeros."""
+    z = complexes(1, 9, 21)
+    z[0, 3, 4] = 0
+    model = compress(exponent, epsilon=epsilon, shape="1,9,frames,2")
+    size = np.sqrt(np.abs(z) ** 2 + epsilon)
+    factor = np.where(size > 0, np.maximum(size, 1e-30) ** (exponent - 1), 0)
+    near(offline(model, parted(z)), np.stack([z.real, z.imag], -1) * factor[..., None])
+    streams(model, parted(z))
+    model = compress(exponent, "real", epsilon, shape="1,9,frames")
+    real = z.real.astype(np.float32)
+    near(offline(model, real), np.sign(real) * (np.abs(real) + epsilon) ** exponent)
+    streams(model, real)
+    model = compress(exponent, epsilon=epsilon, axis=1, shape="1,2,9,frames")
+    near(offline(model, parted(z, 1)), np.stack([z.real, z.imag], 1) * factor[:, None])
+
+
+def test_compress_refuses() -> None:
+    with pytest.raises(InputError, match=r"compress: exponent=0 must be a finite number above 0"):
+        compress(0)
+    with pytest.raises(InputError, match=r"compress: of='power' must be one of 'complex', 'real'"):
+        compress(of="power")
+    with pytest.raises(InputError, match="has 257 entries, not halves"):
+        compress(axis=1, shape="1,257,frames")

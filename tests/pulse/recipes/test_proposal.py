@@ -102,8 +102,20 @@ def test_refusals(tmp_path: Path) -> None:
     size = [1, "T", 77]
     odd = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
     assert "x (1,T,77,f32) is no sound, spectrum, filter bank or frame of a usual size" in said(odd)
+    size = [1, 1, "T", 257]
+    channel = models.build([node("Neg", "x", "y")], {"x": size}, {"y": size})
+    assert said(channel).endswith("; unsqueeze = { axis = 1 } behind a front adds its axis of size 1")
     fixed = models.build([node("Neg", "x", "y")], {"x": [1, 7]}, {"y": [1, 7]})
     assert "input" in said(fixed) or "stream" in said(fixed)
     assert "was written in pulses, so it needs no recipe" in said(
         pulse.stream(models.cached()).model.to_onnx()
     )
+
+
+def test_two_spectra(tmp_path: Path) -> None:
+    """The second one of an echo canceller may be that of a second sound: said, not guessed."""
+    size = [1, 257, "T", 2]
+    model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
+    saved(tmp_path, "aec.onnx", model)
+    notes = proposed([tmp_path / "aec.onnx"], tmp_path).notes
+    assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)

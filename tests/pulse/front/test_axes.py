@@ -1,0 +1,44 @@
+"""Axes added, taken away and in another order, against numpy."""
+
+import numpy as np
+import pytest
+
+from pulse.errors import InputError
+from pulse.front import squeeze, transpose, unsqueeze
+from tests.pulse.front.agree import near, offline, streams
+
+X = np.random.default_rng(0).standard_normal((1, 6, 21)).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3, -1, -4])
+def test_unsqueeze_and_squeeze(axis: int) -> None:
+    one = unsqueeze(axis, "1,6,frames")
+    wanted = np.expand_dims(X, axis)
+    near(offline(one, X), wanted)
+    assert streams(one, X) == {"y": 0}
+    shape = ",".join("frames" if size == 21 else str(size) for size in wanted.shape)
+    back = squeeze(axis, shape)
+    near(offline(back, wanted), X)
+    assert streams(back, wanted) == {"y": 0}
+
+
+@pytest.mark.parametrize("perm", [[0, 1, 2], [0, 2, 1], [2, 0, 1], [-1, 0, 1]])
+def test_transpose(perm: list[int]) -> None:
+    model = transpose(perm, "1,6,frames")
+    near(offline(model, X), X.transpose(perm))
+    assert streams(model, X) == {"y": 0}
+
+
+def test_what_is_no_axis() -> None:
+    with pytest.raises(InputError, match=r"unsqueeze: axis=4 must be from -4 to 3"):
+        unsqueeze(4, "1,6,frames")
+    with pytest.raises(InputError, match=r"squeeze: axis 1 of '1,6,frames' must have the size 1"):
+        squeeze(1, "1,6,frames")
+    with pytest.raises(InputError, match=r"squeeze: axis 2 of '1,6,frames' must have the size 1"):
+        squeeze(2, "1,6,frames")
+    with pytest.raises(
+        InputError, match=r"transpose: perm=\[0, 1, 1\] must have each axis of '1,6,frames' once"
+    ):
+        transpose([0, 1, 1], "1,6,frames")
+    with pytest.raises(InputError, match="axis=3 is none of"):
+        transpose([0, 1, 3], "1,6,frames")
