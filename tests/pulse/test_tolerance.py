@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import pulse
 from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, Wide, unit_roundoff
@@ -288,6 +289,6 @@ def test_a_sum_over_a_long_stream() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_many_elements_at_a_tie(seed: int) -> None:
-    """A mirrored first frame has no imaginary part, so rounding chooses the sign of half of its phases, which are pi."""
-    polar = pulse.front.stft(64, 32, window="hann", parts="polar")
+    """A mirrored first frame is real, so rounding chooses the sign of half of its phases, which are pi."""
+    polar = pulse.front.stft(512, 256, window="hann", parts="polar")
     assert pulse.verify(polar, seed=seed).equal
