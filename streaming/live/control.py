@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
+from streaming.live.instances import Instances, heard_inputs, require_alike, sound_output
 from streaming.live.line import Line
-from streaming.live.voices import Voices, heard_inputs, require_alike, sound_output
 from streaming.native import line_words as w
 from streaming.native import positions
 from streaming.native.orders import give_order, obey_now, take_back
@@ -67,13 +67,13 @@ class Control:
     def snapshot(self) -> list[bytes]:
         """The state of every stream, all of one moment, each as ``State.snapshot`` gives it. Raises PulseError."""
         with self._lock:
-            voices = self._alone()
+            instances = self._alone()
             if not self._line.native:
                 with self._line.turn:
-                    return [state.snapshot() for state in voices.states]
-            memory = voices.room()
+                    return [state.snapshot() for state in instances.states]
+            memory = instances.room()
             self._order(w.SAVE, memory)
-            return voices.pack(memory, int(self._line.words[w.SAVED]))
+            return instances.pack(memory, int(self._line.words[w.SAVED]))
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
@@ -108,16 +108,16 @@ class Control:
                 raise InputError(
                     f"{program.model.title}: its outputs are later or earlier than those that are delivered"
                 )
-            voices = Voices(program, line.streams, sound, line.constants, line.model_delay)
-            if not voices.native:
+            instances = Instances(program, line.streams, sound, line.constants, line.model_delay)
+            if not instances.native:
                 raise InputError(
                     f"{program.model.title}: compile it for the numba backend to take over while others run"
                 )
             frames = max(round(prime_s * line.form.rate_hz), line.model_delay)
             try:
-                self._order(w.SWAP, voices.words, -(-frames // program.pulse) + 1)
+                self._order(w.SWAP, instances.words, -(-frames // program.pulse) + 1)
             finally:
-                line.succeed(voices)
+                line.succeed(instances)
 
     @property
     def swapping(self) -> bool:
@@ -133,10 +133,10 @@ class Control:
         self._line.memory.gains[2] = 0 if self._muted or self._bypassed else 1
         self._line.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
 
-    def _alone(self) -> Voices:
+    def _alone(self) -> Instances:
         if self.swapping:
             raise PulseError("another program is about to take over: wait until `swapping` is False")
-        return self._line.voices
+        return self._line.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
         """Other memory for all states; those in Python begin anew, or take snapshots."""
@@ -144,7 +144,7 @@ class Control:
             self._order(w.LOAD, memory, pulses)
             return
         with self._line.turn:
-            for number, state in enumerate(self._line.voices.states):
+            for number, state in enumerate(self._line.instances.states):
                 state.reset()
                 if snapshots:
                     state.restore(snapshots[number])

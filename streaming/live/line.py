@@ -11,9 +11,9 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.uncopied import Uncopied
 from streaming.live.form import Behaviour, Form
+from streaming.live.instances import Instances, heard_inputs, sound_output
 from streaming.live.memory import LineMemory
 from streaming.live.resamplers import Resamplers
-from streaming.live.voices import Voices, heard_inputs, sound_output
 from streaming.native import line_words as w
 from streaming.native import positions
 from streaming.native.callback import stream_callback
@@ -77,9 +77,9 @@ class Line(Uncopied):
             )
         self.model_delay = max(sound.delay if sound else 0, behaviour.reserve_frames)
         """Frames of the model that the sound is late by, the reserve included."""
-        self._voices = Voices(program, self.streams, sound, self.constants, self.model_delay)
-        self._successors: Voices | None = None
-        self.native = self._voices.native
+        self._instances = Instances(program, self.streams, sound, self.constants, self.model_delay)
+        self._successors: Instances | None = None
+        self.native = self._instances.native
         """Whether no Python is needed to compute."""
         self.turn = threading.Lock()
         """Held while Python computes a pulse: who holds it finds the states between two pulses."""
@@ -91,32 +91,32 @@ class Line(Uncopied):
             behaviour.headroom_s, behaviour.engine == "worker", form.two_clocks
         )
         self.memory = LineMemory(
-            form, behaviour, self.schedule, self.resamplers, self._voices, self.model_delay
+            form, behaviour, self.schedule, self.resamplers, self._instances, self.model_delay
         )
         self.words = self.memory.words
 
     @property
     def program(self) -> Program:
         """The program that is heard."""
-        return self.voices.program
+        return self.instances.program
 
     @property
-    def voices(self) -> Voices:
+    def instances(self) -> Instances:
         """What is heard."""
-        if self._successors is not None and not positions.load.call(self.address, w.NEXT_VOICES):
-            self._voices, self._successors = self._successors, None
-        return self._voices
+        if self._successors is not None and not positions.load.call(self.address, w.NEXT_INSTANCES):
+            self._instances, self._successors = self._successors, None
+        return self._instances
 
     @property
     def swapping(self) -> bool:
-        """Whether other voices run beside those that are heard."""
-        _ = self.voices
+        """Whether other instances run beside those that are heard."""
+        _ = self.instances
         return self._successors is not None
 
-    def succeed(self, voices: Voices) -> None:
-        """Keep these voices, if the order that they take over has been obeyed."""
-        if voices.address in (int(self.words[w.NEXT_VOICES]), int(self.words[w.VOICES])):
-            self._successors = voices
+    def succeed(self, instances: Instances) -> None:
+        """Keep these instances, if the order that they take over has been obeyed."""
+        if instances.address in (int(self.words[w.NEXT_INSTANCES]), int(self.words[w.INSTANCES])):
+            self._successors = instances
 
     @property
     def address(self) -> int:
@@ -164,7 +164,7 @@ class Line(Uncopied):
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.words[w.FAULTS] += self.voices.run(self.memory.slots)
+            self.words[w.FAULTS] += self.instances.run(self.memory.slots)
         call_line.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
@@ -178,7 +178,7 @@ class Line(Uncopied):
         for number in range(first, last):
             row = rows[number % len(rows)]
             pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
-            outputs = self.voices.outputs(row[w.RECORD_HEADER :])
+            outputs = self.instances.outputs(row[w.RECORD_HEADER :])
             found.append(Record(pulse, arrived, ready, loads, before, outputs))
         positions.store.call(self.address, w.RECORDS_READ, last)
         return found

@@ -136,7 +136,7 @@ class Live(Uncopied):
         choice = form.channels
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if form.heard:
-            inputs = zip(self.line.voices.inputs, form.heard)
+            inputs = zip(self.line.instances.inputs, form.heard)
             named = ", ".join(f"{port.name} hears channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
@@ -164,7 +164,7 @@ class Live(Uncopied):
             *(str(measure) for measure in self.measures if not measure.had),
             *self.devices.notes,
             *watch.events,
-            *self.line.voices.faults(),
+            *self.line.instances.faults(),
         ]
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 

@@ -9,9 +9,9 @@ from pulse.facts import Array
 from pulse.program.memory import aligned, aligned_bytes
 from pulse.uncopied import Uncopied
 from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
+from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
-from streaming.live.voices import Voices
 from streaming.native import line_words as w
 from streaming.native.histogram import new_histogram
 from streaming.native.line import pump, run_pulse
@@ -62,12 +62,12 @@ class LineMemory(Uncopied):
         behaviour: Behaviour,
         schedule: Schedule,
         resamplers: Resamplers,
-        voices: Voices,
+        instances: Instances,
         model_delay: int,
     ) -> None:
         self._form, self._behaviour, self._schedule = form, behaviour, schedule
-        self._resamplers, self._voices, self._streams = resamplers, voices, len(voices.states)
-        self._pulse, self._model_delay = voices.program.pulse, model_delay
+        self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
+        self._pulse, self._model_delay = instances.program.pulse, model_delay
         self.words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)
         self.arrays: list[Array] = [self.words]
         self.times = Times()
@@ -77,12 +77,12 @@ class LineMemory(Uncopied):
         out_frames = ring_frames(form.rate_out_hz, 4 * (room + schedule.frames + form.block_frames))
         self.heard = self._floats(in_frames, form.channels_in)
         self.played = self._floats(out_frames, max(form.channels_out, 1))
-        self._inputs = len(voices.inputs)
+        self._inputs = len(instances.inputs)
         packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
         self.slots = packed[:, :, : self._pulse]
         self.gains = self._floats(6)
         self.gains[::2] = 1
-        record_bytes = w.RECORD_HEADER + self._streams * voices.output_bytes
+        record_bytes = w.RECORD_HEADER + self._streams * instances.output_bytes
         waiting = in_frames * form.rate_hz // (form.rate_in_hz * self._pulse) + 2
         records = power_of_two(max(waiting, RECORDS))
         self.records = np.zeros((records if behaviour.records else 0, record_bytes), np.uint8)
@@ -149,7 +149,7 @@ class LineMemory(Uncopied):
                 w.RECORDS: self.records.ctypes.data if len(self.records) else 0,
                 w.RECORD_COUNT: len(self.records),
                 w.RECORD_BYTES: self.records.shape[1],
-                w.OUTPUT_BYTES: self._voices.output_bytes,
+                w.OUTPUT_BYTES: self._instances.output_bytes,
             }
         )
 
@@ -184,7 +184,7 @@ class LineMemory(Uncopied):
             {
                 w.STREAM: streams.ctypes.data,
                 w.FILLED: self._schedule.lead,
-                w.VOICES: self._voices.address,
+                w.INSTANCES: self._instances.address,
                 w.GAINS: self.gains.ctypes.data,
                 w.LARGEST: resamplers.largest,
                 w.SCRATCH: self._floats(resamplers.largest).ctypes.data,

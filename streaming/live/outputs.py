@@ -49,16 +49,16 @@ class Outputs:
         self._line.pump()
         parts = [joined(*pair, self._line) for pair in zip(before, self.ready())]
         self._begin(int(words[w.LOADS]), int(words[w.LOADED] + words[w.PULSES]))
-        filled, voices = int(words[w.FILLED]), self._line.voices
+        filled, instances = int(words[w.FILLED]), self._line.instances
         ends: list[dict[str, Array]] = []
-        for number, (state, delivery) in enumerate(zip(voices.states, self._deliveries)):
-            ran = int(voices.words[number, w.RAN])
+        for number, (state, delivery) in enumerate(zip(instances.states, self._deliveries)):
+            ran = int(instances.words[number, w.RAN])
             if self._line.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
             delivery.check_end(ran * pulse + rest)
-            results = state.flush(voices.shaped(self._line.memory.slots[number, :, :rest]))
+            results = state.flush(instances.shaped(self._line.memory.slots[number, :, :rest]))
             words[w.FAULTS] += state.take_faults()
             delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))

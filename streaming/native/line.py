@@ -14,11 +14,11 @@ from pulse.program.machine import flush_denormals, restore_denormals
 from streaming.native import line_words as w
 from streaming.native.device_side import now_ns, owed
 from streaming.native.histogram import record
+from streaming.native.instances import compute, silence_instances
 from streaming.native.orders import obey
 from streaming.native.primitives import load, store, wait_event
 from streaming.native.pulse_in import arrival_of, fill_slots
 from streaming.native.pulse_out import keep_record, mix, send
-from streaming.native.voices import compute, silence_voices
 
 
 @device
@@ -39,7 +39,7 @@ def run_pulse(address):
     words = words_at(address)
     arrived = arrival_of(words, words[w.BEGUN_NS])
     if words[w.LEFT_OUT] != 0:
-        silence_voices(words)
+        silence_instances(words)
         words[w.EXPECTED_NS] = words[w.EXPECTED_NS] // 2
         store(words, w.PULSES_DROPPED, words[w.PULSES_DROPPED] + 1)
     else:
@@ -71,9 +71,9 @@ def may_run(words: Pointer) -> bool:
 @device
 def is_at_limit(words: Pointer) -> bool:
     """Whether the model, or the one that is to take over, may have no further pulse."""
-    voice, successor = words_at(words[w.VOICES]), words_at(words[w.NEXT_VOICES])
-    reached = voice[w.RAN] >= voice[w.LIMIT]
-    if words[w.NEXT_VOICES] != 0:
+    instance, successor = words_at(words[w.INSTANCES]), words_at(words[w.NEXT_INSTANCES])
+    reached = instance[w.RAN] >= instance[w.LIMIT]
+    if words[w.NEXT_INSTANCES] != 0:
         reached = reached or successor[w.RAN] >= successor[w.LIMIT]
     return reached
 

@@ -1,4 +1,4 @@
-"""What is where in the words of a line, of its streams and of its voices.
+"""What is where in the words of a line, of its streams and of its instances.
 
 Each block of words has one writer, and begins on a cache line of its own.
 """
@@ -84,9 +84,9 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     STATUS,
     RECORDS_WRITTEN,
     RECORDS_LOST,
-    VOICES,  # address of the words of the first voice
-    NEXT_VOICES,  # 0: there are none
-    PRIMING,  # pulses that the next voices run along before they are heard
+    INSTANCES,  # address of the words of the first instance
+    NEXT_INSTANCES,  # 0: there are none
+    PRIMING,  # pulses that the next instances run along before they are heard
     COMPUTE_NS,
     BEGUN_NS,  # when computing the pulse in the slots began
     LEFT_OUT,  # 1: it is not computed
@@ -125,7 +125,7 @@ LINE_WORDS = 128
 CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
 STREAM_WORDS = 8
 
-# A voice: one stream's state in one program.
+# An instance: one stream's state in one program.
 (
     PACKED,
     SLOT_OUT,
@@ -141,7 +141,7 @@ STREAM_WORDS = 8
     LIMIT,  # how many it may have
     DELAY,  # frames of the model's delay
 ) = range(13)
-VOICE_WORDS = 16
+INSTANCE_WORDS = 16
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAITS, DROPS, CATCHES_UP, ABORTS = range(4)

@@ -55,21 +55,21 @@ def obey(words: Pointer) -> None:
         return
     if order == w.SWAP:
         words[w.PRIMING] = words[w.SECOND]
-        store(words, w.NEXT_VOICES, words[w.FIRST])
+        store(words, w.NEXT_INSTANCES, words[w.FIRST])
     elif order == w.RESTART:
         restart(words)
     else:
         address = words[w.FIRST]
-        words[w.SAVED] = words_at(words[w.VOICES])[w.RAN]
+        words[w.SAVED] = words_at(words[w.INSTANCES])[w.RAN]
         for s in range(words[w.STREAMS]):
-            voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
+            instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
             if order == w.SAVE:
-                move_bytes(bytes_at(address), bytes_at(voice[w.MEMORY]), voice[w.MEMORY_BYTES])
+                move_bytes(bytes_at(address), bytes_at(instance[w.MEMORY]), instance[w.MEMORY_BYTES])
             else:
-                move_bytes(bytes_at(voice[w.MEMORY]), bytes_at(address), voice[w.MEMORY_BYTES])
-                voice[w.RAN] = words[w.SECOND]
-                voice[w.DELAY_LEFT] = max(voice[w.DELAY] - words[w.SECOND] * words[w.PULSE], 0)
-            address += voice[w.MEMORY_BYTES]
+                move_bytes(bytes_at(instance[w.MEMORY]), bytes_at(address), instance[w.MEMORY_BYTES])
+                instance[w.RAN] = words[w.SECOND]
+                instance[w.DELAY_LEFT] = max(instance[w.DELAY] - words[w.SECOND] * words[w.PULSE], 0)
+            address += instance[w.MEMORY_BYTES]
         if order == w.LOAD:
             words[w.LOADS] = words[w.LOADS] + 1
             words[w.LOADED] = words[w.SECOND] - words[w.PULSES]

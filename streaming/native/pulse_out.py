@@ -22,8 +22,8 @@ def mix(words: Pointer) -> None:
     gains[5] = gains[3]
     for s in range(words[w.STREAMS]):
         stream = stream_at(words, s)
-        voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        sound, dry = floats_at(voice[w.HEARD]), floats_at(stream[w.DRY])
+        instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
+        sound, dry = floats_at(instance[w.HEARD]), floats_at(stream[w.DRY])
         move_bytes(as_u8(dry), bytes_at(stream[w.SLOT_IN]), pulse * FLOAT)
         stream[w.DRY_PLACE] = delayed(
             dry, pulse, floats_at(stream[w.DRY_LINE]), stream[w.DRY_FRAMES], stream[w.DRY_PLACE]
@@ -42,8 +42,8 @@ def send(words: Pointer) -> None:
     ring = floats_at(words[w.OUT_RING])
     for s in range(streams):
         stream = stream_at(words, s)
-        voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        sound, copies = floats_at(voice[w.HEARD]), channels if streams == 1 else 1
+        instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
+        sound, copies = floats_at(instance[w.HEARD]), channels if streams == 1 else 1
         if stream[w.OUT_RESAMPLER] == 0:
             spread(ring, capacity, written, channels, s, copies, sound, made)
         else:
@@ -101,6 +101,6 @@ def keep_record(words: Pointer, arrived: int, done: int) -> None:
     header[3] = words[w.LOADS]
     header[4] = words[w.LOADED] + words[w.PULSES]
     for s in range(words[w.STREAMS]):
-        voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        move_bytes(place + (w.RECORD_HEADER + s * size), bytes_at(voice[w.SLOT_OUT]), size)
+        instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
+        move_bytes(place + (w.RECORD_HEADER + s * size), bytes_at(instance[w.SLOT_OUT]), size)
     store(words, w.RECORDS_WRITTEN, written + 1)

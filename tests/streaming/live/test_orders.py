@@ -35,7 +35,7 @@ def test_an_interrupted_order_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> 
             live.control.swap(ready(running))
         live.control.running = False
         host.run(noise(RATE, seed=1))
-        assert not live.control.swapping and word(live, w.NEXT_VOICES) == 0
+        assert not live.control.swapping and word(live, w.NEXT_INSTANCES) == 0
         assert live.control.snapshot() != before
 
 
@@ -43,7 +43,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
     """The order has been obeyed: what takes over is heard, so its memory stays."""
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
-        old, obey = live.line.voices, control.obey_now.call
+        old, obey = live.line.instances, control.obey_now.call
 
         def obeyed(address: int) -> None:
             obey(address)
@@ -54,8 +54,8 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
             live.control.swap(ready(running), 0.01)
         assert live.control.swapping
         host.run(noise(RATE))
-        assert not live.control.swapping and live.line.voices is not old
-        assert word(live, w.VOICES) == live.line.voices.address
+        assert not live.control.swapping and live.line.instances is not old
+        assert word(live, w.INSTANCES) == live.line.instances.address
 
 
 def test_nobody_obeys_what_another_one_is_obeying() -> None:

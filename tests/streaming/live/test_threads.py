@@ -77,7 +77,7 @@ def test_a_program_that_fails(monkeypatch):
         def broken(slots):
             raise ValueError("no such thing")
 
-        monkeypatch.setattr(live.line.voices, "run", broken)
+        monkeypatch.setattr(live.line.instances, "run", broken)
         host.stream(noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(10)

@@ -127,7 +127,7 @@ def test_orders_while_it_works():
         control.restore(snapshots)
         call(x)
         settled(line, 51)
-        assert line.voices.words[0, w.RAN] == 22
+        assert line.instances.words[0, w.RAN] == 22
         control.reset()
         control.swap(ready(running), prime_s=0.02)
         for _ in range(4):
@@ -154,7 +154,7 @@ def test_a_program_in_python_that_fails_ends_the_worker():
         def fail(slots):
             raise ValueError("out of order")
 
-        line.voices.run = fail
+        line.instances.run = fail
         call_of(line)(noise(BLOCK, 1))
         until = time.monotonic() + 5
         while worker.error is None and time.monotonic() < until:
@@ -181,7 +181,7 @@ def test_stopping_is_bounded():
         holds.set()
         goes_on.wait()
 
-    line.voices.run = hold
+    line.instances.run = hold
     worker.start()
     call_of(line)(noise(BLOCK, 1))
     assert holds.wait(5)

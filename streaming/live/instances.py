@@ -1,4 +1,4 @@
-"""Voices: the states of one program, one for each stream of a line, and their words."""
+"""Instances: the states of one program, one for each stream of a line, and their words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ from streaming.native import line_words as w
 from streaming.routing import audio_output
 
 
-class Voices(Uncopied):
+class Instances(Uncopied):
     """One state of a program for each stream.
 
     program     whose inputs that stream are sound
@@ -50,7 +50,7 @@ class Voices(Uncopied):
         self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
         self._heard = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
-        self.words = np.zeros((streams, w.VOICE_WORDS), np.int64)
+        self.words = np.zeros((streams, w.INSTANCE_WORDS), np.int64)
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
         for number, words in enumerate(self.words):
             words[w.PACKED] = self.packed[number].words.ctypes.data
@@ -67,7 +67,7 @@ class Voices(Uncopied):
 
     @property
     def address(self) -> int:
-        """Of the words of the first voice."""
+        """Of the words of the first instance."""
         return self.words.ctypes.data
 
     @property

@@ -15,62 +15,62 @@ from streaming.native.pulse_in import stream_at
 
 
 @device
-def run_voices(words: Pointer, voices: int) -> None:
+def run_instances(words: Pointer, instances: int) -> None:
     """One pulse of the model for every stream; what the model's delay makes invalid is silent."""
     pulse, sound = words[w.PULSE], words[w.OUT_CHANNELS] > 0
     for s in range(words[w.STREAMS]):
-        voice = words_at(voices) + s * w.VOICE_WORDS
+        instance = words_at(instances) + s * w.INSTANCE_WORDS
         stream = stream_at(words, s)
-        packed_step(words_at(voice[w.PACKED]), stream[w.SLOT_IN], voice[w.SLOT_OUT])
-        faults = take_faults(words_at(voice[w.PACKED]))
-        if voices == words[w.VOICES]:
+        packed_step(words_at(instance[w.PACKED]), stream[w.SLOT_IN], instance[w.SLOT_OUT])
+        faults = take_faults(words_at(instance[w.PACKED]))
+        if instances == words[w.INSTANCES]:
             words[w.FAULTS] = words[w.FAULTS] + faults
-        voice[w.RAN] = voice[w.RAN] + 1
+        instance[w.RAN] = instance[w.RAN] + 1
         if sound:
-            heard = floats_at(voice[w.HEARD])
-            move_bytes(as_u8(heard), bytes_at(voice[w.SLOT_OUT] + voice[w.SOUND]), pulse * FLOAT)
-            invalid = min(voice[w.DELAY_LEFT], pulse)
+            heard = floats_at(instance[w.HEARD])
+            move_bytes(as_u8(heard), bytes_at(instance[w.SLOT_OUT] + instance[w.SOUND]), pulse * FLOAT)
+            invalid = min(instance[w.DELAY_LEFT], pulse)
             if invalid > 0:
                 fill_bytes(as_u8(heard), 0, invalid * FLOAT)
-                voice[w.DELAY_LEFT] = voice[w.DELAY_LEFT] - invalid
-            voice[w.LINE_PLACE] = delayed(
-                heard, pulse, floats_at(voice[w.LINE]), voice[w.LINE_FRAMES], voice[w.LINE_PLACE]
+                instance[w.DELAY_LEFT] = instance[w.DELAY_LEFT] - invalid
+            instance[w.LINE_PLACE] = delayed(
+                heard, pulse, floats_at(instance[w.LINE]), instance[w.LINE_FRAMES], instance[w.LINE_PLACE]
             )
 
 
 @device
-def silence_voices(words: Pointer) -> None:
+def silence_instances(words: Pointer) -> None:
     """A pulse that is not computed."""
     for s in range(words[w.STREAMS]):
-        voice = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-        fill_bytes(bytes_at(voice[w.SLOT_OUT]), 0, words[w.OUTPUT_BYTES])
-        fill_bytes(bytes_at(voice[w.HEARD]), 0, words[w.PULSE] * FLOAT)
+        instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
+        fill_bytes(bytes_at(instance[w.SLOT_OUT]), 0, words[w.OUTPUT_BYTES])
+        fill_bytes(bytes_at(instance[w.HEARD]), 0, words[w.PULSE] * FLOAT)
 
 
 @device
-def change_voices(words: Pointer) -> None:
-    """The next voices have run along; when they are primed, fade over within this pulse."""
+def change_instances(words: Pointer) -> None:
+    """The next instances have run along; when they are primed, fade over within this pulse."""
     words[w.PRIMING] = words[w.PRIMING] - 1
     if words[w.PRIMING] > 0:
         return
     if words[w.OUT_CHANNELS] > 0:
         for s in range(words[w.STREAMS]):
-            old = words_at(words[w.VOICES]) + s * w.VOICE_WORDS
-            new = words_at(words[w.NEXT_VOICES]) + s * w.VOICE_WORDS
+            old = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
+            new = words_at(words[w.NEXT_INSTANCES]) + s * w.INSTANCE_WORDS
             cross(floats_at(new[w.HEARD]), floats_at(old[w.HEARD]), words[w.PULSE])
-    words[w.VOICES] = words[w.NEXT_VOICES]
-    store(words, w.NEXT_VOICES, 0)  # not before the other: Python asks for this one first
+    words[w.INSTANCES] = words[w.NEXT_INSTANCES]
+    store(words, w.NEXT_INSTANCES, 0)  # not before the other: Python asks for this one first
 
 
 @device
 def compute(words: Pointer, begun: int, arrived: int) -> None:
-    """Run the model, for the next voices too where there are some."""
-    heard, runs = words[w.VOICES], words[w.VOICES]
+    """Run the model, for the next instances too where there are some."""
+    heard, runs = words[w.INSTANCES], words[w.INSTANCES]
     while runs != 0:
-        run_voices(words, runs)
-        runs = words[w.NEXT_VOICES] if runs == heard else 0
-    if words[w.NEXT_VOICES] != 0:
-        change_voices(words)
+        run_instances(words, runs)
+        runs = words[w.NEXT_INSTANCES] if runs == heard else 0
+    if words[w.NEXT_INSTANCES] != 0:
+        change_instances(words)
     computed = now_ns(words)
     record(words_at(words[w.COMPUTE_TIMES]), computed - begun)
     record(words_at(words[w.WAITING_TIMES]), begun - arrived)
