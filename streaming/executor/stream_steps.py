@@ -1,4 +1,4 @@
-"""Pipeline: a stream from its blocks to its outputs, one step at a time; nothing here waits."""
+"""StreamSteps: a stream from its blocks to its outputs, one step at a time; nothing here waits."""
 
 import time
 from collections import deque
@@ -19,8 +19,8 @@ Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
 
 
-class Pipeline:
-    """Cuts blocks into pulses, has them run, and gives what is ready; keeps the account of every frame.
+class StreamSteps:
+    """Cuts blocks into pulses, has them run, and gives what is ready; counts every frame.
 
     state, slots  a stream's, for nobody else
     deadline_s    when an output is late, from the arrival of its pulse
