@@ -22,7 +22,7 @@ abort                  the run ends with an error
 
 @dataclass(frozen=True)
 class Form:
-    """What a line connects.
+    """What a pipeline connects.
 
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
@@ -74,7 +74,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a line runs.
+    """How a pipeline runs.
 
     engine          ``worker``: a thread of its own computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block
@@ -84,7 +84,7 @@ class Behaviour:
     output          the output that is played, by name; the first that is sound where None
     records         whether Python gets all outputs of each pulse, too
     reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
-    held_clock      whether ``Line.set_time`` says what time it is
+    held_clock      whether ``Pipeline.set_time`` says what time it is
     """
 
     engine: str = "worker"

@@ -1,4 +1,4 @@
-"""Instances: the states of one program, one for each stream of a line, and their words."""
+"""Instances: the states of one program, one for each stream of a pipeline, and their words."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +43,7 @@ class Instances(Uncopied):
         own = sound.delay if sound is not None else 0
         if delay < own:
             raise InputError(
-                f"{program.model.title}: delays the sound by {own} frames where the line has room for {delay}; "
+                f"{program.model.title}: delays the sound by {own} frames where the pipeline has room for {delay}; "
                 "start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
@@ -58,8 +58,8 @@ class Instances(Uncopied):
             words[w.SOUND] = 0 if slot is None else slot.offset
             words[w.HEARD] = self._heard[number].ctypes.data
             words[w.DELAY_LEFT] = own
-            words[w.LINE] = self._lines[number].ctypes.data
-            words[w.LINE_FRAMES] = delay - own
+            words[w.DELAY_LINE] = self._lines[number].ctypes.data
+            words[w.DELAY_LINE_FRAMES] = delay - own
             words[w.MEMORY] = self._memories[number].ctypes.data
             words[w.MEMORY_BYTES] = self._memories[number].size
             words[w.LIMIT] = (1 << 62) if program.limit is None else program.limit // program.pulse

@@ -1,4 +1,4 @@
-"""Memory: what compiled code finds at the addresses in the words of a line."""
+"""Memory: what compiled code finds at the addresses in the words of a pipeline."""
 
 from dataclasses import dataclass, field
 
@@ -14,8 +14,8 @@ from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
 from streaming.native import line_words as w
 from streaming.native.histogram import new_histogram
-from streaming.native.line import pump, run_pulse
 from streaming.native.mixing import MIX
+from streaming.native.pipeline import pump, run_pulse
 
 RING_S = 4.0
 """What can wait on either side."""
@@ -40,8 +40,8 @@ class Times:
     )
 
 
-class LineMemory(Uncopied):
-    """The words of a line, set up, and all that they point to.
+class PipelineMemory(Uncopied):
+    """The words of a pipeline, set up, and all that they point to.
 
     model_delay  frames of the model that the sound is late by
 
@@ -178,7 +178,7 @@ class LineMemory(Uncopied):
                     feed[w.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
             stream = inputs[0]
             stream[w.OUT_RESAMPLER] = resamplers.outward[number].address if resamplers.outward else 0
-            stream[w.DRY], stream[w.DRY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
+            stream[w.DRY], stream[w.DRY_DELAY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
             stream[w.DRY_FRAMES] = self._model_delay
         self._set(
             {

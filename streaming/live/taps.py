@@ -1,4 +1,4 @@
-"""Taps: what went through a line's rings, read beside it without disturbing it."""
+"""Taps: what went through a pipeline's rings, read beside it without disturbing it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ class Tap(Uncopied):
     """The frames of a ring since the last reading.
 
     ring      [frames, channels], a power of two of frames
-    words     of the line
+    words     of the pipeline
     position  the word that says how many frames have been written
     first     the first frame that is read; the next one where None
     lost      frames that were overwritten before they were read

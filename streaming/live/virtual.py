@@ -23,7 +23,7 @@ from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, chosen
 from streaming.hosts.host import Endpoint, Order
 from streaming.live.held_worker import HeldWorker
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
 from streaming.live.watch import PERIOD_S
 
@@ -48,7 +48,7 @@ class VirtualHost:
         self.streams: tuple[VirtualStream, ...] = ()
         self._ns = SECOND
         self._worker: HeldWorker | None = None
-        self._line: Line | None = None
+        self._pipeline: Pipeline | None = None
         self._look: Callable[[], None] | None = None
         self._look_ns = 0
         self._last: VirtualStream | None = None
@@ -112,26 +112,26 @@ class VirtualHost:
     def set_ns(self, ns: int) -> None:
         """Let it be as late as that; nothing happens meanwhile."""
         self._ns = ns
-        if self._line is not None:
-            self._line.set_time(ns)
+        if self._pipeline is not None:
+            self._pipeline.set_time(ns)
         for stream in self.streams:
             stream.set_time(ns)
 
-    def attend(self, line: Line, look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does.
+    def attend(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """From now on compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does.
 
         Raises InputError: another run is still here
         """
-        if self._line is not None:
+        if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
-        self._line, self._look, self._worker = line, look, HeldWorker(line, self)
+        self._pipeline, self._look, self._worker = pipeline, look, HeldWorker(pipeline, self)
         self._look_ns = self._ns + round(PERIOD_S * SECOND)
         self.set_ns(self._ns)
 
-    def leave(self, line: Line) -> None:
+    def leave(self, pipeline: Pipeline) -> None:
         """Do so no more."""
-        if self._line is line:
-            self._line = self._look = self._worker = None
+        if self._pipeline is pipeline:
+            self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device by number or a part of its name; the usual one where None. Raises InputError."""

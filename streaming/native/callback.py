@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
-"""The callback of a device, in the form of PortAudio's; its user data is the address of a line's words."""
+"""The callback of a device, in the form of PortAudio's; its user data is the address of a pipeline's words."""
 
 from numba.core import types
 
@@ -38,7 +38,7 @@ def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
         stated[w.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 
-@callback("line.callback", SIGNATURE)
+@callback("pipeline.callback", SIGNATURE)
 def stream_callback(source, target, frames, time, flags, user):
     """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when STOP is set."""
     words = words_at(address_of(user))

@@ -33,8 +33,12 @@ def run_instances(words: Pointer, instances: int) -> None:
             if invalid > 0:
                 fill_bytes(as_u8(heard), 0, invalid * FLOAT)
                 instance[w.DELAY_LEFT] = instance[w.DELAY_LEFT] - invalid
-            instance[w.LINE_PLACE] = delayed(
-                heard, pulse, floats_at(instance[w.LINE]), instance[w.LINE_FRAMES], instance[w.LINE_PLACE]
+            instance[w.DELAY_LINE_PLACE] = delayed(
+                heard,
+                pulse,
+                floats_at(instance[w.DELAY_LINE]),
+                instance[w.DELAY_LINE_FRAMES],
+                instance[w.DELAY_LINE_PLACE],
             )
 
 

@@ -1,4 +1,4 @@
-"""What is where in the words of a line, of its streams and of its instances.
+"""What is where in the words of a pipeline, of its streams and of its instances.
 
 Each block of words has one writer, and begins on a cache line of its own.
 """
@@ -122,7 +122,7 @@ COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
 LINE_WORDS = 128
 
 # An input of a stream, INPUTS of them for each stream; from OUT_RESAMPLER on only the first of a stream counts.
-CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
+CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_DELAY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
 STREAM_WORDS = 8
 
 # An instance: one stream's state in one program.
@@ -132,9 +132,9 @@ STREAM_WORDS = 8
     SOUND,  # byte of the sound in the outputs
     HEARD,  # address of float32 [PULSE]: what of it is played
     DELAY_LEFT,  # frames of the model's delay that are still to come
-    LINE,  # address of float32 [LINE_FRAMES]: what makes delays of programs equal
-    LINE_FRAMES,
-    LINE_PLACE,
+    DELAY_LINE,  # address of float32 [DELAY_LINE_FRAMES]: what makes delays of programs equal
+    DELAY_LINE_FRAMES,
+    DELAY_LINE_PLACE,
     MEMORY,
     MEMORY_BYTES,
     RAN,  # pulses that the state has had

@@ -76,7 +76,7 @@ def obey(words: Pointer) -> None:
     store(words, w.COMMAND, w.NONE)
 
 
-@entry("line.order", 4)
+@entry("pipeline.order", 4)
 def give_order(address, order, first, second):
     """A command for ``obey``; ``COMMAND`` is NONE again when it is done."""
     words = words_at(address)
@@ -87,13 +87,13 @@ def give_order(address, order, first, second):
         set_event(words[w.WAKE])
 
 
-@entry("line.take_back", 2, types.int64)
+@entry("pipeline.take_back", 2, types.int64)
 def take_back(address, order):
     """Take a command back; whether nobody had begun to obey."""
     return 1 if replace(words_at(address), w.COMMAND, order, w.NONE) else 0
 
 
-@entry("line.obey", 1)
+@entry("pipeline.obey", 1)
 def obey_now(address):
     """``obey``, where nobody computes."""
     obey(words_at(address))

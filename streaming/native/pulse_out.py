@@ -26,7 +26,7 @@ def mix(words: Pointer) -> None:
         sound, dry = floats_at(instance[w.HEARD]), floats_at(stream[w.DRY])
         move_bytes(as_u8(dry), bytes_at(stream[w.SLOT_IN]), pulse * FLOAT)
         stream[w.DRY_PLACE] = delayed(
-            dry, pulse, floats_at(stream[w.DRY_LINE]), stream[w.DRY_FRAMES], stream[w.DRY_PLACE]
+            dry, pulse, floats_at(stream[w.DRY_DELAY_LINE]), stream[w.DRY_FRAMES], stream[w.DRY_PLACE]
         )
         words[w.NONFINITE] = words[w.NONFINITE] + finite(sound, pulse)
         faded(sound, dry, gains, pulse)
@@ -65,7 +65,7 @@ def send(words: Pointer) -> None:
 
 @device
 def follow_clocks(words: Pointer, made: int) -> None:
-    """Tune the last resamplers so that frames stay on the line as long as they should; so many were just written.
+    """Tune the last resamplers so that frames stay in the pipeline as long as they should; so many were just written.
 
     Where both devices are, is reckoned by the time, so that it makes no difference where in a block they are now.
     """

@@ -137,7 +137,7 @@ def jack_gone_before_the_end() -> None:
 
 
 def jack_hangs() -> None:
-    """A server that hangs lets nothing hang here, and what was given up never calls the line again."""
+    """A server that hangs lets nothing hang here, and what was given up never calls the pipeline again."""
     with _jack() as server:
         player = Player(JACK, JACK)
         server.pause()

@@ -1,4 +1,4 @@
-"""A stream of PortAudio whose callback is compiled: no Python between the device and the line."""
+"""A stream of PortAudio whose callback is compiled: no Python between the device and the pipeline."""
 
 import ctypes
 import time
@@ -85,7 +85,7 @@ class NativeStream(Uncopied):
         """End the callbacks and give the device back, once.
 
         False where that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
-        callback enters the line any more; where one is still ``inside``, that is False too.
+        callback enters the pipeline any more; where one is still ``inside``, that is False too.
         """
         if self.closed:
             return True

@@ -170,7 +170,7 @@ class Run:
         counters, heard = self.check()
         delay = self.run.delay.frames
         if self.policy != "wait":
-            assert delay == self.run.line.delay_frames
+            assert delay == self.run.pipeline.delay_frames
             assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
         last = heard[-(TAIL + MEMORY + delay) :]
         wanted = np.stack([result["y"].ravel() for result in streamed(self.made, last)], 1)
@@ -216,7 +216,7 @@ class Life:
         self.reached["reopened"] += account.counters.reopened
         self.reached["silent"] += account.counters.frames_silent > 0
         assert not one.run._watch.ended and not one.host.streams
-        assert live_module._abandoned == known, "a device that hangs outside of the line does not keep it"
+        assert live_module._abandoned == known, "a device that hangs outside of the pipeline does not keep it"
         gc.collect()
         self.memory_mb.append(resident_mb())
 

@@ -211,14 +211,14 @@ def changed(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) ->
 
 
 def word(live: Live, number: int) -> int:
-    """A word of the line."""
-    return int(live.line.words[number])
+    """A word of the pipeline."""
+    return int(live.pipeline.words[number])
 
 
 def check_books(live: Live, given: int) -> None:
     """Every frame is somewhere, while nothing is resampled."""
-    line, counters = live.line, live.account().counters
-    pulses, pulse_frames = word(live, w.PULSES), line.program.pulse
+    pipeline, counters = live.pipeline, live.account().counters
+    pulses, pulse_frames = word(live, w.PULSES), pipeline.program.pulse
     accepted = word(live, w.IN_WRITTEN)
     in_flight = accepted - word(live, w.IN_READ) + word(live, w.FILLED)
     assert counters.frames_in == given == accepted + counters.frames_lost

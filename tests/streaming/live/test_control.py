@@ -1,4 +1,4 @@
-"""What may be changed while a line runs: at once or within a pulse, without a gap, and where it belongs in time."""
+"""What may be changed while a pipeline runs: at once or within a pulse, without a gap, and where it belongs in time."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Orders to a line that are interrupted, and those that somebody else is just obeying."""
+"""Orders to a pipeline that are interrupted, and those that somebody else is just obeying."""
 
 import threading
 from types import SimpleNamespace
@@ -43,7 +43,7 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
     """The order has been obeyed: what takes over is heard, so its memory stays."""
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
-        old, obey = live.line.instances, control.obey_now.call
+        old, obey = live.pipeline.instances, control.obey_now.call
 
         def obeyed(address: int) -> None:
             obey(address)
@@ -54,18 +54,18 @@ def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.M
             live.control.swap(ready(running), 0.01)
         assert live.control.swapping
         host.run(noise(RATE))
-        assert not live.control.swapping and live.line.instances is not old
-        assert word(live, w.INSTANCES) == live.line.instances.address
+        assert not live.control.swapping and live.pipeline.instances is not old
+        assert word(live, w.INSTANCES) == live.pipeline.instances.address
 
 
 def test_nobody_obeys_what_another_one_is_obeying() -> None:
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
-        live.line.words[[w.FIRST, w.SECOND, w.COMMAND]] = 0, 0, w.TAKEN
-        control.obey_now.call(live.line.address)
+        live.pipeline.words[[w.FIRST, w.SECOND, w.COMMAND]] = 0, 0, w.TAKEN
+        control.obey_now.call(live.pipeline.address)
         assert word(live, w.COMMAND) == w.TAKEN
-        live.line.words[w.COMMAND] = w.NONE
+        live.pipeline.words[w.COMMAND] = w.NONE
         assert live.control.snapshot() == before
 
 
@@ -109,7 +109,7 @@ def test_mute_fades_from_where_it_is() -> None:
         host.run(ones)
         live.control.muted = True
         host.run(ones[:160])
-        gains = live.line.memory.gains
+        gains = live.pipeline.memory.gains
         assert tuple(gains) == (0, 0, 0, 0, 0, 0)
         live.control.muted = False
         assert tuple(gains) == (0, 0, 1, 0, 0, 0)

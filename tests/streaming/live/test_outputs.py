@@ -158,7 +158,7 @@ def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
 
 
 class Oracle:
-    """Sessions that are fed pulse by pulse, to which the same is done as to the line."""
+    """Sessions that are fed pulse by pulse, to which the same is done as to the pipeline."""
 
     def __init__(self, made, x):
         self.made, self.x, self.done = made, x, 0

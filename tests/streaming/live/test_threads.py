@@ -41,7 +41,7 @@ def test_a_worker_that_stands_still(monkeypatch):
     host = HandHost()
     made = ready(backend="numpy")
     with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
-        line, x = live.line, ramp(1300 * BLOCK)
+        pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
 
         def caught_up():
@@ -55,7 +55,7 @@ def test_a_worker_that_stands_still(monkeypatch):
             return played
 
         run(100, waits=True)
-        with line.turn:
+        with pipeline.turn:
             run(1000, waits=False)
         until(caught_up)
         played = run(200, waits=True)
@@ -65,7 +65,7 @@ def test_a_worker_that_stands_still(monkeypatch):
     assert counters.stalls == 0
     assert counters.frames_lost == 1000 * BLOCK - word(live, w.IN_FRAMES) // BLOCK * BLOCK
     assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
-    np.testing.assert_array_equal(played, late_by(x, line.delay_frames, len(x))[-BLOCK:])
+    np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
 
 def test_a_program_that_fails(monkeypatch):
@@ -77,7 +77,7 @@ def test_a_program_that_fails(monkeypatch):
         def broken(slots):
             raise ValueError("no such thing")
 
-        monkeypatch.setattr(live.line.instances, "run", broken)
+        monkeypatch.setattr(live.pipeline.instances, "run", broken)
         host.stream(noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(10)
@@ -148,10 +148,10 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
                 first.order.finished()
                 assert live.wait(LIMIT_S)
     assert host.stream is first and first.stopped == 1
-    assert live_module._abandoned == [*known, live.line]
+    assert live_module._abandoned == [*known, live.pipeline]
     first(noise(BLOCK, 1))
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
@@ -167,22 +167,22 @@ def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, 
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
     assert word(live, w.LOADS) == 0
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 def test_a_worker_that_never_returns(monkeypatch):
-    """Closed twice: its line is left alone both times."""
+    """Closed twice: its pipeline is left alone both times."""
     known, stop = [*live_module._abandoned], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=HandHost()) as live:
         live.close()
         assert live.abandoned
-    assert live_module._abandoned == [*known, live.line]
-    assert live.line._events, "what it waits for is not given back"
+    assert live_module._abandoned == [*known, live.pipeline]
+    assert live.pipeline._events, "what it waits for is not given back"
     assert stop(live._worker)
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 def test_two_at_once_with_clocks_that_are_held():

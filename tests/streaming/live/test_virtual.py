@@ -102,13 +102,13 @@ def test_a_device_that_does_not_call():
 
 
 def test_a_callback_that_ends_the_stream():
-    """A line that stops answers that all is played; the device says that it has ended."""
+    """A pipeline that stops answers that all is played; the device says that it has ended."""
     ended = []
     with runs(ready()) as (host, live):
         (stream,) = host.streams
         assert isinstance(stream.order, Order)
         object.__setattr__(stream.order, "finished", lambda error=None: ended.append(error))
-        live.line.words[w.STOP] = 1
+        live.pipeline.words[w.STOP] = 1
         assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
         assert ended == [None] and not stream.calls
 

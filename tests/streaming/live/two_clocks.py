@@ -33,9 +33,9 @@ def _call(typingctx, function, source, target, frames, user):
 
 
 @njit(nogil=True)
-def drive(line, callback, source, target, block, rate, rate_out, windows, window_s, found):
-    """A tone through a line; addresses, frames of a block, rates of both clocks, windows to be looked at."""
-    words, heard, played, found = words_at(line), floats_at(source), floats_at(target), doubles_at(found)
+def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, found):
+    """A tone through a pipeline; addresses, frames of a block, rates of both clocks, windows to be looked at."""
+    words, heard, played, found = words_at(pipeline), floats_at(source), floats_at(target), doubles_at(found)
     came = went = window = 0
     start = 1e9
     first = second = 0.0
@@ -48,11 +48,11 @@ def drive(line, callback, source, target, block, rate, rate_out, windows, window
                 heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
             words[w.HELD_NOW_NS] = np.int64(start + in_s * 1e9)
-            _call(callback, source, 0, block, line)
-            call_at(words[w.PUMP], line)
+            _call(callback, source, 0, block, pipeline)
+            call_at(words[w.PUMP], pipeline)
             continue
         words[w.HELD_NOW_NS] = np.int64(start + out_s * 1e9)
-        _call(callback, 0, target, block, line)
+        _call(callback, 0, target, block, pipeline)
         for i in range(block):
             value = np.float64(played[i])
             turn = 2 * pi * TONE_HZ * ((went + i) / rate_out + 0.003)

@@ -18,7 +18,7 @@ from streaming.native import line_words as w
 from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.events import Event
-from streaming.native.line import work
+from streaming.native.pipeline import work
 from tests.pulse.program.assembly import check_calls, llvm_code
 
 PATH = sorted(

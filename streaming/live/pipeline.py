@@ -1,4 +1,4 @@
-"""Line: a native path from a device through a model and back."""
+"""Pipeline: a native path from a device through a model and back."""
 
 import threading
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from pulse.program.program import Program
 from pulse.uncopied import Uncopied
 from streaming.live.form import Behaviour, Form
 from streaming.live.instances import Instances, heard_inputs, sound_output
-from streaming.live.memory import LineMemory
+from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
 from streaming.native import line_words as w
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
-from streaming.native.line import call_line, next_pulse, pump, run_pulse
+from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Record:
     outputs: list[dict[str, Array]]
 
 
-class Line(Uncopied):
+class Pipeline(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
     program    whose inputs that stream are sound; the numba backend runs without Python
@@ -90,7 +90,7 @@ class Line(Uncopied):
         self.schedule = self.resamplers.course.schedule(
             behaviour.headroom_s, behaviour.engine == "worker", form.two_clocks
         )
-        self.memory = LineMemory(
+        self.memory = PipelineMemory(
             form, behaviour, self.schedule, self.resamplers, self._instances, self.model_delay
         )
         self.words = self.memory.words
@@ -148,7 +148,7 @@ class Line(Uncopied):
     def pump(self) -> None:
         """Run all pulses that are there."""
         if self.native:
-            call_line.call(pump.address, self.address)
+            call_pipeline.call(pump.address, self.address)
             return
         there = True
         while there:
@@ -165,10 +165,10 @@ class Line(Uncopied):
         """Run the pulse in the slots."""
         if not self.native:
             self.words[w.FAULTS] += self.instances.run(self.memory.slots)
-        call_line.call(run_pulse.address, self.address)
+        call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
-        """What time it is, for a line whose clock is held."""
+        """What time it is, for a pipeline whose clock is held."""
         self.words[w.HELD_NOW_NS] = ns
 
     def records(self) -> list[Record]:
@@ -191,7 +191,7 @@ class Line(Uncopied):
         return event
 
     def close(self) -> None:
-        """Give the descriptors back; neither a device nor a worker may use the line any more."""
+        """Give the descriptors back; neither a device nor a worker may use the pipeline any more."""
         self.words[w.WAKE] = -1
         for event in self._events:
             event.close()

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The line: blocks from a device through a model, and back. Words are those of ``line_words``.
+"""The pipeline: blocks from a device through a model, and back. Words are those of ``line_words``.
 
 What is here belongs to the worker, or to the callback where that computes.
 """
@@ -33,7 +33,7 @@ def comes_too_late(words: Pointer, begun: int) -> bool:
     return begun + words[w.EXPECTED_NS] > at + blocks * words[w.BLOCK_NS]
 
 
-@callback("line.run_pulse", types.void(types.int64))
+@callback("pipeline.run_pulse", types.void(types.int64))
 def run_pulse(address):
     """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
     words = words_at(address)
@@ -93,7 +93,7 @@ def there_is_a_pulse(words: Pointer) -> bool:
     return True
 
 
-@callback("line.pump", types.void(types.int64))
+@callback("pipeline.pump", types.void(types.int64))
 def pump(address):
     """Run all pulses that are there and have room."""
     words = words_at(address)
@@ -105,7 +105,7 @@ def pump(address):
     restore_denormals(mode)
 
 
-@entry("line.next_pulse", 1, types.int64)
+@entry("pipeline.next_pulse", 1, types.int64)
 def next_pulse(address):
     """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
     words = words_at(address)
@@ -117,7 +117,7 @@ def next_pulse(address):
         call_at(words[w.RUN_PULSE], address)
 
 
-@entry("line.work", 1)
+@entry("pipeline.work", 1)
 def work(address):
     """A worker's life: until STOP is set, ``pump`` whenever the event is."""
     words = words_at(address)
@@ -126,7 +126,7 @@ def work(address):
         wait_event(words[w.WAIT])
 
 
-@entry("line.call", 2)
-def call_line(function, address):
-    """``pump`` or ``run_pulse`` of a line, for Python."""
+@entry("pipeline.call", 2)
+def call_pipeline(function, address):
+    """``pump`` or ``run_pulse`` of a pipeline, for Python."""
     call_at(function, address)
