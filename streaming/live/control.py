@@ -10,9 +10,9 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from streaming.live.instances import Instances, heard_inputs, require_alike, sound_output
 from streaming.live.pipeline import Pipeline
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native import positions
-from streaming.native.orders import give_order, obey_now, take_back
+from streaming.native.commands import apply_now, give_command, take_back
 
 ANSWER_S = 2.0
 POLL_S = 0.0005
@@ -23,7 +23,7 @@ class Control:
     """Changes what is heard of a pipeline, and what its streams remember, without a gap.
 
     pipeline  that runs, or is still
-    running  whether someone computes its pulses; where nobody does, orders are done at once
+    running  whether someone computes its pulses; where nobody does, commands are done at once
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -34,7 +34,7 @@ class Control:
 
     @property
     def running(self) -> bool:
-        """Whether somebody computes the pipeline's pulses. It changes only between two orders."""
+        """Whether somebody computes the pipeline's pulses. It changes only between two commands."""
         return self._running
 
     @running.setter
@@ -72,8 +72,8 @@ class Control:
                 with self._pipeline.turn:
                     return [state.snapshot() for state in instances.states]
             memory = instances.room()
-            self._order(w.SAVE, memory)
-            return instances.pack(memory, int(self._pipeline.words[w.SAVED]))
+            self._command(cb.SAVE, memory)
+            return instances.pack(memory, int(self._pipeline.control_block[cb.SAVED]))
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
@@ -115,7 +115,7 @@ class Control:
                 )
             frames = max(round(prime_s * pipeline.form.rate_hz), pipeline.model_delay)
             try:
-                self._order(w.SWAP, instances.words, -(-frames // program.pulse) + 1)
+                self._command(cb.SWAP, instances.control_blocks, -(-frames // program.pulse) + 1)
             finally:
                 pipeline.succeed(instances)
 
@@ -127,7 +127,7 @@ class Control:
     def restart(self) -> None:
         """The devices are closed and will be opened again: let the pipeline be ready for them. Raises PulseError."""
         with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
-            self._order(w.RESTART, self._pipeline.words)
+            self._command(cb.RESTART, self._pipeline.control_block)
 
     def _fade(self) -> None:
         self._pipeline.memory.gains[2] = 0 if self._muted or self._bypassed else 1
@@ -141,30 +141,30 @@ class Control:
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
         """Other memory for all states; those in Python begin anew, or take snapshots."""
         if self._pipeline.native:
-            self._order(w.LOAD, memory, pulses)
+            self._command(cb.LOAD, memory, pulses)
             return
         with self._pipeline.turn:
             for number, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:
                     state.restore(snapshots[number])
-            self._order(w.LOAD, memory, pulses)
+            self._command(cb.LOAD, memory, pulses)
 
-    def _order(self, order: int, memory: Array, number: int = 0) -> None:
-        """Have an order done, which needs this memory until then. Raises PulseError: nobody does it.
+    def _command(self, command: int, memory: Array, number: int = 0) -> None:
+        """Have a command done, which needs this memory until then. Raises PulseError: nobody does it.
 
-        However this ends, by Ctrl-C too, the order is done or taken back.
+        However this ends, by Ctrl-C too, the command is done or taken back.
         """
         pipeline = self._pipeline
         end = time.monotonic() + ANSWER_S
         try:
-            give_order.call(pipeline.address, order, memory.ctypes.data, number)
+            give_command.call(pipeline.address, command, memory.ctypes.data, number)
             if not (self.running and pipeline.native):
-                obey_now.call(pipeline.address)
-            while positions.load.call(pipeline.address, w.COMMAND) != w.NONE:
-                if time.monotonic() > end and take_back.call(pipeline.address, order):
+                apply_now.call(pipeline.address)
+            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+                if time.monotonic() > end and take_back.call(pipeline.address, command):
                     raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
                 time.sleep(POLL_S)
         finally:
-            while positions.load.call(pipeline.address, w.COMMAND) != w.NONE:
-                take_back.call(pipeline.address, order)
+            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+                take_back.call(pipeline.address, command)

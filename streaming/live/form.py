@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from pulse.errors import InputError
 from pulse.wording import spelled
 from streaming.channels import Channels
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
 
 LONGEST_BLOCK_S = 10
-ENGINES = {"worker": w.ON_WORKER, "callback": w.IN_CALLBACK}
-POLICIES = {"wait": w.WAITS, "drop_oldest": w.DROPS, "silence_then_catch_up": w.CATCHES_UP, "abort": w.ABORTS}
+ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
+POLICIES = {
+    "wait": cb.WAITS,
+    "drop_oldest": cb.DROPS,
+    "silence_then_catch_up": cb.CATCHES_UP,
+    "abort": cb.ABORTS,
+}
 """What happens where nothing is ready to be played; in each case the device plays silence.
 
 wait                   what is late is played late: nothing is lost, and from then on the delay is longer

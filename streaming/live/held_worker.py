@@ -5,7 +5,7 @@ from typing import Protocol
 
 from pulse.uncopied import Uncopied
 from streaming.live.pipeline import Pipeline
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.pipeline import pump
 
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
@@ -50,7 +50,7 @@ class HeldWorker(Uncopied):
     def before_callback(self) -> None:
         """A callback is about to be made: where it computes, it shall take its time."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
-        self._pipeline.words[w.PUMP] = self._slow_address if slow else pump.address
+        self._pipeline.control_block[cb.PUMP] = self._slow_address if slow else pump.address
 
     def after_callback(self) -> None:
         """A block may have come."""

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.facts import Array
 from streaming.delivery import Delivery
 from streaming.live.pipeline import Pipeline, Record
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 
 class Outputs:
@@ -28,7 +28,7 @@ class Outputs:
     @property
     def lost(self) -> int:
         """Pulses whose outputs nobody took in time."""
-        return int(self._pipeline.words[w.RECORDS_LOST])
+        return int(self._pipeline.control_block[cb.RECORDS_LOST])
 
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
@@ -44,22 +44,22 @@ class Outputs:
 
         Raises InputError: the model needs another length
         """
-        before, words = self.ready(), self._pipeline.words
-        words[w.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
+        before, control = self.ready(), self._pipeline.control_block
+        control[cb.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
         self._pipeline.pump()
         parts = [joined(*pair, self._pipeline) for pair in zip(before, self.ready())]
-        self._begin(int(words[w.LOADS]), int(words[w.LOADED] + words[w.PULSES]))
-        filled, instances = int(words[w.FILLED]), self._pipeline.instances
+        self._begin(int(control[cb.LOADS]), int(control[cb.LOADED] + control[cb.PULSES]))
+        filled, instances = int(control[cb.FILLED]), self._pipeline.instances
         ends: list[dict[str, Array]] = []
         for number, (state, delivery) in enumerate(zip(instances.states, self._deliveries)):
-            ran = int(instances.words[number, w.RAN])
+            ran = int(instances.control_blocks[number, cb.RAN])
             if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
             delivery.check_end(ran * pulse + rest)
             results = state.flush(instances.shaped(self._pipeline.memory.slots[number, :, :rest]))
-            words[w.FAULTS] += state.take_faults()
+            control[cb.FAULTS] += state.take_faults()
             delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
             ready = delivery.valid(results, len(results))
             ends.append({**joined(parts[number], ready, self._pipeline), **delivery.finals()})

@@ -14,7 +14,7 @@ from streaming.live.form import Behaviour, Form
 from streaming.live.instances import Instances, heard_inputs, sound_output
 from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
@@ -93,7 +93,7 @@ class Pipeline(Uncopied):
         self.memory = PipelineMemory(
             form, behaviour, self.schedule, self.resamplers, self._instances, self.model_delay
         )
-        self.words = self.memory.words
+        self.control_block = self.memory.control_block
 
     @property
     def program(self) -> Program:
@@ -103,7 +103,7 @@ class Pipeline(Uncopied):
     @property
     def instances(self) -> Instances:
         """What is heard."""
-        if self._successors is not None and not positions.load.call(self.address, w.NEXT_INSTANCES):
+        if self._successors is not None and not positions.load.call(self.address, cb.NEXT_INSTANCES):
             self._instances, self._successors = self._successors, None
         return self._instances
 
@@ -114,14 +114,17 @@ class Pipeline(Uncopied):
         return self._successors is not None
 
     def succeed(self, instances: Instances) -> None:
-        """Keep these instances, if the order that they take over has been obeyed."""
-        if instances.address in (int(self.words[w.NEXT_INSTANCES]), int(self.words[w.INSTANCES])):
+        """Keep these instances, if the command that they take over has been applied."""
+        if instances.address in (
+            int(self.control_block[cb.NEXT_INSTANCES]),
+            int(self.control_block[cb.INSTANCES]),
+        ):
             self._successors = instances
 
     @property
     def address(self) -> int:
-        """Of the words: the callback's user data."""
-        return self.words.ctypes.data
+        """Of the control block: the callback's user data."""
+        return self.control_block.ctypes.data
 
     @property
     def callback_address(self) -> int:
@@ -131,7 +134,7 @@ class Pipeline(Uncopied):
     @property
     def deadline_s(self) -> float:
         """From the arrival of a pulse's last sample until its output must be ready."""
-        return int(self.words[w.DEADLINE_NS]) / 1e9
+        return int(self.control_block[cb.DEADLINE_NS]) / 1e9
 
     @property
     def delay_s(self) -> float:
@@ -164,35 +167,38 @@ class Pipeline(Uncopied):
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.words[w.FAULTS] += self.instances.run(self.memory.slots)
+            self.control_block[cb.FAULTS] += self.instances.run(self.memory.slots)
         call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
         """What time it is, for a pipeline whose clock is held."""
-        self.words[w.HELD_NOW_NS] = ns
+        self.control_block[cb.HELD_NOW_NS] = ns
 
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``Behaviour.records``."""
-        first, last = int(self.words[w.RECORDS_READ]), positions.load.call(self.address, w.RECORDS_WRITTEN)
+        first, last = (
+            int(self.control_block[cb.RECORDS_READ]),
+            positions.load.call(self.address, cb.RECORDS_WRITTEN),
+        )
         rows, found = self.memory.records, list[Record]()
         for number in range(first, last):
             row = rows[number % len(rows)]
             pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
-            outputs = self.instances.outputs(row[w.RECORD_HEADER :])
+            outputs = self.instances.outputs(row[cb.RECORD_HEADER :])
             found.append(Record(pulse, arrived, ready, loads, before, outputs))
-        positions.store.call(self.address, w.RECORDS_READ, last)
+        positions.store.call(self.address, cb.RECORDS_READ, last)
         return found
 
     def wakes(self) -> Event:
         """A new event that each block of input sets, for a worker."""
         event = Event()
         self._events.append(event)
-        self.words[[w.WAIT, w.WAKE]] = event.to_read, event.to_write
+        self.control_block[[cb.WAIT, cb.WAKE]] = event.to_read, event.to_write
         return event
 
     def close(self) -> None:
         """Give the descriptors back; neither a device nor a worker may use the pipeline any more."""
-        self.words[w.WAKE] = -1
+        self.control_block[cb.WAKE] = -1
         for event in self._events:
             event.close()
         self._events.clear()

@@ -6,7 +6,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.errors import DeviceError
-from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, Order
+from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
 from streaming.live.form import Form
 from streaming.live.patch import patched
 from streaming.live.pipeline import Pipeline
@@ -101,7 +101,7 @@ class Streams:
 
     def open(self, pipeline: Pipeline, finished: Finished) -> None:
         """Open all and let callbacks begin, those that only play first. Raises DeviceError: nothing is open then."""
-        order = Order(
+        request = StreamRequest(
             pipeline.callback_address,
             pipeline.address,
             self.source,
@@ -114,9 +114,9 @@ class Streams:
             finished,
             pipeline.delay_frames,
         )
-        orders = [order.only_target(), order.only_source()] if self.form.two_clocks else [order]
+        requests = [request.only_target(), request.only_source()] if self.form.two_clocks else [request]
         try:
-            for each in orders:
+            for each in requests:
                 self._open.append(self._host.open(each))
             for stream in self._open:
                 stream.start()

@@ -11,7 +11,7 @@ from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 PERIOD_S = 0.1
 
@@ -34,21 +34,23 @@ class Recorder(Uncopied):
     def __init__(
         self, pipeline: Pipeline, heard: Path | None, played: Path | None, threaded: bool = True
     ) -> None:
-        form, words = pipeline.form, pipeline.words
-        first = int(words[w.IN_WRITTEN])
-        beside = None if form.two_clocks else first + int(words[w.FRAMES_LOST])
+        form, control = pipeline.form, pipeline.control_block
+        first = int(control[cb.IN_WRITTEN])
+        beside = None if form.two_clocks else first + int(control[cb.FRAMES_LOST])
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
         self._tracks: list[_Track] = []
         with ExitStack() as opened:
             if heard is not None:
                 writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
-                self._tracks.append(_Track(Tap(pipeline.memory.heard, words, w.IN_WRITTEN, first), writer))
+                self._tracks.append(_Track(Tap(pipeline.memory.heard, control, cb.IN_WRITTEN, first), writer))
             if played is not None:
                 writer = opened.enter_context(
                     AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
                 )
-                self._tracks.append(_Track(Tap(pipeline.memory.played, words, w.FRAMES_OUT, beside), writer))
+                self._tracks.append(
+                    _Track(Tap(pipeline.memory.played, control, cb.FRAMES_OUT, beside), writer)
+                )
             opened.pop_all()  # closed by ``close``, each by itself
         self._stops = threading.Event()
         self._finished = False

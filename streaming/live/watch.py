@@ -9,7 +9,7 @@ from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
 from streaming.live.plan import Streams
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 PERIOD_S = 0.1
 STALL_S = 1.0
@@ -89,10 +89,10 @@ class Watch:
         """One look at everything; called every ``PERIOD_S``."""
         if self.ended:
             return
-        status = int(self._pipeline.words[w.STATUS])
-        if status == w.WAS_LATE:
+        status = int(self._pipeline.control_block[cb.STATUS])
+        if status == cb.WAS_LATE:
             self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
-        elif status == w.LIMIT_REACHED:
+        elif status == cb.LIMIT_REACHED:
             limit = self._pipeline.program.limit
             self.end(
                 PulseError(
@@ -183,7 +183,8 @@ class Watch:
     def _seen(self) -> tuple[int, ...]:
         sides = 2 if self._pipeline.form.two_clocks else 1
         return tuple(
-            int(self._pipeline.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides)
+            int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])
+            for side in range(sides)
         )
 
     def _note(self, text: str) -> None:

@@ -4,7 +4,7 @@ import threading
 
 from pulse.uncopied import Uncopied
 from streaming.live.pipeline import Pipeline
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.pipeline import work
 from streaming.realtime import Measure, Realtime, on_this_thread
 
@@ -43,7 +43,7 @@ class Worker(Uncopied):
 
     def stop(self, limit_s: float = 2.0) -> bool:
         """End the thread between two pulses; False where a pulse takes longer than the limit."""
-        self._pipeline.words[w.STOP] = 1
+        self._pipeline.control_block[cb.STOP] = 1
         self._event.set()
         self._thread.join(limit_s)
         return not self._thread.is_alive()
@@ -55,7 +55,7 @@ class Worker(Uncopied):
             if self._pipeline.native:
                 work.call(self._pipeline.address)
                 return
-            while not self._pipeline.words[w.STOP]:
+            while not self._pipeline.control_block[cb.STOP]:
                 self._pipeline.pump()
                 self._event.clear()
         except Exception as error:

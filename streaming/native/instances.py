@@ -6,7 +6,7 @@ from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_u8, fill_bytes, move_bytes
 from pulse.program.kernels.registry import device
 from pulse.program.packed import packed_step, take_faults
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import record
 from streaming.native.mixing import cross, delayed
@@ -15,69 +15,69 @@ from streaming.native.pulse_in import stream_at
 
 
 @device
-def run_instances(words: Pointer, instances: int) -> None:
+def run_instances(control: Pointer, instances: int) -> None:
     """One pulse of the model for every stream; what the model's delay makes invalid is silent."""
-    pulse, sound = words[w.PULSE], words[w.OUT_CHANNELS] > 0
-    for s in range(words[w.STREAMS]):
-        instance = words_at(instances) + s * w.INSTANCE_WORDS
-        stream = stream_at(words, s)
-        packed_step(words_at(instance[w.PACKED]), stream[w.SLOT_IN], instance[w.SLOT_OUT])
-        faults = take_faults(words_at(instance[w.PACKED]))
-        if instances == words[w.INSTANCES]:
-            words[w.FAULTS] = words[w.FAULTS] + faults
-        instance[w.RAN] = instance[w.RAN] + 1
+    pulse, sound = control[cb.PULSE], control[cb.OUT_CHANNELS] > 0
+    for s in range(control[cb.STREAMS]):
+        instance = words_at(instances) + s * cb.INSTANCE_FIELDS
+        stream = stream_at(control, s)
+        packed_step(words_at(instance[cb.PACKED]), stream[cb.SLOT_IN], instance[cb.SLOT_OUT])
+        faults = take_faults(words_at(instance[cb.PACKED]))
+        if instances == control[cb.INSTANCES]:
+            control[cb.FAULTS] = control[cb.FAULTS] + faults
+        instance[cb.RAN] = instance[cb.RAN] + 1
         if sound:
-            heard = floats_at(instance[w.HEARD])
-            move_bytes(as_u8(heard), bytes_at(instance[w.SLOT_OUT] + instance[w.SOUND]), pulse * FLOAT)
-            invalid = min(instance[w.DELAY_LEFT], pulse)
+            heard = floats_at(instance[cb.HEARD])
+            move_bytes(as_u8(heard), bytes_at(instance[cb.SLOT_OUT] + instance[cb.SOUND]), pulse * FLOAT)
+            invalid = min(instance[cb.DELAY_LEFT], pulse)
             if invalid > 0:
                 fill_bytes(as_u8(heard), 0, invalid * FLOAT)
-                instance[w.DELAY_LEFT] = instance[w.DELAY_LEFT] - invalid
-            instance[w.DELAY_LINE_PLACE] = delayed(
+                instance[cb.DELAY_LEFT] = instance[cb.DELAY_LEFT] - invalid
+            instance[cb.DELAY_LINE_PLACE] = delayed(
                 heard,
                 pulse,
-                floats_at(instance[w.DELAY_LINE]),
-                instance[w.DELAY_LINE_FRAMES],
-                instance[w.DELAY_LINE_PLACE],
+                floats_at(instance[cb.DELAY_LINE]),
+                instance[cb.DELAY_LINE_FRAMES],
+                instance[cb.DELAY_LINE_PLACE],
             )
 
 
 @device
-def silence_instances(words: Pointer) -> None:
+def silence_instances(control: Pointer) -> None:
     """A pulse that is not computed."""
-    for s in range(words[w.STREAMS]):
-        instance = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
-        fill_bytes(bytes_at(instance[w.SLOT_OUT]), 0, words[w.OUTPUT_BYTES])
-        fill_bytes(bytes_at(instance[w.HEARD]), 0, words[w.PULSE] * FLOAT)
+    for s in range(control[cb.STREAMS]):
+        instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
+        fill_bytes(bytes_at(instance[cb.SLOT_OUT]), 0, control[cb.OUTPUT_BYTES])
+        fill_bytes(bytes_at(instance[cb.HEARD]), 0, control[cb.PULSE] * FLOAT)
 
 
 @device
-def change_instances(words: Pointer) -> None:
+def change_instances(control: Pointer) -> None:
     """The next instances have run along; when they are primed, fade over within this pulse."""
-    words[w.PRIMING] = words[w.PRIMING] - 1
-    if words[w.PRIMING] > 0:
+    control[cb.PRIMING] = control[cb.PRIMING] - 1
+    if control[cb.PRIMING] > 0:
         return
-    if words[w.OUT_CHANNELS] > 0:
-        for s in range(words[w.STREAMS]):
-            old = words_at(words[w.INSTANCES]) + s * w.INSTANCE_WORDS
-            new = words_at(words[w.NEXT_INSTANCES]) + s * w.INSTANCE_WORDS
-            cross(floats_at(new[w.HEARD]), floats_at(old[w.HEARD]), words[w.PULSE])
-    words[w.INSTANCES] = words[w.NEXT_INSTANCES]
-    store(words, w.NEXT_INSTANCES, 0)  # not before the other: Python asks for this one first
+    if control[cb.OUT_CHANNELS] > 0:
+        for s in range(control[cb.STREAMS]):
+            old = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
+            new = words_at(control[cb.NEXT_INSTANCES]) + s * cb.INSTANCE_FIELDS
+            cross(floats_at(new[cb.HEARD]), floats_at(old[cb.HEARD]), control[cb.PULSE])
+    control[cb.INSTANCES] = control[cb.NEXT_INSTANCES]
+    store(control, cb.NEXT_INSTANCES, 0)  # not before the other: Python asks for this one first
 
 
 @device
-def compute(words: Pointer, begun: int, arrived: int) -> None:
+def compute(control: Pointer, begun: int, arrived: int) -> None:
     """Run the model, for the next instances too where there are some."""
-    heard, runs = words[w.INSTANCES], words[w.INSTANCES]
+    heard, runs = control[cb.INSTANCES], control[cb.INSTANCES]
     while runs != 0:
-        run_instances(words, runs)
-        runs = words[w.NEXT_INSTANCES] if runs == heard else 0
-    if words[w.NEXT_INSTANCES] != 0:
-        change_instances(words)
-    computed = now_ns(words)
-    record(words_at(words[w.COMPUTE_TIMES]), computed - begun)
-    record(words_at(words[w.WAITING_TIMES]), begun - arrived)
-    words[w.COMPUTE_NS] = words[w.COMPUTE_NS] + (computed - begun)
-    words[w.EXPECTED_NS] = min(computed - begun, words[w.LAST_COMPUTE_NS])
-    words[w.LAST_COMPUTE_NS] = computed - begun
+        run_instances(control, runs)
+        runs = control[cb.NEXT_INSTANCES] if runs == heard else 0
+    if control[cb.NEXT_INSTANCES] != 0:
+        change_instances(control)
+    computed = now_ns(control)
+    record(words_at(control[cb.COMPUTE_TIMES]), computed - begun)
+    record(words_at(control[cb.WAITING_TIMES]), begun - arrived)
+    control[cb.COMPUTE_NS] = control[cb.COMPUTE_NS] + (computed - begun)
+    control[cb.EXPECTED_NS] = min(computed - begun, control[cb.LAST_COMPUTE_NS])
+    control[cb.LAST_COMPUTE_NS] = computed - begun

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""The pipeline: blocks from a device through a model, and back. Words are those of ``line_words``.
+"""The pipeline: blocks from a device through a model, and back. Fields are those of ``control_block``.
 
 What is here belongs to the worker, or to the callback where that computes.
 """
@@ -11,119 +11,119 @@ from pulse.program.kernels.entries import callback, entry
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
+from streaming.native.commands import apply
 from streaming.native.device_side import now_ns, owed
 from streaming.native.histogram import record
 from streaming.native.instances import compute, silence_instances
-from streaming.native.orders import obey
 from streaming.native.primitives import load, store, wait_event
 from streaming.native.pulse_in import arrival_of, fill_slots
 from streaming.native.pulse_out import keep_record, mix, send
 
 
 @device
-def comes_too_late(words: Pointer, begun: int) -> bool:
+def comes_too_late(control: Pointer, begun: int) -> bool:
     """Whether nothing of the pulse in the slots would be heard any more, if it takes what is expected."""
-    side = words + (w.SIDES if words[w.DRIFT] == 0 else w.SIDES + w.SIDE_WORDS)
-    until_its_end = words[w.OUT_WRITTEN] + words[w.ROOM] - load(words, w.OUT_READ) - owed(words)
-    at, block = load(side, w.PLACED_NS), words[w.BLOCK]
+    side = control + (cb.SIDES if control[cb.DRIFT] == 0 else cb.SIDES + cb.SIDE_FIELDS)
+    until_its_end = control[cb.OUT_WRITTEN] + control[cb.ROOM] - load(control, cb.OUT_READ) - owed(control)
+    at, block = load(side, cb.PLACED_NS), control[cb.BLOCK]
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block
-    return begun + words[w.EXPECTED_NS] > at + blocks * words[w.BLOCK_NS]
+    return begun + control[cb.EXPECTED_NS] > at + blocks * control[cb.BLOCK_NS]
 
 
 @callback("pipeline.run_pulse", types.void(types.int64))
 def run_pulse(address):
     """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
-    words = words_at(address)
-    arrived = arrival_of(words, words[w.BEGUN_NS])
-    if words[w.LEFT_OUT] != 0:
-        silence_instances(words)
-        words[w.EXPECTED_NS] = words[w.EXPECTED_NS] // 2
-        store(words, w.PULSES_DROPPED, words[w.PULSES_DROPPED] + 1)
+    control = words_at(address)
+    arrived = arrival_of(control, control[cb.BEGUN_NS])
+    if control[cb.LEFT_OUT] != 0:
+        silence_instances(control)
+        control[cb.EXPECTED_NS] = control[cb.EXPECTED_NS] // 2
+        store(control, cb.PULSES_DROPPED, control[cb.PULSES_DROPPED] + 1)
     else:
-        compute(words, words[w.BEGUN_NS], arrived)
-    if words[w.OUT_CHANNELS] > 0:
-        mix(words)
-        send(words)
-    done = now_ns(words)
-    if words[w.LEFT_OUT] == 0:
-        record(words_at(words[w.TOTAL_TIMES]), done - arrived)
-        if done - arrived > words[w.DEADLINE_NS]:
-            words[w.MISSED] = words[w.MISSED] + 1
-    words[w.FILLED] = 0
-    if words[w.RECORDS] != 0:
-        keep_record(words, arrived, done)
-    store(words, w.PULSES, words[w.PULSES] + 1)
+        compute(control, control[cb.BEGUN_NS], arrived)
+    if control[cb.OUT_CHANNELS] > 0:
+        mix(control)
+        send(control)
+    done = now_ns(control)
+    if control[cb.LEFT_OUT] == 0:
+        record(words_at(control[cb.TOTAL_TIMES]), done - arrived)
+        if done - arrived > control[cb.DEADLINE_NS]:
+            control[cb.MISSED] = control[cb.MISSED] + 1
+    control[cb.FILLED] = 0
+    if control[cb.RECORDS] != 0:
+        keep_record(control, arrived, done)
+    store(control, cb.PULSES, control[cb.PULSES] + 1)
 
 
 @device
-def may_run(words: Pointer) -> bool:
+def may_run(control: Pointer) -> bool:
     """Whether nothing has ended the run, and what the next pulse adds has room."""
-    if words[w.POLICY] == w.ABORTS and load(words, w.FRAMES_SILENT) > 0:
-        store(words, w.STATUS, w.WAS_LATE)
-    backlog = words[w.OUT_WRITTEN] - load(words, w.OUT_READ)
-    has_room = words[w.OUT_CHANNELS] == 0 or backlog + words[w.ROOM] <= words[w.OUT_FRAMES]
-    return words[w.STATUS] == w.RUNNING and has_room
+    if control[cb.POLICY] == cb.ABORTS and load(control, cb.FRAMES_SILENT) > 0:
+        store(control, cb.STATUS, cb.WAS_LATE)
+    backlog = control[cb.OUT_WRITTEN] - load(control, cb.OUT_READ)
+    has_room = control[cb.OUT_CHANNELS] == 0 or backlog + control[cb.ROOM] <= control[cb.OUT_FRAMES]
+    return control[cb.STATUS] == cb.RUNNING and has_room
 
 
 @device
-def is_at_limit(words: Pointer) -> bool:
+def is_at_limit(control: Pointer) -> bool:
     """Whether the model, or the one that is to take over, may have no further pulse."""
-    instance, successor = words_at(words[w.INSTANCES]), words_at(words[w.NEXT_INSTANCES])
-    reached = instance[w.RAN] >= instance[w.LIMIT]
-    if words[w.NEXT_INSTANCES] != 0:
-        reached = reached or successor[w.RAN] >= successor[w.LIMIT]
+    instance, successor = words_at(control[cb.INSTANCES]), words_at(control[cb.NEXT_INSTANCES])
+    reached = instance[cb.RAN] >= instance[cb.LIMIT]
+    if control[cb.NEXT_INSTANCES] != 0:
+        reached = reached or successor[cb.RAN] >= successor[cb.LIMIT]
     return reached
 
 
 @device
-def there_is_a_pulse(words: Pointer) -> bool:
-    """Obey, and take the next pulse into the slots; whether it is there, and may be run."""
-    obey(words)
-    if not may_run(words) or not fill_slots(words):
+def there_is_a_pulse(control: Pointer) -> bool:
+    """Apply a command, and take the next pulse into the slots; whether it is there, and may be run."""
+    apply(control)
+    if not may_run(control) or not fill_slots(control):
         return False
-    if is_at_limit(words):
-        store(words, w.STATUS, w.LIMIT_REACHED)
+    if is_at_limit(control):
+        store(control, cb.STATUS, cb.LIMIT_REACHED)
         return False
-    words[w.BEGUN_NS] = now_ns(words)
-    drops = words[w.POLICY] == w.DROPS and words[w.OUT_CHANNELS] > 0
-    words[w.LEFT_OUT] = 1 if drops and comes_too_late(words, words[w.BEGUN_NS]) else 0
+    control[cb.BEGUN_NS] = now_ns(control)
+    drops = control[cb.POLICY] == cb.DROPS and control[cb.OUT_CHANNELS] > 0
+    control[cb.LEFT_OUT] = 1 if drops and comes_too_late(control, control[cb.BEGUN_NS]) else 0
     return True
 
 
 @callback("pipeline.pump", types.void(types.int64))
 def pump(address):
     """Run all pulses that are there and have room."""
-    words = words_at(address)
+    control = words_at(address)
     mode = flush_denormals()
     while True:  # ``while there_is_a_pulse`` would compile that twice
-        if not there_is_a_pulse(words):
+        if not there_is_a_pulse(control):
             break
-        call_at(words[w.RUN_PULSE], address)
+        call_at(control[cb.RUN_PULSE], address)
     restore_denormals(mode)
 
 
 @entry("pipeline.next_pulse", 1, types.int64)
 def next_pulse(address):
     """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
-    words = words_at(address)
+    control = words_at(address)
     while True:
-        if not there_is_a_pulse(words):
+        if not there_is_a_pulse(control):
             return 0
-        if words[w.LEFT_OUT] == 0:
+        if control[cb.LEFT_OUT] == 0:
             return 1
-        call_at(words[w.RUN_PULSE], address)
+        call_at(control[cb.RUN_PULSE], address)
 
 
 @entry("pipeline.work", 1)
 def work(address):
     """A worker's life: until STOP is set, ``pump`` whenever the event is."""
-    words = words_at(address)
-    while load(words, w.STOP) == 0:
-        call_at(words[w.PUMP], address)
-        wait_event(words[w.WAIT])
+    control = words_at(address)
+    while load(control, cb.STOP) == 0:
+        call_at(control[cb.PUMP], address)
+        wait_event(control[cb.WAIT])
 
 
 @entry("pipeline.call", 2)

@@ -94,9 +94,9 @@ def test_what_does_not_fit_is_refused():
             live.control.restore([ready(running).spawn().snapshot()])
         assert not live.control.swapping
         swap(ready(late))
-        for order in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
+        for command in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
             with pytest.raises(PulseError, match="wait until `swapping` is False"):
-                order()
+                command()
 
 
 def test_only_compiled_programs_are_swapped():

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from pulse.errors import PulseError
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.control import Control
 from streaming.live.device_call import DeviceCall
 from streaming.live.form import Behaviour, Form
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
@@ -27,7 +27,7 @@ def call_of(pipeline):
     source = Endpoint("device", 0, 1, RATE)
     form = pipeline.form
     return DeviceCall(
-        Order(
+        StreamRequest(
             pipeline.callback_address,
             pipeline.address,
             source,
@@ -59,8 +59,8 @@ def working(made, **behaviour):
 def settled(pipeline, pulses):
     """Wait until so many pulses have been run."""
     until = time.monotonic() + 10
-    while pipeline.words[w.PULSES] < pulses:
-        assert time.monotonic() < until, f"{pipeline.words[w.PULSES]} of {pulses} pulses in 10 s"
+    while pipeline.control_block[cb.PULSES] < pulses:
+        assert time.monotonic() < until, f"{pipeline.control_block[cb.PULSES]} of {pulses} pulses in 10 s"
         time.sleep(0.0005)
 
 
@@ -74,7 +74,7 @@ def test_every_frame_comes_out_in_order(backend):
             played.append(call(block)[0])
             time.sleep(0.001)
         settled(pipeline, 300)
-        silent = int(pipeline.words[w.FRAMES_SILENT])
+        silent = int(pipeline.control_block[cb.FRAMES_SILENT])
         outputs = Outputs(pipeline)
     (found,), (wanted,) = outputs.flush(), streamed(made, x)
     for name in wanted:
@@ -127,7 +127,7 @@ def test_orders_while_it_works():
         control.restore(snapshots)
         call(x)
         settled(pipeline, 51)
-        assert pipeline.instances.words[0, w.RAN] == 22
+        assert pipeline.instances.control_blocks[0, cb.RAN] == 22
         control.reset()
         control.swap(ready(running), prime_s=0.02)
         for _ in range(4):
@@ -144,7 +144,7 @@ def test_orders_where_no_device_calls():
         for _ in range(50):
             control.restore(control.snapshot())
             control.reset()
-        assert pipeline.words[w.LOADS] == 100
+        assert pipeline.control_block[cb.LOADS] == 100
 
 
 def test_a_program_in_python_that_fails_ends_the_worker():

@@ -1,6 +1,6 @@
-"""What is where in the words of a pipeline, of its streams and of its instances.
+"""The fields of the control blocks of a pipeline, of its streams and of its instances.
 
-Each block of words has one writer, and begins on a cache line of its own.
+Each group of fields has one writer, and begins on a cache line of its own.
 """
 
 CACHE_LINE = 8
@@ -23,7 +23,7 @@ CACHE_LINE = 8
     MARKS,  # address of pairs: frames accepted so far, and when
     MARK_COUNT,  # a power of two
     STREAMS,
-    STREAM,  # address of the words of the first stream
+    STREAM,  # address of the control block of the first stream
     PULSE,  # frames of the model
     ROOM,  # the most frames that a pulse adds to the ring of output
     DEADLINE_NS,
@@ -66,7 +66,7 @@ CACHE_LINE = 8
     PLACED_NS,  # when that block came; 0: there was none, or PLACE is just being written
 ) = (*range(11), 12, 13)
 SIDES = 40
-SIDE_WORDS = 16
+SIDE_FIELDS = 16
 
 # Capture.
 FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
@@ -84,7 +84,7 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     STATUS,
     RECORDS_WRITTEN,
     RECORDS_LOST,
-    INSTANCES,  # address of the words of the first instance
+    INSTANCES,  # address of the control block of the first instance
     NEXT_INSTANCES,  # 0: there are none
     PRIMING,  # pulses that the next instances run along before they are heard
     COMPUTE_NS,
@@ -116,14 +116,14 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     GROWN,  # frames of silence that were agreed on while it runs, see SPARE
 ) = range(104, 115)
 
-# Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
+# Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
 COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
 
-LINE_WORDS = 128
+PIPELINE_FIELDS = 128
 
 # An input of a stream, INPUTS of them for each stream; from OUT_RESAMPLER on only the first of a stream counts.
 CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_DELAY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
-STREAM_WORDS = 8
+STREAM_FIELDS = 8
 
 # An instance: one stream's state in one program.
 (
@@ -141,7 +141,7 @@ STREAM_WORDS = 8
     LIMIT,  # how many it may have
     DELAY,  # frames of the model's delay
 ) = range(13)
-INSTANCE_WORDS = 16
+INSTANCE_FIELDS = 16
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAITS, DROPS, CATCHES_UP, ABORTS = range(4)
