@@ -6,9 +6,9 @@ from itertools import groupby
 import numpy as np
 
 from pulse.facts import Array
-from streaming.delivery import Delivery
 from streaming.live.pipeline import Pipeline, Record
 from streaming.native import control_block as cb
+from streaming.output_trim import OutputTrim
 
 
 class Outputs:
@@ -23,7 +23,7 @@ class Outputs:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._loads: int = 0
-        self._deliveries = self._new(0)
+        self._output_trims = self._new(0)
 
     @property
     def lost(self) -> int:
@@ -51,39 +51,39 @@ class Outputs:
         self._begin(int(control[cb.LOADS]), int(control[cb.LOADED] + control[cb.PULSES]))
         filled, instances = int(control[cb.FILLED]), self._pipeline.instances
         ends: list[dict[str, Array]] = []
-        for number, (state, delivery) in enumerate(zip(instances.states, self._deliveries)):
+        for number, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
             ran = int(instances.control_blocks[number, cb.RAN])
             if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
-            delivery.check_end(ran * pulse + rest)
+            output_trim.check_end(ran * pulse + rest)
             results = state.flush(instances.shaped(self._pipeline.memory.slots[number, :, :rest]))
             control[cb.FAULTS] += state.take_faults()
-            delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
-            ready = delivery.valid(results, len(results))
-            ends.append({**joined(parts[number], ready, self._pipeline), **delivery.finals()})
+            output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
+            ready = output_trim.valid(results, len(results))
+            ends.append({**joined(parts[number], ready, self._pipeline), **output_trim.finals()})
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
         """Deliver from now on what states gave that were loaded so often, after so many pulses of their stream."""
         if loads != self._loads:
             self._loads = loads
-            self._deliveries = self._new(before)
+            self._output_trims = self._new(before)
 
-    def _new(self, pulses: int) -> list[Delivery]:
-        made = [Delivery(self._pipeline.program) for _ in range(self._pipeline.streams)]
-        for delivery in made:
-            delivery.pulses = pulses
-            for port in delivery.program.outputs:
+    def _new(self, pulses: int) -> list[OutputTrim]:
+        made = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
+        for output_trim in made:
+            output_trim.pulses = pulses
+            for port in output_trim.program.outputs:
                 if port.streams:
-                    delivery.sent[port.name] = max(pulses * port.frames - port.delay, 0)
+                    output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
         return made
 
     def _delivered(self, records: list[Record]) -> list[dict[str, Array]]:
         return [
-            delivery.valid((record.outputs[number] for record in records), len(records))
-            for number, delivery in enumerate(self._deliveries)
+            output_trim.valid((record.outputs[number] for record in records), len(records))
+            for number, output_trim in enumerate(self._output_trims)
         ]
 
 
