@@ -10,8 +10,8 @@ from pulse.program.state import State
 from streaming.errors import ExecutorError
 from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
+from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.policy import Policy
-from streaming.executor.under_way import Arrival, UnderWay
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import OutputTrim
 
@@ -37,7 +37,7 @@ class StreamSteps:
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
         self._tally = Tally(deadline_s)
-        self._under_way = UnderWay(slots, self._tally)
+        self._in_flight = InFlight(slots, self._tally)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
@@ -52,7 +52,7 @@ class StreamSteps:
                 else sum(rest.frames for _, rest in self._tail)
             )
             tally.frames_in = self._input_blocks.frames_in if end is None else end + tally.frames_dropped
-            tally.frames_in_flight = self._under_way.frames + ahead
+            tally.frames_in_flight = self._in_flight.frames + ahead
         return tally
 
     @property
@@ -63,12 +63,12 @@ class StreamSteps:
     @property
     def is_empty(self) -> bool:
         """Whether all that was submitted has been taken."""
-        return not self._under_way
+        return not self._in_flight
 
     @property
     def due_s(self) -> float:
         """When the next output is late, by the loop's clock."""
-        return self._under_way.due_s
+        return self._in_flight.due_s
 
     def feed(self, block: Block) -> int:
         """Take a block; how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
@@ -80,11 +80,11 @@ class StreamSteps:
 
     def submit(self, arrival: Arrival) -> None:
         """Have the next pulse run; there must be room."""
-        self._under_way.submit(self._input_blocks.take(), arrival)
+        self._in_flight.submit(self._input_blocks.take(), arrival)
 
     def drop(self) -> bool:
         """Leave out the oldest pulse that is not begun, maybe the next one; whether that has room then."""
-        dropped = self._under_way.drop()
+        dropped = self._in_flight.drop()
         if not dropped:
             self._input_blocks.take()
         self._input_blocks.left_out += 1
@@ -98,22 +98,22 @@ class StreamSteps:
 
     def ready(self) -> Outputs | None:
         """The frames of all pulses that have run; None where there are none."""
-        count, wanted = self._under_way.ready()
+        count, wanted = self._in_flight.ready()
         if not count:
             return None
-        outputs = self._output_trim.valid(self._under_way.results(count), wanted)
+        outputs = self._output_trim.valid(self._in_flight.results(count), wanted)
         self._submit_tail()
         return _some(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
         """Silence for the pulses that are late; None where none is. Raises ExecutorError: the policy is to abort."""
-        late = self._under_way.late(now_s)
+        late = self._in_flight.late(now_s)
         if not late:
             return None
         self._tally.pulses_late += late
         if self._policy.aborts:
             raise self._abortion(now_s - self.due_s + self._deadline_s)
-        self._under_way.owe(late)
+        self._in_flight.owe(late)
         return _some(self._output_trim.valid([self._output_trim.silence()] * late, late))
 
     def end(self) -> None:
@@ -146,19 +146,19 @@ class StreamSteps:
         self._given_up = True
         tally.frames_discarded += tally.frames_in_flight
         tally.frames_in_flight = 0
-        self._under_way.clear()
+        self._in_flight.clear()
         self._tail.clear()
 
     def _submit_tail(self) -> None:
         while self._tail and self._slots.free:
-            self._under_way.submit(*self._tail.popleft())
+            self._in_flight.submit(*self._tail.popleft())
 
     def _abortion(self, waited_s: float) -> ExecutorError:
         number = self._output_trim.pulses
         return ExecutorError(
             f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
             f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
-            f"{len(self._under_way)} pulses are under way. Take a smaller model, another policy or a longer deadline_s"
+            f"{len(self._in_flight)} pulses are under way. Take a smaller model, another policy or a longer deadline_s"
         )
 
 

@@ -37,7 +37,7 @@ class HeldWorker(Uncopied):
         self.due_ns: int | None = None
         self._pipeline, self._clock = pipeline, clock
         self._free_ns = 0
-        self._under_way = False
+        self._in_flight = False
         self._slow_pump = _PUMP(self._pump)
         self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
@@ -45,7 +45,7 @@ class HeldWorker(Uncopied):
         """Do nothing for so long from now on; what is under way is ready so much later."""
         self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
         if self.due_ns is not None:
-            self.due_ns = self.due_ns + ns if self._under_way else max(self.due_ns, self._free_ns)
+            self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
 
     def before_callback(self) -> None:
         """A callback is about to be made: where it computes, it shall take its time."""
@@ -59,14 +59,14 @@ class HeldWorker(Uncopied):
 
     def step(self) -> None:
         """It is ``due_ns``: finish the pulse under way, begin the next."""
-        if self._under_way:
-            self._under_way = False
+        if self._in_flight:
+            self._in_flight = False
             self._pipeline.run_pulse()
         now_ns = self._clock.now_ns()
         if self._free_ns > now_ns:
             self.due_ns = self._free_ns
         elif self._clock.compute_s > 0 and self._pipeline.take_pulse():
-            self._under_way = True
+            self._in_flight = True
             self.due_ns = now_ns + round(self._clock.compute_s * 1e9)
         else:
             self._pipeline.pump()

@@ -22,7 +22,8 @@ LAYERS: Mapping[str, str] = {
     "pulse": "pulse: costs dump extend torch formats api __init__",
     "sessions": "streaming: errors replacing part snapshot reblocking input_blocks output_trim session __init__",
     "sound": "streaming: channels latency native terminal progress warming resampling rf64 encodings sound_formats "
-    "sound wav_stream audio frame_forms frames sound_streams source target files builtin events routing heard written",
+    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing heard "
+    "written",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "commands": "streaming: cli",
