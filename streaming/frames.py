@@ -10,7 +10,7 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.uncopied import Uncopied
-from streaming.frame_forms import FrameForm, NpyForm, TableForm
+from streaming.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.part import Part
 
 READABLE = (".npy", ".npz")
@@ -62,7 +62,7 @@ class FramesFile(Uncopied):
         self._axis = axis
         self._rate_hz = rate_hz
         self._part = Part(path)
-        self._form: FrameForm | None = None
+        self._form: FrameFormat | None = None
         self._kind: tuple[object, ...] = ()
         self._frames = 0
 
@@ -108,10 +108,10 @@ class FramesFile(Uncopied):
             raise
         whole.publish()
 
-    def _form_of(self, first: Array) -> FrameForm:
+    def _form_of(self, first: Array) -> FrameFormat:
         if self.path.suffix.lower() == ".npy":
-            return NpyForm(first, self._axis)
-        return TableForm(first, self._axis, self._rate_hz)
+            return NpyFormat(first, self._axis)
+        return TableFormat(first, self._axis, self._rate_hz)
 
     def _require_kind(self, frames: Array) -> None:
         """Raises InputError where they do not fit to those before."""

@@ -9,12 +9,12 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.program.state import Mark as StateMark
 from pulse.program.state import State
-from streaming.delivery import Delivery
-from streaming.delivery import Mark as DeliveryMark
-from streaming.intake import Intake
+from streaming.input_blocks import InputBlocks
+from streaming.output_trim import Mark as OutputTrimMark
+from streaming.output_trim import OutputTrim
 from streaming.snapshot import pack, unpack
 
-_OWN = frozenset({"program", "_state", "_intake", "_delivery", "_changing"})
+_OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changing"})
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Session:
     def _begin(self, program: Program, constants: Mapping[str, Array] | None, check_finite: bool) -> None:
         self.program = program
         self._state: State = program.spawn(constants)
-        self._intake = Intake(program, check_finite)
-        self._delivery = Delivery(program)
+        self._input_blocks = InputBlocks(program, check_finite)
+        self._output_trim = OutputTrim(program)
         self._changing = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Session:
         return {
             "program": self.program,
             "constants": self._state.constants,
-            "check_finite": self._intake.check_finite,
+            "check_finite": self._input_blocks.check_finite,
             "snapshot": self.snapshot(),
             "added": added,
         }
@@ -80,21 +80,21 @@ class Session:
     @property
     def frames_in(self) -> int:
         """Frames of the symbol that have arrived at every input."""
-        return self._intake.frames_in
+        return self._input_blocks.frames_in
 
     @property
     def pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
-        return self._intake.pending_frames
+        return self._input_blocks.pending_frames
 
     @property
     def pulses(self) -> int:
         """Pulses run."""
-        return self._delivery.pulses
+        return self._output_trim.pulses
 
     def statistics(self) -> Statistics:
         """The counters as they are now."""
-        return Statistics(self.frames_in, self.pending_frames, self.pulses, dict(self._delivery.sent))
+        return Statistics(self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent))
 
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Take more of the stream.
@@ -105,21 +105,21 @@ class Session:
         Raises   InputError: a name, shape or dtype that does not fit, NaN, or the stream has been flushed
         """
         self._check_open("push")
-        intake, state, delivery = self._intake, self._state, self._delivery
-        blocks = intake.checked(x)
-        intake.mark()
-        sent, ran = delivery.mark(), None
+        input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
+        blocks = input_blocks.checked(x)
+        input_blocks.mark()
+        sent, ran = output_trim.mark(), None
         try:
             self._changing = True
-            if delivery.is_plain and intake.is_pulse(blocks):
+            if output_trim.is_plain and input_blocks.is_pulse(blocks):
                 ready = state.step(blocks)
-                intake.count_pulse()
-                delivery.count_pulse()
+                input_blocks.count_pulse()
+                output_trim.count_pulse()
             else:
-                pulses = intake.feed(blocks)
+                pulses = input_blocks.feed(blocks)
                 ran, step = state.mark() if pulses >= state.pulses_worth_a_mark else None, state.step
-                ready = delivery.valid((step(intake.take()) for _ in range(pulses)), pulses)
-                intake.keep()
+                ready = output_trim.valid((step(input_blocks.take()) for _ in range(pulses)), pulses)
+                input_blocks.keep()
             self._changing = False
             return ready
         except FaultError:
@@ -131,7 +131,7 @@ class Session:
     def check(self, x: Array | Mapping[str, Array]) -> None:
         """Raise the InputError that ``push`` would raise."""
         self._check_open("push")
-        self._intake.checked(x)
+        self._input_blocks.checked(x)
 
     def flush(self, fill: float = 0.0) -> dict[str, Array]:
         """End the stream: the frames that are still to come, and the outputs that are known only now.
@@ -142,16 +142,16 @@ class Session:
                  stream goes on. Also if it has been flushed before.
         """
         self._check_open("flush")
-        intake, state, delivery = self._intake, self._state, self._delivery
-        delivery.check_end(self.frames_in)
-        intake.mark()
-        sent, ran = delivery.mark(), state.mark()
+        input_blocks, state, output_trim = self._input_blocks, self._state, self._output_trim
+        output_trim.check_end(self.frames_in)
+        input_blocks.mark()
+        sent, ran = output_trim.mark(), state.mark()
         try:
             self._changing = True
-            results = state.flush(intake.rest(), fill)
-            intake.clear()
-            delivery.end = state.clock.end
-            outputs = {**delivery.valid(results, len(results)), **delivery.finals()}
+            results = state.flush(input_blocks.rest(), fill)
+            input_blocks.clear()
+            output_trim.end = state.clock.end
+            outputs = {**output_trim.valid(results, len(results)), **output_trim.finals()}
             self._changing = False
             return outputs
         except FaultError:
@@ -160,41 +160,45 @@ class Session:
             self._undo(sent, ran)
             raise
 
-    def _undo(self, sent: DeliveryMark, ran: StateMark | None) -> None:
+    def _undo(self, sent: OutputTrimMark, ran: StateMark | None) -> None:
         """Back to the moment before a call; where the state cannot go back, ``_changing`` stays set."""
         self._changing = True
         if ran is not None:
             self._state.rewind(ran)
-        self._intake.undo()
-        self._delivery.undo(sent)
-        self._changing = self._state.changing or self._state.clock.pulse != self._delivery.pulses
+        self._input_blocks.undo()
+        self._output_trim.undo(sent)
+        self._changing = self._state.changing or self._state.clock.pulse != self._output_trim.pulses
 
     def reset(self) -> None:
         """Begin a new stream; the constants stay."""
         self._changing = True
         self._state.reset()
-        self._intake.reset()
-        self._delivery.reset()
+        self._input_blocks.reset()
+        self._output_trim.reset()
         self._changing = False
 
     def snapshot(self) -> bytes:
         """All of the stream, the frames that wait included. Raises InputError: an exception has left it in a pulse."""
         self._require_whole()
-        intake, delivery = self._intake, self._delivery
-        counters = [int(delivery.end is not None), *intake.received.values(), *delivery.sent.values()]
-        chunks = [self._state.snapshot(), *intake.dump(), *delivery.dump()]
-        return pack([*counters, *intake.held, *delivery.kept], chunks)
+        input_blocks, output_trim = self._input_blocks, self._output_trim
+        counters = [
+            int(output_trim.end is not None),
+            *input_blocks.received.values(),
+            *output_trim.sent.values(),
+        ]
+        chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
+        return pack([*counters, *input_blocks.held, *output_trim.kept], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""
         numbers, (state, *chunks) = unpack(snapshot)
-        intake, delivery = self._intake, self._delivery
-        inputs, outputs = len(intake.received), len(delivery.sent)
+        input_blocks, output_trim = self._input_blocks, self._output_trim
+        inputs, outputs = len(input_blocks.received), len(output_trim.sent)
         received, sent = numbers[1 : 1 + inputs], numbers[1 + inputs : 1 + inputs + outputs]
         waiting = numbers[1 + inputs + outputs :]
         held, kept = waiting[:inputs], waiting[inputs:]
-        sizes = [intake.nbytes(held) + rest for rest in delivery.nbytes(kept)]
-        fits = len(held) == inputs and len(kept) == len(delivery.kept)
+        sizes = [input_blocks.nbytes(held) + rest for rest in output_trim.nbytes(kept)]
+        fits = len(held) == inputs and len(kept) == len(output_trim.kept)
         if not fits or [len(chunk) for chunk in chunks] not in sizes:
             raise InputError("the snapshot belongs to another model or pulse; take it from the same program")
         changing, self._changing = self._changing, True
@@ -203,9 +207,9 @@ class Session:
         except InputError:
             self._changing = changing
             raise
-        intake.load(received, held, chunks)
-        delivery.load(sent, kept, chunks[inputs:])
-        delivery.pulses, delivery.end = self._state.clock.pulse, self._state.clock.end
+        input_blocks.load(received, held, chunks)
+        output_trim.load(sent, kept, chunks[inputs:])
+        output_trim.pulses, output_trim.end = self._state.clock.pulse, self._state.clock.end
         self._changing = False
 
     def _require_whole(self) -> None:
@@ -220,5 +224,5 @@ class Session:
     def _check_open(self, call: str) -> None:
         if self._changing:
             self._require_whole()
-        if self._delivery.end is not None:
+        if self._output_trim.end is not None:
             raise InputError(f"{call} after flush: the stream has ended; begin a new one with reset()")

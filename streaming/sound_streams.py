@@ -12,7 +12,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.uncopied import Uncopied
 from streaming.channels import Samples
-from streaming.frame_forms import TableForm
+from streaming.frame_formats import TableFormat
 from streaming.part import write_all
 from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 from streaming.sound_formats import UNLIMITED
@@ -145,14 +145,14 @@ class TableStream(Uncopied):
     def __init__(self, name: str, descriptor: int, axis: int | None, rate_hz: float | None) -> None:
         self._name, self._axis, self._rate_hz = name, axis, rate_hz
         self._file = _Descriptor(descriptor, "wb")
-        self._form: TableForm | None = None
+        self._form: TableFormat | None = None
         self._frames = 0
 
     def write(self, frames: Array) -> None:
         """Append frames. Raises InputError: nobody reads any more, or a disk is full."""
         head = b""
         if self._form is None:
-            self._form = TableForm(frames, self._axis, self._rate_hz)
+            self._form = TableFormat(frames, self._axis, self._rate_hz)
             head = self._form.head(0)
         _put(self._name, self._file, head + self._form.body(frames, self._frames))
         self._frames += 1 if self._axis is None else frames.shape[self._axis]

@@ -27,17 +27,24 @@ from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
 from streaming.native import callback as callback
 from streaming.native import gate as gate
-from streaming.native import line as line
+from streaming.native import pipeline as pipeline
 from streaming.native import positions as positions
 from streaming.native import slots as slots
 from streaming.progress import Progress, progress
 
 FEW = 2
 """Functions for which starting processes is not worth it."""
-MICROPHONE = ("line.callback", "device.gate", "device.shut", "line.load_word", "line.store_word")
+MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
 LIVE = (
-    "line.run_pulse",  # takes the longest
-    *("line.pump", "line.work", "line.call", "line.order", "line.obey", "line.take_back"),
+    "pipeline.run_pulse",  # takes the longest
+    *(
+        "pipeline.pump",
+        "pipeline.work",
+        "pipeline.call",
+        "pipeline.command",
+        "pipeline.apply",
+        "pipeline.take_back",
+    ),
     *MICROPHONE,
 )
 EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))

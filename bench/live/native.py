@@ -42,7 +42,7 @@ def _run(setup: Setup, behaviour: Behaviour, realtime: Realtime) -> Outcome:
     with Live(setup.program, plan, behaviour, realtime) as live:
         until = time.monotonic() + setup.seconds
         while time.monotonic() < until and not live.wait(LOOK_S):
-            times += ((record.arrived_ns, record.ready_ns) for record in live.line.records())
+            times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.records())
         counters = live.account().counters
     if live.outputs.lost:
         raise PulseError(f"the times of {live.outputs.lost} pulses were not taken in time")

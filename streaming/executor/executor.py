@@ -19,11 +19,11 @@ from streaming.executor.engine import Engine
 from streaming.executor.engines import engine_for
 from streaming.executor.flow import CLOSED, Flow
 from streaming.executor.outcome import outcome
-from streaming.executor.pipeline import Block, Pipeline
 from streaming.executor.policy import Policy
 from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
 from streaming.executor.stream import Stream
+from streaming.executor.stream_steps import Block, StreamSteps
 from streaming.realtime import Measure, Realtime, prepare
 
 
@@ -175,8 +175,8 @@ class Executor(Uncopied):
         self._sweep()
         state = self.program.spawn(self._constants)
         slots = self._engine.open(state, self.depth)
-        pipeline = Pipeline(state, slots, self.policy, self.deadline_s, self._check_finite)
-        flow = Flow(blocks, pipeline, slots, self.policy, self._close)
+        steps = StreamSteps(state, slots, self.policy, self.deadline_s, self._check_finite)
+        flow = Flow(blocks, steps, slots, self.policy, self._close)
         self._flows.append(flow)
         self._tasks.start_soon(flow.feed)
         return flow

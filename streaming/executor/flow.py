@@ -11,14 +11,14 @@ import anyio.lowlevel
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
-from streaming.executor.pipeline import Block, Outputs, Pipeline
 from streaming.executor.policy import Policy
+from streaming.executor.stream_steps import Block, Outputs, StreamSteps
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
 
 
 class Flow:
-    """Moves a pipeline on: ``feed`` from the side of the source, ``next`` from the side of the outputs.
+    """Moves the steps of a stream on: ``feed`` from the side of the source, ``next`` from the side of the outputs.
 
     ``feed`` is a task of its own. ``next`` is called by whoever takes the outputs; when the source has ended it has
     what remains run. Both are of one event loop, so what happens between two awaits is one step for the other, and for
@@ -30,13 +30,13 @@ class Flow:
     def __init__(
         self,
         blocks: AsyncGenerator[Block],
-        pipeline: Pipeline,
+        steps: StreamSteps,
         slots: Slots,
         policy: Policy,
         closing: Callable[["Flow"], None],
     ) -> None:
         self._blocks = blocks
-        self._pipeline = pipeline
+        self._steps = steps
         self._slots = slots
         self._policy = policy
         self._closing = closing
@@ -56,7 +56,7 @@ class Flow:
     @property
     def tally(self) -> Tally:
         """What has been counted, as it is now."""
-        return self._pipeline.tally
+        return self._steps.tally
 
     async def feed(self) -> None:
         """Take all blocks of the source; what it raises is for whoever takes the outputs."""
@@ -114,7 +114,7 @@ class Flow:
         """Give up what is under way; ``refusal`` is told to whoever takes outputs later. Does not wait."""
         if self.closed:
             return
-        self._pipeline.give_up()
+        self._steps.give_up()
         self.closed, self._refusal = True, refusal
         self._feeding.cancel()
         self._tell()
@@ -142,48 +142,48 @@ class Flow:
         """Submit the pulses that a block completes, each when there is room."""
         if self.closed:
             return
-        pipeline = self._pipeline
-        arrival = pipeline.arrival(anyio.current_time() if self._policy.needs_deadline else inf)
-        for _ in range(pipeline.feed(block)):
-            has_room = pipeline.has_room
+        steps = self._steps
+        arrival = steps.arrival(anyio.current_time() if self._policy.needs_deadline else inf)
+        for _ in range(steps.feed(block)):
+            has_room = steps.has_room
             if not has_room and self._policy.drops:
-                has_room = pipeline.drop()
+                has_room = steps.drop()
                 await anyio.lowlevel.checkpoint()
             elif not has_room:
                 has_room = await self._wait_for_room()
             if self.closed:
                 return
             if has_room:
-                pipeline.submit(arrival)
+                steps.submit(arrival)
                 if self._alarm is not None:
-                    self._alarm.deadline = pipeline.due_s
-        pipeline.keep()
+                    self._alarm.deadline = steps.due_s
+        steps.keep()
 
     async def _wait_for_room(self) -> bool:
-        while not self.closed and not self._pipeline.has_room:
+        while not self.closed and not self._steps.has_room:
             self._room = anyio.Event()
             await self._room.wait()
         return True
 
     def _outputs(self) -> Outputs | None:
         """What can be given now; None where that is nothing. Raises what the stream fails with."""
-        pipeline = self._pipeline
+        steps = self._steps
         failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
-        outputs = pipeline.ready()
-        if pipeline.has_room:
+        outputs = steps.ready()
+        if steps.has_room:
             self._room.set()
         if outputs is None and self._policy.needs_deadline:
-            outputs = pipeline.late(anyio.current_time())
+            outputs = steps.late(anyio.current_time())
         if outputs is not None:
             return outputs
         if failure is not None:
             raise failure
-        if self._exhausted and pipeline.is_empty and not pipeline.has_ended:
+        if self._exhausted and steps.is_empty and not steps.has_ended:
             for error in self.errors():
                 raise error
-            pipeline.end()
-        if self._exhausted and pipeline.is_empty:
-            outputs = pipeline.last()
+            steps.end()
+        if self._exhausted and steps.is_empty:
+            outputs = steps.last()
             self.close()
         return outputs
 
@@ -194,7 +194,7 @@ class Flow:
         self._listening = True
         try:
             if self._policy.needs_deadline:
-                with anyio.CancelScope(deadline=self._pipeline.due_s) as self._alarm:
+                with anyio.CancelScope(deadline=self._steps.due_s) as self._alarm:
                     await anyio.wait_readable(self._slots.event.to_read)
                 if self._alarm.cancelled_caught:
                     return

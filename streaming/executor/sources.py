@@ -21,7 +21,7 @@ from pulse.uncopied import Uncopied
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
 from streaming.encodings import Encoding
-from streaming.executor.pipeline import Block
+from streaming.executor.stream_steps import Block
 from streaming.resampling import Resampler
 from streaming.routing import in_order, sound_inputs
 

@@ -8,7 +8,7 @@ from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError
 from streaming.executor.flow import Flow
 from streaming.executor.outcome import outcome
-from streaming.executor.pipeline import Outputs
+from streaming.executor.stream_steps import Outputs
 
 
 class Stream(Uncopied):

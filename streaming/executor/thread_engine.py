@@ -72,7 +72,7 @@ class ThreadSlots(Uncopied):
         self._everyone = everyone
         self._waiting: deque[dict[str, Array]] = deque()
         self._done: deque[Result] = deque()
-        self._under_way = 0
+        self._in_flight = 0
         self._listening = False
 
     @property
@@ -82,12 +82,12 @@ class ThreadSlots(Uncopied):
 
     @property
     def free(self) -> int:
-        return self._depth - self._under_way
+        return self._depth - self._in_flight
 
     def submit(self, pulse: Feed) -> None:
         copied = {name: array.copy() for name, array in pulse.items()}
         with self._changed:
-            self._under_way += 1
+            self._in_flight += 1
             self._waiting.append(copied)
             self._changed.notify()
 
@@ -95,9 +95,9 @@ class ThreadSlots(Uncopied):
         with self._changed:
             if not self._waiting:
                 return None
-            place = self._under_way - len(self._waiting)
+            place = self._in_flight - len(self._waiting)
             self._waiting.popleft()
-            self._under_way -= 1
+            self._in_flight -= 1
         return place
 
     def ready(self) -> int:
@@ -115,7 +115,7 @@ class ThreadSlots(Uncopied):
         for _ in range(count):
             yield self._done.popleft()
             with self._changed:
-                self._under_way -= 1
+                self._in_flight -= 1
 
     def end(self, rest: Feed) -> list[dict[str, Array]]:
         return self._state.end(rest)

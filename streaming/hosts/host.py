@@ -29,7 +29,7 @@ class Finished(Protocol):
 
 
 @dataclass(frozen=True)
-class Order:
+class StreamRequest:
     """A stream to be opened: the C callback and its user data, as addresses, and what it is to be called with.
 
     source, target            devices; None for a direction that is not wanted
@@ -54,11 +54,11 @@ class Order:
     finished: Finished
     delay_frames: int = 0
 
-    def only_source(self) -> "Order":
+    def only_source(self) -> "StreamRequest":
         """The same without output."""
         return replace(self, target=None, channels_out=0)
 
-    def only_target(self) -> "Order":
+    def only_target(self) -> "StreamRequest":
         """The same without input."""
         return replace(self, source=None, channels_in=0)
 
@@ -103,7 +103,7 @@ class Host(Protocol):
         """
         ...
 
-    def open(self, order: Order) -> OpenStream:
+    def open(self, request: StreamRequest) -> OpenStream:
         """Open a stream. Raises DeviceError."""
         ...
 

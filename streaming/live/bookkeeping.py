@@ -1,4 +1,4 @@
-"""Bookkeeping: accounts made of the words of a line."""
+"""Bookkeeping: accounts made of the control block of a pipeline."""
 
 import ctypes
 import time
@@ -7,123 +7,123 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.latency import Latency
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.histogram import latency_of
 from streaming.stats.account import Account, Counters, Delay
 
 
 class Bookkeeping:
-    """Reads what a line counts; one for each who looks, since levels and load are those since the last account.
+    """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last account.
 
-    line  whose words they are; reading disturbs nobody
+    pipeline  whose control block is read; reading disturbs nobody
     """
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
         self._started_s = self._now_s()
-        self._heard = Tap(line.memory.heard, line.words, w.IN_WRITTEN)
-        self._played = Tap(line.memory.played, line.words, w.FRAMES_OUT)
+        self._heard = Tap(pipeline.memory.heard, pipeline.control_block, cb.IN_WRITTEN)
+        self._played = Tap(pipeline.memory.played, pipeline.control_block, cb.FRAMES_OUT)
         self._before = self._started_s, 0
 
     def begin(self) -> None:
         """The devices are open now: seconds count from here."""
         self._started_s = self._now_s()
-        self._before = self._started_s, int(self._line.words[w.COMPUTE_NS])
+        self._before = self._started_s, int(self._pipeline.control_block[cb.COMPUTE_NS])
 
     def account(
         self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
     ) -> Account:
-        """How the line does now."""
-        line, times, now_s = self._line, self._line.memory.times, self._now_s()
-        computed = int(line.words[w.COMPUTE_NS])
+        """How the pipeline does now."""
+        pipeline, times, now_s = self._pipeline, self._pipeline.memory.times, self._now_s()
+        computed = int(pipeline.control_block[cb.COMPUTE_NS])
         since_s, computed_before = self._before
         elapsed_s = now_s - since_s
         self._before = now_s, computed
-        missed = int(line.words[w.MISSED])
+        missed = int(pipeline.control_block[cb.MISSED])
         return Account(
             now_s - self._started_s,
             self.counters(stalls, reopened),
             delay,
-            line.deadline_s,
-            latency_of(times.total, line.deadline_s, missed),
+            pipeline.deadline_s,
+            latency_of(times.total, pipeline.deadline_s, missed),
             latency_of(times.waiting),
             latency_of(times.compute),
             _both(times.callbacks),
             _both(times.intervals),
             self._heard.peaks(),
-            self._played.peaks() if line.form.channels_out else (),
+            self._played.peaks() if pipeline.form.channels_out else (),
             (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
             notes,
         )
 
     def counters(self, stalls: int = 0, reopened: int = 0) -> Counters:
         """What has happened so far."""
-        words = [int(word) for word in self._line.words]
+        control = [int(field) for field in self._pipeline.control_block]
 
-        def both(word: int) -> int:
-            return words[w.SIDES + word] + words[w.SIDES + w.SIDE_WORDS + word]
+        def both(field: int) -> int:
+            return control[cb.SIDES + field] + control[cb.SIDES + cb.SIDE_FIELDS + field]
 
         return Counters(
-            callbacks=both(w.CALLBACKS),
-            pulses=words[w.PULSES] - words[w.PULSES_DROPPED],
-            frames_in=words[w.FRAMES_IN],
-            frames_lost=words[w.FRAMES_LOST],
-            frames_out=words[w.FRAMES_OUT],
-            frames_silent=words[w.FRAMES_SILENT],
-            frames_skipped=words[w.FRAMES_SKIPPED],
-            pulses_dropped=words[w.PULSES_DROPPED],
-            missed=words[w.MISSED],
-            input_underflows=both(w.INPUT_UNDERFLOWS),
-            input_overflows=both(w.INPUT_OVERFLOWS),
-            output_underflows=both(w.OUTPUT_UNDERFLOWS),
-            output_overflows=both(w.OUTPUT_OVERFLOWS),
+            callbacks=both(cb.CALLBACKS),
+            pulses=control[cb.PULSES] - control[cb.PULSES_DROPPED],
+            frames_in=control[cb.FRAMES_IN],
+            frames_lost=control[cb.FRAMES_LOST],
+            frames_out=control[cb.FRAMES_OUT],
+            frames_silent=control[cb.FRAMES_SILENT],
+            frames_skipped=control[cb.FRAMES_SKIPPED],
+            pulses_dropped=control[cb.PULSES_DROPPED],
+            missed=control[cb.MISSED],
+            input_underflows=both(cb.INPUT_UNDERFLOWS),
+            input_overflows=both(cb.INPUT_OVERFLOWS),
+            output_underflows=both(cb.OUTPUT_UNDERFLOWS),
+            output_overflows=both(cb.OUTPUT_OVERFLOWS),
             stalls=stalls,
             reopened=reopened,
-            faults=words[w.FAULTS],
+            faults=control[cb.FAULTS],
         )
 
     def _now_s(self) -> float:
-        held = self._line.behaviour.held_clock
-        return int(self._line.words[w.HELD_NOW_NS]) / 1e9 if held else time.monotonic()
+        held = self._pipeline.behaviour.held_clock
+        return int(self._pipeline.control_block[cb.HELD_NOW_NS]) / 1e9 if held else time.monotonic()
 
 
-def delay_of(line: Line, device_in_s: float, device_out_s: float) -> Delay:
-    """From mouth to ear, the line's part counted in frames."""
-    schedule, rate, late = line.schedule, line.form.rate_out_hz, late_frames(line.words)
+def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
+    """From mouth to ear, the pipeline's part counted in frames."""
+    schedule, rate, late = pipeline.schedule, pipeline.form.rate_out_hz, late_frames(pipeline.control_block)
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
         resampling_s=schedule.resampling / rate,
-        headroom_s=(schedule.headroom + late) / rate if line.form.channels_out else 0.0,
-        model_s=line.model_delay / line.form.rate_hz,
+        headroom_s=(schedule.headroom + late) / rate if pipeline.form.channels_out else 0.0,
+        model_s=pipeline.model_delay / pipeline.form.rate_hz,
         device_out_s=device_out_s,
-        frames=line.delay_frames + late,
+        frames=pipeline.delay_frames + late,
     )
 
 
-def late_frames(words: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> int:
+def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> int:
     """By how much more than agreed at first what is played is late, for good.
 
     Blocks that were not known before are longer than the delay allows for; or something was late, and the policy is
     to wait.
     """
-    grown = int(words[w.GROWN])
-    if words[w.POLICY] != w.WAITS:
+    grown = int(control[cb.GROWN])
+    if control[cb.POLICY] != cb.WAITS:
         return grown
-    lost = int(words[w.FRAMES_LOST]) * int(words[w.OUT_RATE]) // int(words[w.IN_RATE])
-    return grown + int(words[w.FRAMES_SILENT]) - lost
+    lost = int(control[cb.FRAMES_LOST]) * int(control[cb.OUT_RATE]) // int(control[cb.IN_RATE])
+    return grown + int(control[cb.FRAMES_SILENT]) - lost
 
 
-def measured_latency_s(line: Line) -> tuple[float, float] | None:
+def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
-    stated = line.words[w.SIDES : w.SIDES + 2 * w.SIDE_WORDS].view(np.float64).reshape(2, -1)
-    heard_ago_s = float(stated[0, w.HEARD_AGO_S])
-    played_in_s = float(stated[1 if line.form.two_clocks else 0, w.PLAYED_IN_S])
-    if not heard_ago_s or (line.form.channels_out and not played_in_s):
+    stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
+    heard_ago_s = float(stated[0, cb.HEARD_AGO_S])
+    played_in_s = float(stated[1 if pipeline.form.two_clocks else 0, cb.PLAYED_IN_S])
+    if not heard_ago_s or (pipeline.form.channels_out and not played_in_s):
         return None
-    return heard_ago_s, played_in_s if line.form.channels_out else 0.0
+    return heard_ago_s, played_in_s if pipeline.form.channels_out else 0.0
 
 
 def _both(histograms: tuple[NDArray[np.int64], ...]) -> Latency:

@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from pulse.program.memory import aligned_bytes
 from pulse.uncopied import Uncopied
 from streaming.channels import Samples
-from streaming.hosts.host import Endpoint, Host, OpenStream, Order
+from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
 from streaming.live.watch import TEARDOWN_S, stall_s
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
@@ -44,11 +44,11 @@ class Capture(Uncopied):
         frames = ring_frames(rate_hz, 4 * block_frames)
         self._ring = np.zeros((frames, channels), np.float32)
         self._times = [new_histogram() for _ in range(2)]
-        self._words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)
+        self._control: NDArray[np.int64] = aligned_bytes(8 * cb.PIPELINE_FIELDS).view(np.int64)
         self._host = host
-        self._order = Order(
+        self._request = StreamRequest(
             stream_callback.address,
-            self._words.ctypes.data,
+            self._control.ctypes.data,
             source,
             None,
             channels,
@@ -66,27 +66,27 @@ class Capture(Uncopied):
         """Why, where that was an error."""
         self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for so long the device is taken to be gone."""
-        for word, value in {
-            w.HELD: int(host.held),
-            w.ENGINE: w.ON_WORKER,
-            w.WAKE: self.event.to_write,
-            w.IN_CHANNELS: channels,
-            w.IN_RING: self._ring.ctypes.data,
-            w.IN_FRAMES: frames,
-            w.SIDES + w.CALLBACK_TIMES: self._times[0].ctypes.data,
-            w.SIDES + w.INTERVAL_TIMES: self._times[1].ctypes.data,
+        for field, value in {
+            cb.HELD: int(host.held),
+            cb.ENGINE: cb.ON_WORKER,
+            cb.WAKE: self.event.to_write,
+            cb.IN_CHANNELS: channels,
+            cb.IN_RING: self._ring.ctypes.data,
+            cb.IN_FRAMES: frames,
+            cb.SIDES + cb.CALLBACK_TIMES: self._times[0].ctypes.data,
+            cb.SIDES + cb.INTERVAL_TIMES: self._times[1].ctypes.data,
         }.items():
-            self._words[word] = value
+            self._control[field] = value
 
     @property
     def frames_in(self) -> int:
         """Frames that the device gave."""
-        return int(self._words[w.FRAMES_IN])
+        return int(self._control[cb.FRAMES_IN])
 
     @property
     def frames_lost(self) -> int:
         """Of these: nobody had read those before them in time."""
-        return int(self._words[w.FRAMES_LOST])
+        return int(self._control[cb.FRAMES_LOST])
 
     @property
     def latency_s(self) -> float:
@@ -95,15 +95,15 @@ class Capture(Uncopied):
 
     def open(self) -> None:
         """Open the device; blocks begin to come. Raises DeviceError."""
-        self._stream = self._host.open(self._order)
+        self._stream = self._host.open(self._request)
         self._stream.start()
 
     def read(self) -> Samples:
         """[frames, channels] since the last reading, a copy."""
-        address, first = self._words.ctypes.data, int(self._words[w.IN_READ])
-        last = positions.load.call(address, w.IN_WRITTEN)
+        address, first = self._control.ctypes.data, int(self._control[cb.IN_READ])
+        last = positions.load.call(address, cb.IN_WRITTEN)
         frames = self._ring[np.arange(first, last) & (len(self._ring) - 1)]
-        positions.store.call(address, w.IN_READ, last)
+        positions.store.call(address, cb.IN_READ, last)
         return frames
 
     def close(self) -> bool:
@@ -112,7 +112,7 @@ class Capture(Uncopied):
         if self in _abandoned:
             return False
         stopped = stream is None or stream.stop(TEARDOWN_S)
-        self._words[w.WAKE] = -1
+        self._control[cb.WAKE] = -1
         if stream is None or not stream.inside:
             self.event.close()
         else:

@@ -1,4 +1,4 @@
-"""Control: what may be changed between two pulses while a line runs."""
+"""Control: what may be changed between two pulses while a pipeline runs."""
 
 import threading
 import time
@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.live.line import Line
-from streaming.live.voices import Voices, heard_inputs, require_alike, sound_output
-from streaming.native import line_words as w
+from streaming.live.instances import Instances, heard_inputs, require_alike, sound_output
+from streaming.live.pipeline import Pipeline
+from streaming.native import control_block as cb
 from streaming.native import positions
-from streaming.native.orders import give_order, obey_now, take_back
+from streaming.native.commands import apply_now, give_command, take_back
 
 ANSWER_S = 2.0
 POLL_S = 0.0005
@@ -20,21 +20,21 @@ PRIME_S = 1.0
 
 
 class Control:
-    """Changes what is heard of a line, and what its streams remember, without a gap.
+    """Changes what is heard of a pipeline, and what its streams remember, without a gap.
 
-    line     that runs, or is still
-    running  whether someone computes its pulses; where nobody does, orders are done at once
+    pipeline  that runs, or is still
+    running  whether someone computes its pulses; where nobody does, commands are done at once
     """
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
         self._lock = threading.RLock()
         self._running = False
         self._muted = self._bypassed = False
 
     @property
     def running(self) -> bool:
-        """Whether somebody computes the line's pulses. It changes only between two orders."""
+        """Whether somebody computes the pipeline's pulses. It changes only between two commands."""
         return self._running
 
     @running.setter
@@ -67,13 +67,13 @@ class Control:
     def snapshot(self) -> list[bytes]:
         """The state of every stream, all of one moment, each as ``State.snapshot`` gives it. Raises PulseError."""
         with self._lock:
-            voices = self._alone()
-            if not self._line.native:
-                with self._line.turn:
-                    return [state.snapshot() for state in voices.states]
-            memory = voices.room()
-            self._order(w.SAVE, memory)
-            return voices.pack(memory, int(self._line.words[w.SAVED]))
+            instances = self._alone()
+            if not self._pipeline.native:
+                with self._pipeline.turn:
+                    return [state.snapshot() for state in instances.states]
+            memory = instances.room()
+            self._command(cb.SAVE, memory)
+            return instances.pack(memory, int(self._pipeline.control_block[cb.SAVED]))
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
@@ -91,80 +91,80 @@ class Control:
 
         It runs beside the one that is heard for ``prime_s`` seconds of sound, or until its delay is over, so that it
         has heard what it remembers; then the sound fades over within a pulse. Both cost their time meanwhile.
-        Raises InputError: another pulse, other inputs or outputs, or a delay that the line has no room for
+        Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no room for
         """
         with self._lock:
             self._alone()
-            line = self._line
-            if not line.native:
+            pipeline = self._pipeline
+            if not pipeline.native:
                 raise PulseError("swap: only programs of the numba backend can, while they run")
-            require_alike(line.program, program)
+            require_alike(pipeline.program, program)
             sound = None
-            if line.form.channels_out:
-                sound = sound_output(program, heard_inputs(program)[0], line.behaviour.output)
-            if line.behaviour.records and [port.delay for port in program.outputs] != [
-                port.delay for port in line.program.outputs
+            if pipeline.form.channels_out:
+                sound = sound_output(program, heard_inputs(program)[0], pipeline.behaviour.output)
+            if pipeline.behaviour.records and [port.delay for port in program.outputs] != [
+                port.delay for port in pipeline.program.outputs
             ]:
                 raise InputError(
                     f"{program.model.title}: its outputs are later or earlier than those that are delivered"
                 )
-            voices = Voices(program, line.streams, sound, line.constants, line.model_delay)
-            if not voices.native:
+            instances = Instances(program, pipeline.streams, sound, pipeline.constants, pipeline.model_delay)
+            if not instances.native:
                 raise InputError(
                     f"{program.model.title}: compile it for the numba backend to take over while others run"
                 )
-            frames = max(round(prime_s * line.form.rate_hz), line.model_delay)
+            frames = max(round(prime_s * pipeline.form.rate_hz), pipeline.model_delay)
             try:
-                self._order(w.SWAP, voices.words, -(-frames // program.pulse) + 1)
+                self._command(cb.SWAP, instances.control_blocks, -(-frames // program.pulse) + 1)
             finally:
-                line.succeed(voices)
+                pipeline.succeed(instances)
 
     @property
     def swapping(self) -> bool:
         """Whether another program runs beside the one that is heard."""
-        return self._line.swapping
+        return self._pipeline.swapping
 
     def restart(self) -> None:
-        """The devices are closed and will be opened again: let the line be ready for them. Raises PulseError."""
-        with self._lock, nullcontext() if self._line.native else self._line.turn:
-            self._order(w.RESTART, self._line.words)
+        """The devices are closed and will be opened again: let the pipeline be ready for them. Raises PulseError."""
+        with self._lock, nullcontext() if self._pipeline.native else self._pipeline.turn:
+            self._command(cb.RESTART, self._pipeline.control_block)
 
     def _fade(self) -> None:
-        self._line.memory.gains[2] = 0 if self._muted or self._bypassed else 1
-        self._line.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
+        self._pipeline.memory.gains[2] = 0 if self._muted or self._bypassed else 1
+        self._pipeline.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
 
-    def _alone(self) -> Voices:
+    def _alone(self) -> Instances:
         if self.swapping:
             raise PulseError("another program is about to take over: wait until `swapping` is False")
-        return self._line.voices
+        return self._pipeline.instances
 
     def _load(self, memory: Array, pulses: int, snapshots: Sequence[bytes]) -> None:
         """Other memory for all states; those in Python begin anew, or take snapshots."""
-        if self._line.native:
-            self._order(w.LOAD, memory, pulses)
+        if self._pipeline.native:
+            self._command(cb.LOAD, memory, pulses)
             return
-        with self._line.turn:
-            for number, state in enumerate(self._line.voices.states):
+        with self._pipeline.turn:
+            for number, state in enumerate(self._pipeline.instances.states):
                 state.reset()
                 if snapshots:
                     state.restore(snapshots[number])
-            self._order(w.LOAD, memory, pulses)
+            self._command(cb.LOAD, memory, pulses)
 
-    def _order(self, order: int, memory: Array, number: int = 0) -> None:
-        """Have an order done, which needs this memory until then. Raises PulseError: nobody does it.
+    def _command(self, command: int, memory: Array, number: int = 0) -> None:
+        """Have a command done, which needs this memory until then. Raises PulseError: nobody does it.
 
-        However this ends, by Ctrl-C too, the order is done or taken back.
+        However this ends, by Ctrl-C too, the command is done or taken back.
         """
-        line = self._line
+        pipeline = self._pipeline
         end = time.monotonic() + ANSWER_S
         try:
-            give_order.call(line.address, order, memory.ctypes.data, number)
-            if not (self.running and line.native):
-                obey_now.call(line.address)
-            while positions.load.call(line.address, w.COMMAND) != w.NONE:
-                if time.monotonic() > end and take_back.call(line.address, order):
+            give_command.call(pipeline.address, command, memory.ctypes.data, number)
+            if not (self.running and pipeline.native):
+                apply_now.call(pipeline.address)
+            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+                if time.monotonic() > end and take_back.call(pipeline.address, command):
                     raise PulseError(f"no pulse has ended within {ANSWER_S} s: the device may have stopped")
                 time.sleep(POLL_S)
         finally:
-            while positions.load.call(line.address, w.COMMAND) != w.NONE:
-                take_back.call(line.address, order)
+            while positions.load.call(pipeline.address, cb.COMMAND) != cb.NONE:
+                take_back.call(pipeline.address, command)

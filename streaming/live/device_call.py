@@ -4,12 +4,12 @@ import numpy as np
 
 from pulse.errors import InputError
 from streaming.channels import Samples
-from streaming.hosts.host import Order
+from streaming.hosts.host import StreamRequest
 from streaming.native.stream_form import FUNCTION
 
 
 class DeviceCall:
-    """Calls the callback of an order, without the GIL.
+    """Calls the callback of a request, without the GIL.
 
     heard    a block [frames, channels_in], or how many frames where nothing is heard
     flags    PortAudio's
@@ -18,28 +18,28 @@ class DeviceCall:
     Raises   InputError: another number of channels
     """
 
-    def __init__(self, order: Order) -> None:
-        self._function = FUNCTION(order.callback_address)
-        self._order = order
+    def __init__(self, request: StreamRequest) -> None:
+        self._function = FUNCTION(request.callback_address)
+        self._request = request
 
     def __call__(
         self, heard: Samples | int, flags: int = 0, times_s: tuple[float, float, float] | None = None
     ) -> tuple[Samples, int]:
-        order = self._order
+        request = self._request
         block = None if isinstance(heard, int) else np.ascontiguousarray(heard, np.float32)
         frames = heard if isinstance(heard, int) else len(heard)
-        if block is not None and block.shape != (frames, order.channels_in):
+        if block is not None and block.shape != (frames, request.channels_in):
             raise InputError(
-                f"a block {block.shape} for {order.channels_in} channels: give [frames, channels]"
+                f"a block {block.shape} for {request.channels_in} channels: give [frames, channels]"
             )
-        played = np.empty((frames, order.channels_out), np.float32)
+        played = np.empty((frames, request.channels_out), np.float32)
         clock = None if times_s is None else np.array(times_s, np.float64)
         answer = self._function(
-            None if block is None or not order.channels_in else block.ctypes.data,
-            played.ctypes.data if order.channels_out else None,
+            None if block is None or not request.channels_in else block.ctypes.data,
+            played.ctypes.data if request.channels_out else None,
             frames,
             None if clock is None else clock.ctypes.data,
             flags,
-            order.user_address,
+            request.user_address,
         )
         return played, int(answer)

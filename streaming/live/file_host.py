@@ -18,10 +18,10 @@ from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Kind
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.bookkeeping import late_frames
 from streaming.live.device_call import DeviceCall
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.replacing import refuse_same
 from streaming.sound import Clipping
 from streaming.sound_formats import sound_format
@@ -85,12 +85,12 @@ class FileHost:
             )
         return endpoint
 
-    def open(self, order: Order) -> "FileStream":
+    def open(self, request: StreamRequest) -> "FileStream":
         """A stream that begins with the file. Raises DeviceError: another rate than that of the file."""
-        if order.rate_hz != self._source.rate_hz:
-            raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {order.rate_hz} are wanted")
+        if request.rate_hz != self._source.rate_hz:
+            raise DeviceError(f"{self.source}: has {self._source.rate_hz} Hz, {request.rate_hz} are wanted")
         self.problem = self.clipping = None
-        return FileStream(self, order, order.block_frames or self._block_frames)
+        return FileStream(self, request, request.block_frames or self._block_frames)
 
     def refresh(self) -> bool:
         """A file that is over is not played again."""
@@ -106,11 +106,11 @@ class FileStream(Uncopied):
     input_latency_s = 0.0
     output_latency_s = 0.0
 
-    def __init__(self, host: FileHost, order: Order, block_frames: int) -> None:
-        self._order, self._pace, self._frames = order, host.pace, block_frames
+    def __init__(self, host: FileHost, request: StreamRequest, block_frames: int) -> None:
+        self._request, self._pace, self._frames = request, host.pace, block_frames
         self._host, self._source, self._target = host, host.source, host.target
-        self._call = DeviceCall(order)
-        self._words = (ctypes.c_int64 * w.LINE_WORDS).from_address(order.user_address)
+        self._call = DeviceCall(request)
+        self._control = (ctypes.c_int64 * cb.PIPELINE_FIELDS).from_address(request.user_address)
         self._stops = threading.Event()
         self._files = ExitStack()
         self._writer: AudioWriter | None = None
@@ -125,9 +125,9 @@ class FileStream(Uncopied):
         """Let the callbacks begin. Raises InputError: a file that cannot be read or written."""
         with ExitStack() as files:
             self._reader = files.enter_context(AudioReader(self._source))
-            if self._target is not None and self._order.channels_out:
+            if self._target is not None and self._request.channels_out:
                 self._writer = AudioWriter(
-                    self._target, self._order.rate_hz, self._order.channels_out, self._host.encoding
+                    self._target, self._request.rate_hz, self._request.channels_out, self._host.encoding
                 )
                 self._host.clipping = self._writer.clipping
                 files.push(self._finish)
@@ -150,7 +150,7 @@ class FileStream(Uncopied):
         except Exception as found:  # whoever waits for the end gets it
             error = found
         if error is not None or not self._stops.is_set():
-            self._order.finished(error)
+            self._request.finished(error)
 
     def _play(self) -> None:
         done = 0
@@ -158,7 +158,7 @@ class FileStream(Uncopied):
         for number, block in enumerate(self._blocks(), 1):
             due_s = None
             if self._pace is not None:
-                due_s = begun_s + number * self._frames / self._order.rate_hz / self._pace
+                due_s = begun_s + number * self._frames / self._request.rate_hz / self._pace
             self._wait(due_s)
             if self._stops.is_set():
                 return
@@ -192,14 +192,14 @@ class FileStream(Uncopied):
 
     def _blocks(self) -> Iterator[Samples]:
         """The file, and where something is played, silence until its end has been played."""
-        size, channels = self._frames, self._order.channels_in
+        size, channels = self._frames, self._request.channels_in
         rest = np.zeros((0, channels), np.float32)
         for piece in self._reader:
             rest = np.concatenate([rest, piece[:, :channels]])
             whole = len(rest) // size * size
             yield from np.split(rest[:whole], whole // size) if whole else []
             rest = rest[whole:]
-        if not self._order.channels_out:
+        if not self._request.channels_out:
             if len(rest):
                 yield rest
             return
@@ -210,7 +210,7 @@ class FileStream(Uncopied):
 
     def _end(self) -> int:
         """Frames until the end of the file has been played, as it is now: what is late may become later."""
-        return self._reader.frames + self._order.delay_frames + late_frames(self._words)
+        return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
     def _wait(self, due_s: float | None) -> None:
         """Until then; without it, until all pulses that were heard have been run."""
@@ -221,13 +221,13 @@ class FileStream(Uncopied):
             time.sleep(POLL_S)
 
     def _is_ready(self) -> bool:
-        words = self._words
+        control = self._control
         if (
-            words[w.RECORDS]
-            and 2 * (words[w.RECORDS_WRITTEN] - words[w.RECORDS_READ]) > words[w.RECORD_COUNT]
+            control[cb.RECORDS]
+            and 2 * (control[cb.RECORDS_WRITTEN] - control[cb.RECORDS_READ]) > control[cb.RECORD_COUNT]
         ):
             return False
-        if words[w.ENGINE] == w.IN_CALLBACK:
+        if control[cb.ENGINE] == cb.IN_CALLBACK:
             return True
-        taken = words[w.IN_READ] == words[w.IN_WRITTEN]
-        return taken and (not words[w.PULSE] or words[w.FILLED] < words[w.PULSE])
+        taken = control[cb.IN_READ] == control[cb.IN_WRITTEN]
+        return taken and (not control[cb.PULSE] or control[cb.FILLED] < control[cb.PULSE])

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from pulse.errors import InputError
 from pulse.wording import spelled
 from streaming.channels import Channels
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
 
 LONGEST_BLOCK_S = 10
-ENGINES = {"worker": w.ON_WORKER, "callback": w.IN_CALLBACK}
-POLICIES = {"wait": w.WAITS, "drop_oldest": w.DROPS, "silence_then_catch_up": w.CATCHES_UP, "abort": w.ABORTS}
+ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
+POLICIES = {
+    "wait": cb.WAITS,
+    "drop_oldest": cb.DROPS,
+    "silence_then_catch_up": cb.CATCHES_UP,
+    "abort": cb.ABORTS,
+}
 """What happens where nothing is ready to be played; in each case the device plays silence.
 
 wait                   what is late is played late: nothing is lost, and from then on the delay is longer
@@ -22,7 +27,7 @@ abort                  the run ends with an error
 
 @dataclass(frozen=True)
 class Form:
-    """What a line connects.
+    """What a pipeline connects.
 
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
@@ -74,7 +79,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a line runs.
+    """How a pipeline runs.
 
     engine          ``worker``: a thread of its own computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block
@@ -84,7 +89,7 @@ class Behaviour:
     output          the output that is played, by name; the first that is sound where None
     records         whether Python gets all outputs of each pulse, too
     reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
-    held_clock      whether ``Line.set_time`` says what time it is
+    held_clock      whether ``Pipeline.set_time`` says what time it is
     """
 
     engine: str = "worker"

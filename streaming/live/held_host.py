@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol, TypeGuard
 
 from streaming.hosts.host import Host
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 
 
 class HeldHost(Host, Protocol):
@@ -14,11 +14,11 @@ class HeldHost(Host, Protocol):
         """What time it is."""
         ...
 
-    def attend(self, line: Line, look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does."""
+    def attend(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """Compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does."""
         ...
 
-    def leave(self, line: Line) -> None:
+    def leave(self, pipeline: Pipeline) -> None:
         """Do so no more."""
         ...
 

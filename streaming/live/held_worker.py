@@ -1,12 +1,12 @@
-"""What computes the pulses of a line while its clock is held: a worker that takes as long as it is told to."""
+"""What computes the pulses of a pipeline while its clock is held: a worker that takes as long as it is told to."""
 
 import ctypes
 from typing import Protocol
 
 from pulse.uncopied import Uncopied
-from streaming.live.line import Line
-from streaming.native import line_words as w
-from streaming.native.line import pump
+from streaming.live.pipeline import Pipeline
+from streaming.native import control_block as cb
+from streaming.native.pipeline import pump
 
 _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
@@ -26,18 +26,18 @@ class Clock(Protocol):
 
 
 class HeldWorker(Uncopied):
-    """Computes the pulses of a line, or has the callback do so, each in ``clock.compute_s``.
+    """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  when it is to be called again; None while it waits for a block
     """
 
-    instead = "it belongs to one line; make another one"
+    instead = "it belongs to one pipeline; make another one"
 
-    def __init__(self, line: Line, clock: Clock) -> None:
+    def __init__(self, pipeline: Pipeline, clock: Clock) -> None:
         self.due_ns: int | None = None
-        self._line, self._clock = line, clock
+        self._pipeline, self._clock = pipeline, clock
         self._free_ns = 0
-        self._under_way = False
+        self._in_flight = False
         self._slow_pump = _PUMP(self._pump)
         self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
 
@@ -45,36 +45,36 @@ class HeldWorker(Uncopied):
         """Do nothing for so long from now on; what is under way is ready so much later."""
         self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
         if self.due_ns is not None:
-            self.due_ns = self.due_ns + ns if self._under_way else max(self.due_ns, self._free_ns)
+            self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
 
     def before_callback(self) -> None:
         """A callback is about to be made: where it computes, it shall take its time."""
         slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
-        self._line.words[w.PUMP] = self._slow_address if slow else pump.address
+        self._pipeline.control_block[cb.PUMP] = self._slow_address if slow else pump.address
 
     def after_callback(self) -> None:
         """A block may have come."""
-        if self._line.behaviour.engine == "worker" and self.due_ns is None:
+        if self._pipeline.behaviour.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
         """It is ``due_ns``: finish the pulse under way, begin the next."""
-        if self._under_way:
-            self._under_way = False
-            self._line.run_pulse()
+        if self._in_flight:
+            self._in_flight = False
+            self._pipeline.run_pulse()
         now_ns = self._clock.now_ns()
         if self._free_ns > now_ns:
             self.due_ns = self._free_ns
-        elif self._clock.compute_s > 0 and self._line.take_pulse():
-            self._under_way = True
+        elif self._clock.compute_s > 0 and self._pipeline.take_pulse():
+            self._in_flight = True
             self.due_ns = now_ns + round(self._clock.compute_s * 1e9)
         else:
-            self._line.pump()
+            self._pipeline.pump()
             self.due_ns = None
 
     def _pump(self, address: int) -> None:
         """The pump of a callback that computes."""
         self._clock.set_ns(max(self._free_ns, self._clock.now_ns()))
-        while self._line.take_pulse():
+        while self._pipeline.take_pulse():
             self._clock.set_ns(self._clock.now_ns() + round(self._clock.compute_s * 1e9))
-            self._line.run_pulse()
+            self._pipeline.run_pulse()

@@ -21,8 +21,8 @@ from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
 from streaming.live.control import Control
 from streaming.live.form import Behaviour
 from streaming.live.held_host import is_held
-from streaming.live.line import Line
 from streaming.live.outputs import Outputs
+from streaming.live.pipeline import Pipeline
 from streaming.live.plan import Plan, Streams
 from streaming.live.recorder import Recorder
 from streaming.live.watch import PERIOD_S, TEARDOWN_S, Watch
@@ -71,15 +71,15 @@ class Live(Uncopied):
         self.host = usual_host() if host is None else host
         self.devices = Streams(self.host, plan, program)
         behaviour = replace(behaviour, held_clock=self.host.held)
-        self.line = Line(program, self.devices.form, behaviour, constants)
-        self.line.set_time(round(self._now_s() * 1e9))
-        self.control = Control(self.line)
-        self.outputs = Outputs(self.line)
+        self.pipeline = Pipeline(program, self.devices.form, behaviour, constants)
+        self.pipeline.set_time(round(self._now_s() * 1e9))
+        self.control = Control(self.pipeline)
+        self.outputs = Outputs(self.pipeline)
         """Frames for Python, where ``Behaviour.records``."""
         self.measures: list[Measure] = []
         """What was had of ``realtime``."""
-        self._books = Bookkeeping(self.line)
-        self._watch = Watch(self.line, self.devices, self.control, reconnect, self._now_s)
+        self._books = Bookkeeping(self.pipeline)
+        self._watch = Watch(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         self._worker: Worker | None = None
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
@@ -87,7 +87,7 @@ class Live(Uncopied):
         self._recorders: list[Recorder] = []
         self._raised = self._entered = False
         self.abandoned = False
-        """Whether a device or the worker has not returned from the line, though the run is over: it is left to them."""
+        """Whether a device or the worker has not returned from the pipeline after the run: it is left to them."""
 
     def __enter__(self) -> "Live":
         if self._entered:
@@ -97,13 +97,13 @@ class Live(Uncopied):
             self._warm()
             self.measures += self._prepared.enter_context(prepare(self.realtime))
             if is_held(self.host):
-                self.host.attend(self.line, self.look)
-            elif self.line.behaviour.engine == "worker":
-                self._worker = Worker(self.line, self.realtime)
+                self.host.attend(self.pipeline, self.look)
+            elif self.pipeline.behaviour.engine == "worker":
+                self._worker = Worker(self.pipeline, self.realtime)
                 self._worker.start()
                 self.measures += self._worker.measures
             self.control.running = not self.host.held
-            self.devices.open(self.line, self._watch.finished)
+            self.devices.open(self.pipeline, self._watch.finished)
             self._books.begin()
             self._watch.begin()
             if not self.host.held:
@@ -127,16 +127,16 @@ class Live(Uncopied):
     @property
     def delay(self) -> Delay:
         """From mouth to ear, as it is now."""
-        return delay_of(self.line, *(measured_latency_s(self.line) or self.devices.latencies_s))
+        return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 
     @property
     def setup(self) -> Setup:
         """What the run was started with."""
-        form, behaviour, program = self.line.form, self.line.behaviour, self.line.program
+        form, behaviour, program = self.pipeline.form, self.pipeline.behaviour, self.pipeline.program
         choice = form.channels
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if form.heard:
-            inputs = zip(self.line.voices.inputs, form.heard)
+            inputs = zip(self.pipeline.instances.inputs, form.heard)
             named = ", ".join(f"{port.name} hears channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
@@ -149,10 +149,10 @@ class Live(Uncopied):
             device_rate_hz=form.rate_in_hz,
             block_frames=form.block_frames,
             channels=named,
-            streams=self.line.streams,
-            engine=behaviour.engine if self.line.native else "python",
+            streams=self.pipeline.streams,
+            engine=behaviour.engine if self.pipeline.native else "python",
             policy=behaviour.policy,
-            deadline_s=self.line.deadline_s,
+            deadline_s=self.pipeline.deadline_s,
             delay=self.delay,
             measures=tuple(self.measures),
         )
@@ -164,7 +164,7 @@ class Live(Uncopied):
             *(str(measure) for measure in self.measures if not measure.had),
             *self.devices.notes,
             *watch.events,
-            *self.line.voices.faults(),
+            *self.pipeline.instances.faults(),
         ]
         return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
@@ -173,7 +173,7 @@ class Live(Uncopied):
 
         Raises InputError: a file that cannot be written
         """
-        recorder = Recorder(self.line, heard, played, threaded=not self.host.held)
+        recorder = Recorder(self.pipeline, heard, played, threaded=not self.host.held)
         self._recorders.append(recorder)
         return recorder
 
@@ -199,17 +199,17 @@ class Live(Uncopied):
         self.devices.stop(TEARDOWN_S)
         stopped = not (self.devices.inside or self.abandoned)
         if is_held(self.host):
-            self.host.leave(self.line)
+            self.host.leave(self.pipeline)
         if self._worker is not None:
             stopped = self._worker.stop() and stopped
             self._see_worker()
         self._watch.conclude()
         self.control.running = self.control.running and not stopped
         if stopped:
-            self.line.close()
+            self.pipeline.close()
         elif not self.abandoned:
             self.abandoned = True
-            _abandoned.append(self.line)
+            _abandoned.append(self.pipeline)
         self._prepared.close()
         for recorder in self._recorders:
             try:
@@ -223,15 +223,15 @@ class Live(Uncopied):
 
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block comes."""
-        program, line = self.line.program, self.line
-        _ = line.callback_address
-        state = program.spawn(line.constants)
+        program, pipeline = self.pipeline.program, self.pipeline
+        _ = pipeline.callback_address
+        state = program.spawn(pipeline.constants)
         state.stops_at_faults = False
         zeros = {port.name: np.zeros(port.shape, port.dtype) for port in program.inputs if port.streams}
         for _ in range(WARM_PULSES if program.limit is None else 1):
             state.step(zeros)
-        line.pump()
-        prefault(*line.memory.arrays)
+        pipeline.pump()
+        prefault(*pipeline.memory.arrays)
 
     def _supervise(self) -> None:
         while not self._stops.wait(PERIOD_S):
@@ -241,5 +241,5 @@ class Live(Uncopied):
         return self.host.now_ns() / 1e9 if is_held(self.host) else time.monotonic()
 
 
-_abandoned: list[Line] = []
-"""Lines that a thread may still use which was told to stop: their memory stays."""
+_abandoned: list[Pipeline] = []
+"""Pipelines that a thread may still use which was told to stop: their memory stays."""

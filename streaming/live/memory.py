@@ -1,4 +1,4 @@
-"""Memory: what compiled code finds at the addresses in the words of a line."""
+"""Memory: what compiled code finds at the addresses in the control block of a pipeline."""
 
 from dataclasses import dataclass, field
 
@@ -9,13 +9,13 @@ from pulse.facts import Array
 from pulse.program.memory import aligned, aligned_bytes
 from pulse.uncopied import Uncopied
 from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
+from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
-from streaming.live.voices import Voices
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.histogram import new_histogram
-from streaming.native.line import pump, run_pulse
 from streaming.native.mixing import MIX
+from streaming.native.pipeline import pump, run_pulse
 
 RING_S = 4.0
 """What can wait on either side."""
@@ -40,8 +40,8 @@ class Times:
     )
 
 
-class LineMemory(Uncopied):
-    """The words of a line, set up, and all that they point to.
+class PipelineMemory(Uncopied):
+    """The control block of a pipeline, set up, and all that they point to.
 
     model_delay  frames of the model that the sound is late by
 
@@ -62,14 +62,14 @@ class LineMemory(Uncopied):
         behaviour: Behaviour,
         schedule: Schedule,
         resamplers: Resamplers,
-        voices: Voices,
+        instances: Instances,
         model_delay: int,
     ) -> None:
         self._form, self._behaviour, self._schedule = form, behaviour, schedule
-        self._resamplers, self._voices, self._streams = resamplers, voices, len(voices.states)
-        self._pulse, self._model_delay = voices.program.pulse, model_delay
-        self.words: NDArray[np.int64] = aligned_bytes(8 * w.LINE_WORDS).view(np.int64)
-        self.arrays: list[Array] = [self.words]
+        self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
+        self._pulse, self._model_delay = instances.program.pulse, model_delay
+        self.control_block: NDArray[np.int64] = aligned_bytes(8 * cb.PIPELINE_FIELDS).view(np.int64)
+        self.arrays: list[Array] = [self.control_block]
         self.times = Times()
         pulse_out = resamplers.course.in_device_frames(self._pulse)
         room = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
@@ -77,12 +77,12 @@ class LineMemory(Uncopied):
         out_frames = ring_frames(form.rate_out_hz, 4 * (room + schedule.frames + form.block_frames))
         self.heard = self._floats(in_frames, form.channels_in)
         self.played = self._floats(out_frames, max(form.channels_out, 1))
-        self._inputs = len(voices.inputs)
+        self._inputs = len(instances.inputs)
         packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
         self.slots = packed[:, :, : self._pulse]
         self.gains = self._floats(6)
         self.gains[::2] = 1
-        record_bytes = w.RECORD_HEADER + self._streams * voices.output_bytes
+        record_bytes = cb.RECORD_HEADER + self._streams * instances.output_bytes
         waiting = in_frames * form.rate_hz // (form.rate_in_hz * self._pulse) + 2
         records = power_of_two(max(waiting, RECORDS))
         self.records = np.zeros((records if behaviour.records else 0, record_bytes), np.uint8)
@@ -106,27 +106,27 @@ class LineMemory(Uncopied):
         return made
 
     def _set(self, values: dict[int, int]) -> None:
-        for word, value in values.items():
-            self.words[word] = value
+        for number, value in values.items():
+            self.control_block[number] = value
 
     def _set_up_form(self) -> None:
         form, behaviour = self._form, self._behaviour
         self._set(
             {
-                w.HELD: int(behaviour.held_clock),
-                w.ENGINE: ENGINES[behaviour.engine],
-                w.POLICY: POLICIES[behaviour.policy],
-                w.WAKE: -1,
-                w.IN_CHANNELS: form.channels_in,
-                w.OUT_CHANNELS: form.channels_out,
-                w.STREAMS: self._streams,
-                w.INPUTS: self._inputs,
-                w.PULSE: self._pulse,
-                w.RATE: form.rate_hz,
-                w.IN_RATE: form.rate_in_hz,
-                w.OUT_RATE: form.rate_out_hz,
-                w.PUMP: pump.address,
-                w.RUN_PULSE: run_pulse.address,
+                cb.HELD: int(behaviour.held_clock),
+                cb.ENGINE: ENGINES[behaviour.engine],
+                cb.POLICY: POLICIES[behaviour.policy],
+                cb.WAKE: -1,
+                cb.IN_CHANNELS: form.channels_in,
+                cb.OUT_CHANNELS: form.channels_out,
+                cb.STREAMS: self._streams,
+                cb.INPUTS: self._inputs,
+                cb.PULSE: self._pulse,
+                cb.RATE: form.rate_hz,
+                cb.IN_RATE: form.rate_in_hz,
+                cb.OUT_RATE: form.rate_out_hz,
+                cb.PUMP: pump.address,
+                cb.RUN_PULSE: run_pulse.address,
             }
         )
 
@@ -136,20 +136,20 @@ class LineMemory(Uncopied):
         begins_with = self._schedule.frames - self._schedule.lead_frames
         self._set(
             {
-                w.IN_RING: self.heard.ctypes.data,
-                w.IN_FRAMES: len(self.heard),
-                w.OUT_RING: self._floats(*self.played.shape).ctypes.data,
-                w.OUT_FRAMES: len(self.played),
-                w.PLAYED: self.played.ctypes.data,
-                w.MARKS: marks.ctypes.data,
-                w.MARK_COUNT: len(marks),
-                w.ROOM: room,
-                w.OUT_WRITTEN: begins_with,
-                w.AGREED: begins_with,
-                w.RECORDS: self.records.ctypes.data if len(self.records) else 0,
-                w.RECORD_COUNT: len(self.records),
-                w.RECORD_BYTES: self.records.shape[1],
-                w.OUTPUT_BYTES: self._voices.output_bytes,
+                cb.IN_RING: self.heard.ctypes.data,
+                cb.IN_FRAMES: len(self.heard),
+                cb.OUT_RING: self._floats(*self.played.shape).ctypes.data,
+                cb.OUT_FRAMES: len(self.played),
+                cb.PLAYED: self.played.ctypes.data,
+                cb.MARKS: marks.ctypes.data,
+                cb.MARK_COUNT: len(marks),
+                cb.ROOM: room,
+                cb.OUT_WRITTEN: begins_with,
+                cb.AGREED: begins_with,
+                cb.RECORDS: self.records.ctypes.data if len(self.records) else 0,
+                cb.RECORD_COUNT: len(self.records),
+                cb.RECORD_BYTES: self.records.shape[1],
+                cb.OUTPUT_BYTES: self._instances.output_bytes,
             }
         )
 
@@ -158,36 +158,36 @@ class LineMemory(Uncopied):
         block = form.block_frames or pulse_out
         self._set(
             {
-                w.BLOCK: block,
-                w.BLOCK_NS: round(block / form.rate_out_hz * 1e9),
-                w.DEADLINE_NS: round((headroom or block) / form.rate_out_hz * 1e9),
-                w.SPARE: headroom if headroom and not form.block_frames else -1,
+                cb.BLOCK: block,
+                cb.BLOCK_NS: round(block / form.rate_out_hz * 1e9),
+                cb.DEADLINE_NS: round((headroom or block) / form.rate_out_hz * 1e9),
+                cb.SPARE: headroom if headroom and not form.block_frames else -1,
             }
         )
 
     def _set_up_streams(self) -> None:
         form, resamplers = self._form, self._resamplers
-        streams = self._integers(self._streams, self._inputs, w.STREAM_WORDS)
+        streams = self._integers(self._streams, self._inputs, cb.STREAM_FIELDS)
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
         for number, inputs in enumerate(streams):
             for place, feed in enumerate(inputs):
-                feed[w.CHANNEL] = form.heard[place] if form.heard else self._channel(number)
-                feed[w.SLOT_IN] = self.slots[number, place].ctypes.data
+                feed[cb.CHANNEL] = form.heard[place] if form.heard else self._channel(number)
+                feed[cb.SLOT_IN] = self.slots[number, place].ctypes.data
                 if resamplers.inward:
-                    feed[w.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
+                    feed[cb.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
             stream = inputs[0]
-            stream[w.OUT_RESAMPLER] = resamplers.outward[number].address if resamplers.outward else 0
-            stream[w.DRY], stream[w.DRY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
-            stream[w.DRY_FRAMES] = self._model_delay
+            stream[cb.OUT_RESAMPLER] = resamplers.outward[number].address if resamplers.outward else 0
+            stream[cb.DRY], stream[cb.DRY_DELAY_LINE] = dry[number].ctypes.data, lines[number].ctypes.data
+            stream[cb.DRY_FRAMES] = self._model_delay
         self._set(
             {
-                w.STREAM: streams.ctypes.data,
-                w.FILLED: self._schedule.lead,
-                w.VOICES: self._voices.address,
-                w.GAINS: self.gains.ctypes.data,
-                w.LARGEST: resamplers.largest,
-                w.SCRATCH: self._floats(resamplers.largest).ctypes.data,
+                cb.STREAM: streams.ctypes.data,
+                cb.FILLED: self._schedule.lead,
+                cb.INSTANCES: self._instances.address,
+                cb.GAINS: self.gains.ctypes.data,
+                cb.LARGEST: resamplers.largest,
+                cb.SCRATCH: self._floats(resamplers.largest).ctypes.data,
             }
         )
 
@@ -199,22 +199,22 @@ class LineMemory(Uncopied):
     def _set_up_times(self) -> None:
         times = self.times
         addresses = {
-            w.TOTAL_TIMES: times.total,
-            w.WAITING_TIMES: times.waiting,
-            w.COMPUTE_TIMES: times.compute,
+            cb.TOTAL_TIMES: times.total,
+            cb.WAITING_TIMES: times.waiting,
+            cb.COMPUTE_TIMES: times.compute,
         }
         for number in range(2):
-            side = w.SIDES + number * w.SIDE_WORDS
-            addresses[side + w.CALLBACK_TIMES] = times.callbacks[number]
-            addresses[side + w.INTERVAL_TIMES] = times.intervals[number]
-        self._set({word: histogram.ctypes.data for word, histogram in addresses.items()})
+            side = cb.SIDES + number * cb.SIDE_FIELDS
+            addresses[side + cb.CALLBACK_TIMES] = times.callbacks[number]
+            addresses[side + cb.INTERVAL_TIMES] = times.intervals[number]
+        self._set({number: histogram.ctypes.data for number, histogram in addresses.items()})
         self.arrays += addresses.values()
 
     def _set_up_drift(self) -> None:
         target = self._schedule.frames - self._resamplers.inside_frames
         state = np.array([target, 0.0, target], np.float64)
         self.arrays.append(state)
-        self.words[w.DRIFT] = state.ctypes.data
+        self.control_block[cb.DRIFT] = state.ctypes.data
 
 
 def ring_frames(rate_hz: int, least_frames: int) -> int:

@@ -6,88 +6,88 @@ from itertools import groupby
 import numpy as np
 
 from pulse.facts import Array
-from streaming.delivery import Delivery
-from streaming.live.line import Line, Record
-from streaming.native import line_words as w
+from streaming.live.pipeline import Pipeline, Record
+from streaming.native import control_block as cb
+from streaming.output_trim import OutputTrim
 
 
 class Outputs:
-    """Valid frames of every output, in order, from the records of a line.
+    """Valid frames of every output, in order, from the records of a pipeline.
 
-    line  with ``Behaviour.records``
-    lost  pulses whose outputs nobody took in time
+    pipeline  with ``Behaviour.records``
+    lost      pulses whose outputs nobody took in time
 
     Where states were loaded, what comes next is theirs; frames of the old ones that depended on their end never come.
     """
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
         self._loads: int = 0
-        self._deliveries = self._new(0)
+        self._output_trims = self._new(0)
 
     @property
     def lost(self) -> int:
         """Pulses whose outputs nobody took in time."""
-        return int(self._line.words[w.RECORDS_LOST])
+        return int(self._pipeline.control_block[cb.RECORDS_LOST])
 
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
         parts = self._delivered([])
-        for loads, group in groupby(self._line.records(), lambda one: one.loads):
+        for loads, group in groupby(self._pipeline.records(), lambda one: one.loads):
             records = list(group)
             self._begin(loads, records[0].before)
-            parts = [joined(*pair, self._line) for pair in zip(parts, self._delivered(records))]
+            parts = [joined(*pair, self._pipeline) for pair in zip(parts, self._delivered(records))]
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
-        """End the streams: the frames that are still to come. Nobody else may use the line any more.
+        """End the streams: the frames that are still to come. Nobody else may use the pipeline any more.
 
         Raises InputError: the model needs another length
         """
-        before, words = self.ready(), self._line.words
-        words[w.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
-        self._line.pump()
-        parts = [joined(*pair, self._line) for pair in zip(before, self.ready())]
-        self._begin(int(words[w.LOADS]), int(words[w.LOADED] + words[w.PULSES]))
-        filled, voices = int(words[w.FILLED]), self._line.voices
+        before, control = self.ready(), self._pipeline.control_block
+        control[cb.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
+        self._pipeline.pump()
+        parts = [joined(*pair, self._pipeline) for pair in zip(before, self.ready())]
+        self._begin(int(control[cb.LOADS]), int(control[cb.LOADED] + control[cb.PULSES]))
+        filled, instances = int(control[cb.FILLED]), self._pipeline.instances
         ends: list[dict[str, Array]] = []
-        for number, (state, delivery) in enumerate(zip(voices.states, self._deliveries)):
-            ran = int(voices.words[number, w.RAN])
-            if self._line.native:
+        for number, (state, output_trim) in enumerate(zip(instances.states, self._output_trims)):
+            ran = int(instances.control_blocks[number, cb.RAN])
+            if self._pipeline.native:
                 state.clock.pulse = ran
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
-            delivery.check_end(ran * pulse + rest)
-            results = state.flush(voices.shaped(self._line.memory.slots[number, :, :rest]))
-            words[w.FAULTS] += state.take_faults()
-            delivery.end = (delivery.pulses - ran) * pulse + (state.clock.end or 0)
-            ready = delivery.valid(results, len(results))
-            ends.append({**joined(parts[number], ready, self._line), **delivery.finals()})
+            output_trim.check_end(ran * pulse + rest)
+            results = state.flush(instances.shaped(self._pipeline.memory.slots[number, :, :rest]))
+            control[cb.FAULTS] += state.take_faults()
+            output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
+            ready = output_trim.valid(results, len(results))
+            ends.append({**joined(parts[number], ready, self._pipeline), **output_trim.finals()})
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
         """Deliver from now on what states gave that were loaded so often, after so many pulses of their stream."""
         if loads != self._loads:
             self._loads = loads
-            self._deliveries = self._new(before)
+            self._output_trims = self._new(before)
 
-    def _new(self, pulses: int) -> list[Delivery]:
-        made = [Delivery(self._line.program) for _ in range(self._line.streams)]
-        for delivery in made:
-            delivery.pulses = pulses
-            for port in delivery.program.outputs:
+    def _new(self, pulses: int) -> list[OutputTrim]:
+        made = [OutputTrim(self._pipeline.program) for _ in range(self._pipeline.streams)]
+        for output_trim in made:
+            output_trim.pulses = pulses
+            for port in output_trim.program.outputs:
                 if port.streams:
-                    delivery.sent[port.name] = max(pulses * port.frames - port.delay, 0)
+                    output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
         return made
 
     def _delivered(self, records: list[Record]) -> list[dict[str, Array]]:
         return [
-            delivery.valid((record.outputs[number] for record in records), len(records))
-            for number, delivery in enumerate(self._deliveries)
+            output_trim.valid((record.outputs[number] for record in records), len(records))
+            for number, output_trim in enumerate(self._output_trims)
         ]
 
 
-def joined(first: Mapping[str, Array], then: Mapping[str, Array], line: Line) -> dict[str, Array]:
+def joined(first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline) -> dict[str, Array]:
     """Frames one behind the other, for each output."""
-    axes = {port.name: port.axis or 0 for port in line.program.outputs}
+    axes = {port.name: port.axis or 0 for port in pipeline.program.outputs}
     return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}

@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.hosts.host import Endpoint, Host
-from streaming.live.voices import heard_inputs
+from streaming.live.instances import heard_inputs
 from streaming.routing import Route, in_order
 
 

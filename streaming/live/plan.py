@@ -6,10 +6,10 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.errors import DeviceError
-from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, Order
+from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
 from streaming.live.form import Form
-from streaming.live.line import Line
 from streaming.live.patch import patched
+from streaming.live.pipeline import Pipeline
 from streaming.routing import Route
 
 STEREO = 2
@@ -79,7 +79,7 @@ class Streams:
         apart = other is not None and one.index != other.index
         self.form = Form(plan.rate_hz, rate, rate, heard, played, channels, frames, apart, patch.heard)
         self.inside = False
-        """Whether a callback of a device that was stopped has not returned: it may still use the line."""
+        """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""
         self._open: list[OpenStream] = []
 
     @property
@@ -99,11 +99,11 @@ class Streams:
         """What is not as it should be."""
         return tuple(stream.note for stream in self._open if stream.note)
 
-    def open(self, line: Line, finished: Finished) -> None:
+    def open(self, pipeline: Pipeline, finished: Finished) -> None:
         """Open all and let callbacks begin, those that only play first. Raises DeviceError: nothing is open then."""
-        order = Order(
-            line.callback_address,
-            line.address,
+        request = StreamRequest(
+            pipeline.callback_address,
+            pipeline.address,
             self.source,
             self.target,
             self.form.channels_in,
@@ -112,11 +112,11 @@ class Streams:
             self.form.block_frames,
             self._plan.latency,
             finished,
-            line.delay_frames,
+            pipeline.delay_frames,
         )
-        orders = [order.only_target(), order.only_source()] if self.form.two_clocks else [order]
+        requests = [request.only_target(), request.only_source()] if self.form.two_clocks else [request]
         try:
-            for each in orders:
+            for each in requests:
                 self._open.append(self._host.open(each))
             for stream in self._open:
                 stream.start()
@@ -124,7 +124,7 @@ class Streams:
             self.stop(limit_s=2.0)
             raise
 
-    def reopen(self, line: Line, finished: Finished) -> None:
+    def reopen(self, pipeline: Pipeline, finished: Finished) -> None:
         """The same devices once more, looked for by their names. Raises DeviceError, InputError."""
         if not self._host.refresh():
             raise DeviceError("the audio system does not answer any more: start this program again")
@@ -132,7 +132,7 @@ class Streams:
         if self.target is not None:
             wanted = None if self._plan.output is None else self.target.name
             self.target = self._host.choose("output", wanted)
-        self.open(line, finished)
+        self.open(pipeline, finished)
 
     def stop(self, limit_s: float) -> bool:
         """Give the devices back; False where one of them does not answer within the limit."""

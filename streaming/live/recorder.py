@@ -1,4 +1,4 @@
-"""Recorder: what came in and what was played, into files, beside the line."""
+"""Recorder: what came in and what was played, into files, beside the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 PERIOD_S = 0.1
 
@@ -19,34 +19,38 @@ PERIOD_S = 0.1
 class Recorder(Uncopied):
     """Writes the input as it was accepted, and the output as it was played, silence included.
 
-    line             whose rings are read
+    pipeline         whose rings are read
     heard, played    sound files; None for what is not wanted. They get their names when the recorder closes.
     threaded         whether a thread of its own writes; else ``write`` does
     Raises           InputError: a file that cannot be written, or output where nothing is played
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
-    Where the disk stops for longer than the rings last, the line does not wait: frames are counted in ``lost``, and
+    Where the disk stops for longer than the rings last, the pipeline does not wait: frames are counted in ``lost``, and
     silent in the files. A file that cannot be written ends there, what it has is kept, and the other one goes on.
     """
 
     instead = "it has open files and a thread; make another one"
 
-    def __init__(self, line: Line, heard: Path | None, played: Path | None, threaded: bool = True) -> None:
-        form, words = line.form, line.words
-        first = int(words[w.IN_WRITTEN])
-        beside = None if form.two_clocks else first + int(words[w.FRAMES_LOST])
+    def __init__(
+        self, pipeline: Pipeline, heard: Path | None, played: Path | None, threaded: bool = True
+    ) -> None:
+        form, control = pipeline.form, pipeline.control_block
+        first = int(control[cb.IN_WRITTEN])
+        beside = None if form.two_clocks else first + int(control[cb.FRAMES_LOST])
         if played is not None and not form.channels_out:
             raise InputError(f"{played}: nothing is played that could be recorded")
         self._tracks: list[_Track] = []
         with ExitStack() as opened:
             if heard is not None:
                 writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
-                self._tracks.append(_Track(Tap(line.memory.heard, words, w.IN_WRITTEN, first), writer))
+                self._tracks.append(_Track(Tap(pipeline.memory.heard, control, cb.IN_WRITTEN, first), writer))
             if played is not None:
                 writer = opened.enter_context(
                     AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
                 )
-                self._tracks.append(_Track(Tap(line.memory.played, words, w.FRAMES_OUT, beside), writer))
+                self._tracks.append(
+                    _Track(Tap(pipeline.memory.played, control, cb.FRAMES_OUT, beside), writer)
+                )
             opened.pop_all()  # closed by ``close``, each by itself
         self._stops = threading.Event()
         self._finished = False

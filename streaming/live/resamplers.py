@@ -11,7 +11,7 @@ LARGEST = 4096
 
 
 class Resamplers:
-    """Those of a line: inward one for each input of each stream, outward one for each stream.
+    """Those of a pipeline: inward one for each input of each stream, outward one for each stream.
 
     None where rates are equal and there is one clock.
 
@@ -36,7 +36,7 @@ class Resamplers:
 
     @property
     def course(self) -> Course:
-        """What sets the pace of the line."""
+        """What sets the pace of the pipeline."""
         form = self._form
         return Course(
             self._pulse_frames,

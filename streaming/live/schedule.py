@@ -1,4 +1,4 @@
-"""How long a frame is on the line, and why: what is agreed on before the first block comes."""
+"""How long a frame is in the pipeline, and why: what is agreed on before the first block comes."""
 
 from dataclasses import dataclass
 from fractions import Fraction

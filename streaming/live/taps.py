@@ -1,4 +1,4 @@
-"""Taps: what went through a line's rings, read beside it without disturbing it."""
+"""Taps: what went through a pipeline's rings, read beside it without disturbing it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ class Tap(Uncopied):
     """The frames of a ring since the last reading.
 
     ring      [frames, channels], a power of two of frames
-    words     of the line
-    position  the word that says how many frames have been written
+    control   the control block of the pipeline
+    position  the field that says how many frames have been written
     first     the first frame that is read; the next one where None
     lost      frames that were overwritten before they were read
     """
@@ -21,9 +21,9 @@ class Tap(Uncopied):
     instead = "it reads memory of one run by its address; make another one"
 
     def __init__(
-        self, ring: Samples, words: NDArray[np.int64], position: int, first: int | None = None
+        self, ring: Samples, control: NDArray[np.int64], position: int, first: int | None = None
     ) -> None:
-        self._ring, self._words, self._position = ring, words, position
+        self._ring, self._control, self._position = ring, control, position
         self._read = self._written() if first is None else first
         self._margin = len(ring) // 4
         self.lost = 0
@@ -51,7 +51,7 @@ class Tap(Uncopied):
         return tuple(float(peak) for peak in np.abs(frames).max(axis=0))
 
     def _written(self) -> int:
-        return positions.load.call(self._words.ctypes.data, self._position)
+        return positions.load.call(self._control.ctypes.data, self._position)
 
     def _skip_to(self, first: int) -> None:
         if first > self._read:

@@ -21,9 +21,9 @@ from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, chosen
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.held_worker import HeldWorker
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
 from streaming.live.watch import PERIOD_S
 
@@ -48,7 +48,7 @@ class VirtualHost:
         self.streams: tuple[VirtualStream, ...] = ()
         self._ns = SECOND
         self._worker: HeldWorker | None = None
-        self._line: Line | None = None
+        self._pipeline: Pipeline | None = None
         self._look: Callable[[], None] | None = None
         self._look_ns = 0
         self._last: VirtualStream | None = None
@@ -87,7 +87,7 @@ class VirtualHost:
         source.pass_by(len(heard))
         if source.calls:
             played = self._call(source, heard, flags)
-            pieces += [played] if source.order.channels_out else []
+            pieces += [played] if source.request.channels_out else []
         return np.concatenate(pieces)
 
     def advance(self, seconds: float) -> None:
@@ -112,45 +112,45 @@ class VirtualHost:
     def set_ns(self, ns: int) -> None:
         """Let it be as late as that; nothing happens meanwhile."""
         self._ns = ns
-        if self._line is not None:
-            self._line.set_time(ns)
+        if self._pipeline is not None:
+            self._pipeline.set_time(ns)
         for stream in self.streams:
             stream.set_time(ns)
 
-    def attend(self, line: Line, look: Callable[[], None]) -> None:
-        """From now on compute the pulses of a line as they come, and call ``look`` as often as a supervisor does.
+    def attend(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """From now on compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does.
 
         Raises InputError: another run is still here
         """
-        if self._line is not None:
+        if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
-        self._line, self._look, self._worker = line, look, HeldWorker(line, self)
+        self._pipeline, self._look, self._worker = pipeline, look, HeldWorker(pipeline, self)
         self._look_ns = self._ns + round(PERIOD_S * SECOND)
         self.set_ns(self._ns)
 
-    def leave(self, line: Line) -> None:
+    def leave(self, pipeline: Pipeline) -> None:
         """Do so no more."""
-        if self._line is line:
-            self._line = self._look = self._worker = None
+        if self._pipeline is pipeline:
+            self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device by number or a part of its name; the usual one where None. Raises InputError."""
         device = chosen(self._listed(), kind, wanted)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
-    def open(self, order: Order) -> VirtualStream:
+    def open(self, request: StreamRequest) -> VirtualStream:
         """Open a stream. Raises DeviceError: it is not there, refuses, or does not run at the rate."""
-        device = self._device(order)
+        device = self._device(request)
         reason = device.refuses if device.present else "it is not there any more"
-        if reason is None and device.rates_hz is not None and order.rate_hz not in device.rates_hz:
-            reason = f"it does not run at {order.rate_hz} Hz but at {', '.join(map(str, device.rates_hz))}"
+        if reason is None and device.rates_hz is not None and request.rate_hz not in device.rates_hz:
+            reason = f"it does not run at {request.rate_hz} Hz but at {', '.join(map(str, device.rates_hz))}"
         if reason is not None:
             raise DeviceError(f"{device.name}: cannot be opened, {reason}")
-        stream = VirtualStream(self, order, device)
+        stream = VirtualStream(self, request, device)
         self.streams = (*self.streams, stream)
-        if order.channels_in:
+        if request.channels_in:
             self._last = stream
-        self._channels_out = sum(each.order.channels_out for each in self.streams)
+        self._channels_out = sum(each.request.channels_out for each in self.streams)
         self.set_ns(self._ns)
         return stream
 
@@ -163,8 +163,8 @@ class VirtualHost:
         """Devices are always looked for anew."""
         return True
 
-    def _device(self, order: Order) -> VirtualDevice:
-        endpoint = order.source or order.target
+    def _device(self, request: StreamRequest) -> VirtualDevice:
+        endpoint = request.source or request.target
         if endpoint is None or endpoint.index is None:
             raise DeviceError("no device is wanted: give one for input or output")
         return self.devices[endpoint.index]
@@ -202,7 +202,7 @@ class VirtualHost:
         return np.zeros((0, self._channels_out), np.float32)
 
     def _sizes(self, blocks: int | Iterable[int] | None, frames: int) -> Iterator[int]:
-        size = self._source().order.block_frames if blocks is None else blocks
+        size = self._source().request.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
             raise InputError(
                 f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes"
@@ -219,10 +219,10 @@ class VirtualHost:
     def _played_until(self, ns: int) -> Iterator[Samples]:
         """What devices that only play are given until then."""
         while True:
-            targets = [stream for stream in self.streams if not stream.order.channels_in]
-            if not targets or targets[0].due_ns(targets[0].order.block_frames) > ns:
+            targets = [stream for stream in self.streams if not stream.request.channels_in]
+            if not targets or targets[0].due_ns(targets[0].request.block_frames) > ns:
                 return
-            target, frames = targets[0], targets[0].order.block_frames
+            target, frames = targets[0], targets[0].request.block_frames
             self._pass(target.due_ns(frames) + self._late_ns(target, 0.0))
             target.pass_by(frames)
             if target.calls:

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from pulse.uncopied import Uncopied
 from streaming.channels import Samples
-from streaming.hosts.host import Order
+from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 SECOND = 1_000_000_000
 
@@ -61,11 +61,11 @@ class VirtualStream(Uncopied):
     note: str | None = None
     inside = False
 
-    def __init__(self, host: _Host, order: Order, device: VirtualDevice) -> None:
-        self.order, self.device = order, device
+    def __init__(self, host: _Host, request: StreamRequest, device: VirtualDevice) -> None:
+        self.request, self.device = request, device
         self.input_latency_s, self.output_latency_s = device.input_latency_s, device.output_latency_s
         self._host = host
-        self._call = DeviceCall(order)
+        self._call = DeviceCall(request)
         self._running = False
         self.begin()
 
@@ -93,7 +93,7 @@ class VirtualStream(Uncopied):
 
     def due_ns(self, frames: int) -> int:
         """When the next block is full, if it has so many frames."""
-        rate_hz = self.order.rate_hz * (1 + self.device.clock_ppm / 1e6)
+        rate_hz = self.request.rate_hz * (1 + self.device.clock_ppm / 1e6)
         return self._begun_ns + round((self._frames + frames) * SECOND / rate_hz)
 
     def pass_by(self, frames: int) -> None:
@@ -113,8 +113,8 @@ class VirtualStream(Uncopied):
         """The device ends by itself, and says so."""
         if self._running:
             self._running = False
-            self.order.finished()
+            self.request.finished()
 
     def set_time(self, ns: int) -> None:
         """Tell whoever is called what time it is."""
-        ctypes.c_int64.from_address(self.order.user_address + 8 * w.HELD_NOW_NS).value = ns
+        ctypes.c_int64.from_address(self.request.user_address + 8 * cb.HELD_NOW_NS).value = ns

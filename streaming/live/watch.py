@@ -7,9 +7,9 @@ from pulse.errors import PulseError
 from pulse.wording import spelled
 from streaming.errors import DeviceError
 from streaming.live.control import Control
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.plan import Streams
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 PERIOD_S = 0.1
 STALL_S = 1.0
@@ -26,17 +26,17 @@ def stall_s(block_frames: int, rate_hz: int) -> float:
 
 
 class Watch:
-    """Looks at the counters of a line.
+    """Looks at the counters of a pipeline.
 
     streams    the devices
-    control    of the line
+    control    of the pipeline
     reconnect  None, ``keep`` or ``reset``; see ``Live``
     now_s      the clock
     """
 
     def __init__(
         self,
-        line: Line,
+        pipeline: Pipeline,
         streams: Streams,
         control: Control,
         reconnect: str | None,
@@ -47,7 +47,7 @@ class Watch:
         self.reopened = 0
         self.events: tuple[str, ...] = ()
         """What happened last, with the second since the start."""
-        self._line, self._streams, self._control = line, streams, control
+        self._pipeline, self._streams, self._control = pipeline, streams, control
         self._reconnect, self._now_s = reconnect, now_s
         self._started_s = now_s()
         self._ended = threading.Event()
@@ -61,7 +61,7 @@ class Watch:
         self._computing = False
         self._finished = False
         self._failure: Exception | None = None
-        self.limit_s = stall_s(line.form.block_frames, line.form.rate_in_hz)
+        self.limit_s = stall_s(pipeline.form.block_frames, pipeline.form.rate_in_hz)
 
     @property
     def ended(self) -> bool:
@@ -89,11 +89,11 @@ class Watch:
         """One look at everything; called every ``PERIOD_S``."""
         if self.ended:
             return
-        status = int(self._line.words[w.STATUS])
-        if status == w.WAS_LATE:
+        status = int(self._pipeline.control_block[cb.STATUS])
+        if status == cb.WAS_LATE:
             self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
-        elif status == w.LIMIT_REACHED:
-            limit = self._line.program.limit
+        elif status == cb.LIMIT_REACHED:
+            limit = self._pipeline.program.limit
             self.end(
                 PulseError(
                     f"the model has had its most frames, {limit}: reset it before, or convert it for more"
@@ -145,7 +145,7 @@ class Watch:
         if self._streams.inside:  # it may be computing: whoever gives an order has to wait for it, in vain
             return
         self._computing = self._control.running
-        self._control.running = self._computing and self._line.behaviour.engine == "worker"
+        self._control.running = self._computing and self._pipeline.behaviour.engine == "worker"
         if self._reconnect is None:
             return
         self._gone, self._reason = True, ""
@@ -168,7 +168,7 @@ class Watch:
         try:
             self._control.restart()
             self._control.running = self._computing  # before a callback may compute beside an order
-            self._streams.reopen(self._line, self.finished)
+            self._streams.reopen(self._pipeline, self.finished)
         except PulseError as error:
             self._control.running = waiting
             if str(error) != self._reason:
@@ -181,9 +181,10 @@ class Watch:
         self._note("opened again")
 
     def _seen(self) -> tuple[int, ...]:
-        sides = 2 if self._line.form.two_clocks else 1
+        sides = 2 if self._pipeline.form.two_clocks else 1
         return tuple(
-            int(self._line.words[w.SIDES + side * w.SIDE_WORDS + w.CALLBACKS]) for side in range(sides)
+            int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])
+            for side in range(sides)
         )
 
     def _note(self, text: str) -> None:

@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
-"""The callback of a device, in the form of PortAudio's; its user data is the address of a line's words."""
+"""The callback of a device, in the form of PortAudio's; its user data is the address of a pipeline's control block."""
 
 from numba.core import types
 
@@ -7,7 +7,7 @@ from pulse.program.kernels.address import address_of, call_at, doubles_at, float
 from pulse.program.kernels.entries import callback
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record
 from streaming.native.primitives import load, set_event, store
@@ -23,38 +23,38 @@ def apart(first: float, then: float) -> float:
 @device
 def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
     """Count a callback: when it came, and what the device reports."""
-    if side[w.LAST_NS] > 0:
-        gap = now - side[w.LAST_NS]
-        side[w.LONGEST_GAP_NS] = max(side[w.LONGEST_GAP_NS], gap)
-        record(words_at(side[w.INTERVAL_TIMES]), gap)
-    store(side, w.LAST_NS, now)
+    if side[cb.LAST_NS] > 0:
+        gap = now - side[cb.LAST_NS]
+        side[cb.LONGEST_GAP_NS] = max(side[cb.LONGEST_GAP_NS], gap)
+        record(words_at(side[cb.INTERVAL_TIMES]), gap)
+    store(side, cb.LAST_NS, now)
     for flag in range(4):
         if (flags >> flag) & 1:
-            side[w.INPUT_UNDERFLOWS + flag] = side[w.INPUT_UNDERFLOWS + flag] + 1
+            side[cb.INPUT_UNDERFLOWS + flag] = side[cb.INPUT_UNDERFLOWS + flag] + 1
     if time_address != 0:
         heard, now_s, played = 0, 1, 2
         times, stated = doubles_at(time_address), doubles_at(address_of(side))
-        stated[w.HEARD_AGO_S] = apart(times[heard], times[now_s])
-        stated[w.PLAYED_IN_S] = apart(times[now_s], times[played])
+        stated[cb.HEARD_AGO_S] = apart(times[heard], times[now_s])
+        stated[cb.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 
-@callback("line.callback", SIGNATURE)
+@callback("pipeline.callback", SIGNATURE)
 def stream_callback(source, target, frames, time, flags, user):
     """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when STOP is set."""
-    words = words_at(address_of(user))
-    entered = now_ns(words)
+    control = words_at(address_of(user))
+    entered = now_ns(control)
     heard, plays = address_of(source) != 0, address_of(target) != 0
-    side = words + (w.SIDES if heard else w.SIDES + w.SIDE_WORDS)
+    side = control + (cb.SIDES if heard else cb.SIDES + cb.SIDE_FIELDS)
     note(side, entered, address_of(time), types.int64(flags))
     count = types.int64(frames)
     if heard:
-        capture(words, floats_at(address_of(source)), count, entered)
-        if words[w.ENGINE] == w.IN_CALLBACK:
-            call_at(words[w.PUMP], address_of(user))
-        elif words[w.WAKE] >= 0:
-            set_event(words[w.WAKE])
+        capture(control, floats_at(address_of(source)), count, entered)
+        if control[cb.ENGINE] == cb.IN_CALLBACK:
+            call_at(control[cb.PUMP], address_of(user))
+        elif control[cb.WAKE] >= 0:
+            set_event(control[cb.WAKE])
     if plays:
-        play(words, side, floats_at(address_of(target)), count, entered)
-    record(words_at(side[w.CALLBACK_TIMES]), now_ns(words) - entered)
-    store(side, w.CALLBACKS, side[w.CALLBACKS] + 1)
-    return CONTINUE if load(words, w.STOP) == 0 else COMPLETE
+        play(control, side, floats_at(address_of(target)), count, entered)
+    record(words_at(side[cb.CALLBACK_TIMES]), now_ns(control) - entered)
+    store(side, cb.CALLBACKS, side[cb.CALLBACKS] + 1)
+    return CONTINUE if load(control, cb.STOP) == 0 else COMPLETE

@@ -10,7 +10,7 @@ from pulse.program.kernels.address import bytes_at, words_at
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.raw import as_u8, fill_bytes, move_bytes
 from pulse.program.kernels.registry import device
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native.primitives import load, monotonic_ns, store
 
 FLOAT = 4
@@ -19,9 +19,9 @@ LONGEST_BLOCK_NS = 500_000_000
 
 
 @device
-def now_ns(words: Pointer) -> int:
+def now_ns(control: Pointer) -> int:
     """The time, or what a test says that it is."""
-    return words[w.HELD_NOW_NS] if words[w.HELD] != 0 else monotonic_ns()
+    return control[cb.HELD_NOW_NS] if control[cb.HELD] != 0 else monotonic_ns()
 
 
 @device
@@ -45,105 +45,109 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
 @device
 def put_place(side: Pointer, place: int, now: int) -> None:
     """A block has come that begins there; ``position`` never sees a half of this."""
-    store(side, w.PLACED_NS, 0)
-    store(side, w.PLACE, place)
-    store(side, w.PLACED_NS, now)
+    store(side, cb.PLACED_NS, 0)
+    store(side, cb.PLACE, place)
+    store(side, cb.PLACED_NS, now)
 
 
 @device
 def position(side: Pointer, now: int, rate: int) -> float:
     """How far a device would be now if it gave or took single frames; negative where that is not known."""
-    at, place = load(side, w.PLACED_NS), load(side, w.PLACE)
-    if at == 0 or load(side, w.PLACED_NS) != at or now - at > LONGEST_BLOCK_NS:
+    at, place = load(side, cb.PLACED_NS), load(side, cb.PLACE)
+    if at == 0 or load(side, cb.PLACED_NS) != at or now - at > LONGEST_BLOCK_NS:
         return -1.0
     return place + max(now - at, 0) * 1e-9 * rate
 
 
 @device
-def capture(words: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
+def capture(control: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
     """Take a block from the device; where the ring has no room the block is lost, and counted."""
-    written, capacity = words[w.IN_WRITTEN], words[w.IN_FRAMES]
-    if written + frames - load(words, w.IN_READ) > capacity:
-        store(words, w.FRAMES_LOST, words[w.FRAMES_LOST] + frames)
-        store(words, w.FRAMES_IN, words[w.FRAMES_IN] + frames)
+    written, capacity = control[cb.IN_WRITTEN], control[cb.IN_FRAMES]
+    if written + frames - load(control, cb.IN_READ) > capacity:
+        store(control, cb.FRAMES_LOST, control[cb.FRAMES_LOST] + frames)
+        store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
         return
-    into_ring(words[w.IN_RING], capacity, written, source, frames, words[w.IN_CHANNELS])
-    put_place(words + w.SIDES, written, at_ns)
+    into_ring(control[cb.IN_RING], capacity, written, source, frames, control[cb.IN_CHANNELS])
+    put_place(control + cb.SIDES, written, at_ns)
     # not before the place: ``play`` of another device asks for both
-    store(words, w.FRAMES_IN, words[w.FRAMES_IN] + frames)
-    mark = words[w.MARKS_WRITTEN]
-    if mark - load(words, w.MARKS_READ) < words[w.MARK_COUNT]:
-        place = words_at(words[w.MARKS]) + 2 * (mark & (words[w.MARK_COUNT] - 1))
+    store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
+    mark = control[cb.MARKS_WRITTEN]
+    if mark - load(control, cb.MARKS_READ) < control[cb.MARK_COUNT]:
+        place = words_at(control[cb.MARKS]) + 2 * (mark & (control[cb.MARK_COUNT] - 1))
         place[0] = written + frames
         place[1] = at_ns
-        store(words, w.MARKS_WRITTEN, mark + 1)
-    store(words, w.IN_WRITTEN, written + frames)
+        store(control, cb.MARKS_WRITTEN, mark + 1)
+    store(control, cb.IN_WRITTEN, written + frames)
 
 
 @device
-def owed(words: Pointer) -> int:
+def owed(control: Pointer) -> int:
     """The debt: frames of output that were played as silence, and are to be skipped when they come."""
-    if words[w.POLICY] == w.WAITS:
+    if control[cb.POLICY] == cb.WAITS:
         return 0
-    lost = load(words, w.FRAMES_LOST)
-    if words[w.OUT_RATE] != words[w.IN_RATE] and words[w.IN_RATE] > 0:
-        lost = lost * words[w.OUT_RATE] // words[w.IN_RATE]
-    return max(load(words, w.FRAMES_SILENT) - load(words, w.FRAMES_SKIPPED) - lost - words[w.FORGIVEN], 0)
+    lost = load(control, cb.FRAMES_LOST)
+    if control[cb.OUT_RATE] != control[cb.IN_RATE] and control[cb.IN_RATE] > 0:
+        lost = lost * control[cb.OUT_RATE] // control[cb.IN_RATE]
+    return max(
+        load(control, cb.FRAMES_SILENT) - load(control, cb.FRAMES_SKIPPED) - lost - control[cb.FORGIVEN], 0
+    )
 
 
 @device
-def behind(words: Pointer, now: int) -> int:
+def behind(control: Pointer, now: int) -> int:
     """How many frames an output with a clock of its own begins later than the input did."""
-    came = position(words + w.SIDES, now, words[w.IN_RATE])
+    came = position(control + cb.SIDES, now, control[cb.IN_RATE])
     if came < 0:
         return 0
-    return max(types.int64((came - words[w.ANCHOR_PLACE]) * words[w.OUT_RATE] / words[w.IN_RATE] + 0.5), 0)
+    return max(
+        types.int64((came - control[cb.ANCHOR_PLACE]) * control[cb.OUT_RATE] / control[cb.IN_RATE] + 0.5), 0
+    )
 
 
 @device
-def agreed(words: Pointer, silent: int) -> int:
+def agreed(control: Pointer, silent: int) -> int:
     """How much of a silence is none of lateness: blocks are longer than was known, and the delay grows to suit them."""
-    if words[w.SPARE] < 0:
+    if control[cb.SPARE] < 0:
         return 0
-    needed = words[w.LONGEST_BLOCK] * (1 if words[w.DRIFT] == 0 else 2)
-    return min(silent, max(needed - words[w.SPARE] - words[w.GROWN], 0))
+    needed = control[cb.LONGEST_BLOCK] * (1 if control[cb.DRIFT] == 0 else 2)
+    return min(silent, max(needed - control[cb.SPARE] - control[cb.GROWN], 0))
 
 
 @device
-def play(words: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int) -> None:
+def play(control: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: int) -> None:
     """Give a block to the device: what is ready, then silence."""
-    read, channels, capacity = words[w.OUT_READ], words[w.OUT_CHANNELS], words[w.OUT_FRAMES]
-    if load(words, w.FRAMES_IN) <= words[w.ANCHOR]:
+    read, channels, capacity = control[cb.OUT_READ], control[cb.OUT_CHANNELS], control[cb.OUT_FRAMES]
+    if load(control, cb.FRAMES_IN) <= control[cb.ANCHOR]:
         fill_bytes(as_u8(target), 0, frames * channels * FLOAT)
         return
-    available = load(words, w.OUT_WRITTEN) - read
-    words[w.LONGEST_BLOCK] = max(words[w.LONGEST_BLOCK], frames)
-    if words[w.DRIFT] != 0 and side[w.PLACED_NS] == 0:
-        cut = min(behind(words, at_ns), available)
-        words[w.CUT] = words[w.CUT] + cut
+    available = load(control, cb.OUT_WRITTEN) - read
+    control[cb.LONGEST_BLOCK] = max(control[cb.LONGEST_BLOCK], frames)
+    if control[cb.DRIFT] != 0 and side[cb.PLACED_NS] == 0:
+        cut = min(behind(control, at_ns), available)
+        control[cb.CUT] = control[cb.CUT] + cut
         read, available = read + cut, available - cut
-    skipped = min(owed(words), available)
+    skipped = min(owed(control), available)
     if skipped > 0:
-        store(words, w.FRAMES_SKIPPED, words[w.FRAMES_SKIPPED] + skipped)
+        store(control, cb.FRAMES_SKIPPED, control[cb.FRAMES_SKIPPED] + skipped)
     read, available = read + skipped, available - skipped
     put_place(side, read, at_ns)
     count = min(frames, available)
-    from_ring(target, words[w.OUT_RING], capacity, read, count, channels)
+    from_ring(target, control[cb.OUT_RING], capacity, read, count, channels)
     if count < frames:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
-        grown = agreed(words, frames - count)
-        words[w.GROWN] = words[w.GROWN] + grown
-        store(words, w.FRAMES_SILENT, words[w.FRAMES_SILENT] + (frames - count - grown))
-        words[w.LATE] = words[w.LATE] + 1
+        grown = agreed(control, frames - count)
+        control[cb.GROWN] = control[cb.GROWN] + grown
+        store(control, cb.FRAMES_SILENT, control[cb.FRAMES_SILENT] + (frames - count - grown))
+        control[cb.LATE] = control[cb.LATE] + 1
     kept = min(frames, capacity)
     left_out = frames - kept
     into_ring(
-        words[w.PLAYED],
+        control[cb.PLAYED],
         capacity,
-        words[w.FRAMES_OUT] + left_out,
+        control[cb.FRAMES_OUT] + left_out,
         target + left_out * channels,
         kept,
         channels,
     )
-    store(words, w.OUT_READ, read + count)
-    store(words, w.FRAMES_OUT, words[w.FRAMES_OUT] + frames)
+    store(control, cb.OUT_READ, read + count)
+    store(control, cb.FRAMES_OUT, control[cb.FRAMES_OUT] + frames)

@@ -1,12 +1,12 @@
 # pyright: basic
-"""Two devices have two clocks: the ratio of the last resampler follows how long a frame is on the line."""
+"""Two devices have two clocks: the ratio of the last resampler follows how long a frame is in the pipeline."""
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 
 DELAY, INTEGRAL, TARGET = range(3)
-"""Float64 of a controller: frames that are on the line, smoothed; what has been found of the drift, as a part; frames
-that there should be."""
+"""Float64 of a controller: frames that are in the pipeline, smoothed; what has been found of the drift, as a part;
+frames that there should be."""
 SMOOTHING_S = 2.0
 PROPORTIONAL = 0.05
 """Of the ratio, for each second that the delay is too long."""

@@ -2,7 +2,7 @@
 """Between a device and the function that takes its blocks: once it is shut, nobody gets through.
 
 A device that was given up may come back, and its thread then calls where it called before. What it finds is the gate,
-whose memory is kept for ever, not the memory of a line that is gone or belongs to another device by now.
+whose memory is kept for ever, not the memory of a pipeline that is gone or belongs to another device by now.
 """
 
 import time

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What is done to samples on the line; pointers to f32."""
+"""What is done to samples in the pipeline; pointers to f32."""
 
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
@@ -33,13 +33,13 @@ def spread(
 
 
 @device
-def delayed(samples: Pointer, count: int, line: Pointer, length: int, place: int) -> int:
-    """Samples exchanged with those of ``length`` before, in place; gives the place in the line for the next time."""
+def delayed(samples: Pointer, count: int, delays: Pointer, length: int, place: int) -> int:
+    """Samples exchanged with those of ``length`` before, in place; gives the next place in the delay line."""
     if length == 0:
         return 0
     for i in range(count):
-        before = line[place]
-        line[place] = samples[i]
+        before = delays[place]
+        delays[place] = samples[i]
         samples[i] = before
         place += 1
         if place == length:

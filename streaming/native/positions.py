@@ -8,13 +8,13 @@ from pulse.program.kernels.entries import entry
 from streaming.native import primitives
 
 
-@entry("line.load_word", 2, types.int64, brief=True)
+@entry("pipeline.load_word", 2, types.int64, brief=True)
 def load(address, place):
     """A word; what its writer had written before it is there."""
     return primitives.load(words_at(address), place)
 
 
-@entry("line.store_word", 3, brief=True)
+@entry("pipeline.store_word", 3, brief=True)
 def store(address, place, value):
     """Set a word; whoever loads it finds that all that was read before has been read."""
     primitives.store(words_at(address), place, value)

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pulse.program.kernels.address import address_of, floats_at, words_at
 from pulse.program.kernels.entries import callback
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.native.stream_form import CONTINUE, SIGNATURE
 
 SOUND, FRAMES, PLACE, CHANNELS, RUNNING = range(5)
@@ -27,7 +27,7 @@ def play(source, target, frames, clock, flags, user):
 
 
 class Cassette:
-    """The memory of it; ``order`` opens it."""
+    """The memory of it; ``request`` opens it."""
 
     def __init__(self, sound: NDArray[np.float32], channels: int = 1) -> None:
         self.sound = np.ascontiguousarray(sound, np.float32)
@@ -35,9 +35,9 @@ class Cassette:
             [self.sound.ctypes.data, len(sound), 0, channels, 0], np.int64
         )
 
-    def order(self, target: Endpoint, rate_hz: int, block_frames: int) -> Order:
+    def request(self, target: Endpoint, rate_hz: int, block_frames: int) -> StreamRequest:
         """On a device."""
-        return Order(
+        return StreamRequest(
             play.address,
             self.words.ctypes.data,
             None,

@@ -1,4 +1,4 @@
-"""A stream callback of few lines, and the order that opens it."""
+"""A stream callback of few lines, and the request that opens it."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pulse.program.kernels.address import address_of, floats_at, words_at
 from pulse.program.kernels.entries import callback
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
 
 CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
@@ -36,7 +36,7 @@ def count(source, target, frames, clock, flags, user):
     return COMPLETE if words[CALLS] == words[END_AT] else CONTINUE
 
 
-def order(
+def request(
     words: NDArray[np.int64],
     source: Endpoint | None,
     target: Endpoint | None,
@@ -45,11 +45,11 @@ def order(
     channels: int = 2,
     latency: str | float = "low",
     finished: Callable[[], None] = lambda: None,
-) -> Order:
+) -> StreamRequest:
     """What opens a stream that counts in ``words``."""
     inputs, outputs = (channels if source else 0), (channels if target else 0)
     words[[CHANNELS_IN, CHANNELS_OUT]] = inputs, outputs
-    return Order(
+    return StreamRequest(
         count.address,
         words.ctypes.data,
         source,

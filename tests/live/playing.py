@@ -47,7 +47,7 @@ def playing(server: JackServer, *command: str, times: int = 5) -> Generator["sub
     """A program that hears the built-in sound so many times."""
     cassette = Cassette(np.tile(np.repeat(builtin_sound(), server.rate_hz // RATE_HZ), times))
     host = PortAudio()
-    player = host.open(cassette.order(host.choose("output", JACK), server.rate_hz, server.block_frames))
+    player = host.open(cassette.request(host.choose("output", JACK), server.rate_hz, server.block_frames))
     player.start()
     (ours,) = (port for port in server.ports() if port.startswith("PortAudio:out"))
     cassette.begin()

@@ -47,7 +47,7 @@ def recorded(
     cassette = Cassette(sound)
     with live:
         host = PortAudio()
-        player = host.open(cassette.order(host.choose("output", JACK), RATE_HZ, server.block_frames))
+        player = host.open(cassette.request(host.choose("output", JACK), RATE_HZ, server.block_frames))
         player.start()
         inputs = [port for port in server.ports() if port.startswith("PortAudio:in_")]
         source = [port for port in server.ports() if port.startswith("PortAudio:out_")][-1]
@@ -127,7 +127,9 @@ def cancelled(engine: str, pulse_frames: int) -> None:
             players: list[tuple[Cassette, OpenStream]] = []
             for sound, port in zip(sounds, inputs):
                 cassette, before = Cassette(sound), server.ports()
-                player = host.open(cassette.order(host.choose("output", JACK), RATE_HZ, server.block_frames))
+                player = host.open(
+                    cassette.request(host.choose("output", JACK), RATE_HZ, server.block_frames)
+                )
                 player.start()
                 (source,) = (
                     port

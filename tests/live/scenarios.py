@@ -19,7 +19,7 @@ from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.hosts.usual import list_devices
 from streaming.live.watch import STALL_S
 from tests.live.aside import until
-from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, order
+from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, request
 from tests.live.servers import had, pulse_server
 
 JACK = "JACK Audio Connection Kit: system"
@@ -40,7 +40,7 @@ class Player:
         """Open it, with a new count. Raises DeviceError: it does not call in time, and is closed again."""
         self.words = counted()
         source, target = self.host.choose("input", self.names[0]), self.host.choose("output", self.names[1])
-        self.stream = self.host.open(order(self.words, source, target, latency=0.04, finished=self._finish))
+        self.stream = self.host.open(request(self.words, source, target, latency=0.04, finished=self._finish))
         self.stream.start()
         if not self.runs(limit_s=limit_s):
             self.stream.stop(1.0)
@@ -137,7 +137,7 @@ def jack_gone_before_the_end() -> None:
 
 
 def jack_hangs() -> None:
-    """A server that hangs lets nothing hang here, and what was given up never calls the line again."""
+    """A server that hangs lets nothing hang here, and what was given up never calls the pipeline again."""
     with _jack() as server:
         player = Player(JACK, JACK)
         server.pause()
@@ -219,7 +219,7 @@ def through_python() -> None:
         assert stream.stop(2.0) and stream.stop(2.0)
         _only_one_side(player)
         with pytest.raises(DeviceError, match=f"{JACK}: does not open .* choose another device or rate"):
-            player.host.open(order(counted(), player.host.choose("input", JACK), None, rate_hz=44100))
+            player.host.open(request(counted(), player.host.choose("input", JACK), None, rate_hz=44100))
         _exit()
 
 
@@ -230,7 +230,7 @@ def _only_one_side(player: Player) -> None:
             None if name is None else player.host.choose(kind, name)
             for kind, name in zip(("input", "output"), sides)
         ]
-        stream = player.host.open(order(words, *chosen))
+        stream = player.host.open(request(words, *chosen))
         stream.start()
         assert until(lambda words=words: words[CALLS] > 5)
         assert words[FLAGS] & ~0x10 == 0

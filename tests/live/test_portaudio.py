@@ -14,7 +14,7 @@ from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.hosts.usual import list_devices
 from tests.live.aside import until
-from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, order
+from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, request
 from tests.live.servers import found_here, had
 from tests.streaming.command import pulse, report
 
@@ -50,7 +50,7 @@ def test_devices_are_described(host: PortAudio) -> None:
 
 def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counted()
-    stream = host.open(order(words, *ends))
+    stream = host.open(request(words, *ends))
     assert stream.native and stream.note is None and not stream.active and stream.callbacks == 0
     assert (stream.rate_hz, stream.block_frames) == (RATE, BLOCK)
     assert 0 <= stream.input_latency_s < 0.1 and 0 < stream.output_latency_s < 0.1
@@ -65,7 +65,7 @@ def test_a_stream_calls_and_stops(host: PortAudio, ends: tuple[Endpoint, Endpoin
 def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words, ended = counted(), []
     words[END_AT] = 7
-    stream = host.open(order(words, *ends, finished=lambda: ended.append(1)))
+    stream = host.open(request(words, *ends, finished=lambda: ended.append(1)))
     stream.start()
     assert until(lambda: ended) and until(lambda: not stream.active)
     assert not stream.lost and stream.stop(2.0)
@@ -75,7 +75,7 @@ def test_a_callback_ends_its_stream(host: PortAudio, ends: tuple[Endpoint, Endpo
 @pytest.mark.parametrize("frames", [0, 64, 1000])
 def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], frames: int) -> None:
     words = counted()
-    stream = host.open(order(words, *ends, block_frames=frames))
+    stream = host.open(request(words, *ends, block_frames=frames))
     stream.start()
     assert until(lambda: words[CALLS] >= 5)
     assert stream.stop(2.0)
@@ -84,7 +84,10 @@ def test_blocks_of_any_size(host: PortAudio, ends: tuple[Endpoint, Endpoint], fr
 
 def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     heard, played = counted(), counted()
-    streams = [host.open(order(heard, ends[0], None)), host.open(order(played, None, ends[1], channels=1))]
+    streams = [
+        host.open(request(heard, ends[0], None)),
+        host.open(request(played, None, ends[1], channels=1)),
+    ]
     for stream in streams:
         stream.start()
     assert until(lambda: min(heard[CALLS], played[CALLS]) >= 5)
@@ -93,7 +96,7 @@ def test_a_stream_for_each_direction(host: PortAudio, ends: tuple[Endpoint, Endp
 
 def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counted()
-    stream = host.open(order(words, *ends))
+    stream = host.open(request(words, *ends))
     stream.start()
     server.freewheel(True)
     try:
@@ -105,18 +108,18 @@ def test_time_runs_free(server: JackServer, host: PortAudio, ends: tuple[Endpoin
 
 def test_what_a_device_cannot_do(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
-        host.open(order(counted(), *ends, rate_hz=44100))
+        host.open(request(counted(), *ends, rate_hz=44100))
     with pytest.raises(
         DeviceError, match="5 input and 5 output channels were asked for, it has 2 and 2; use fewer"
     ):
-        host.open(order(counted(), *ends, channels=5))
+        host.open(request(counted(), *ends, channels=5))
     with pytest.raises(InputError, match="latency 'tiny': give low, high or seconds"):
-        host.open(order(counted(), *ends, latency="tiny"))
+        host.open(request(counted(), *ends, latency="tiny"))
 
 
 def test_looking_anew_leaves_open_streams_alone(host: PortAudio, ends: tuple[Endpoint, Endpoint]) -> None:
     words = counted()
-    stream = host.open(order(words, *ends))
+    stream = host.open(request(words, *ends))
     stream.start()
     assert host.refresh()
     assert any(device.name == "PortAudio" for device in host.devices()), "the client of the open stream"
@@ -131,7 +134,7 @@ def test_to_release_closes_streams(
     server: JackServer, host: PortAudio, ends: tuple[Endpoint, Endpoint]
 ) -> None:
     words = counted()
-    stream = host.open(order(words, *ends))
+    stream = host.open(request(words, *ends))
     stream.start()
     assert until(lambda: words[CALLS] > 0)
     portaudio.release()

@@ -23,7 +23,7 @@ from streaming.cli import signals
 from streaming.cli.live import command
 from streaming.cli.live.frames import FramesWriter
 from streaming.errors import DeviceError
-from streaming.frame_forms import NpyForm
+from streaming.frame_formats import NpyFormat
 from streaming.live import live as live_module
 from streaming.live.outputs import Outputs
 from streaming.live.recorder import Recorder
@@ -115,7 +115,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
         (Recorder, "close"),
         (StatsWriter, "close"),
         (Outputs, "flush"),
-        (NpyForm, "complete"),
+        (NpyFormat, "complete"),
     ):
         signalled_after(monkeypatch, number, owner, name)
     model = voice(tmp_path / "model.onnx")

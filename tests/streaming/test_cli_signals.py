@@ -91,7 +91,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     monkeypatch.setattr(warming, "_begin", begun)
     monkeypatch.setattr(warming, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        warming.warm([machine.RUN.name, "line.callback"], jobs=2)
+        warming.warm([machine.RUN.name, "pipeline.callback"], jobs=2)
     assert [process.returncode for process in compiling] == [-signal.SIGKILL] * 2, "nobody waits for them"
 
 

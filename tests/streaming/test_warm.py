@@ -93,7 +93,7 @@ def test_what_a_live_run_and_an_executor_need_is_known_without_them():
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
         "from streaming import warming; "
-        "needed = {name for name in warming.names() if name.split('.')[0] in ('line', 'device')}; "
+        "needed = {name for name in warming.names() if name.split('.')[0] in ('pipeline', 'device')}; "
         "print(needed ^ set(warming.LIVE)); "
         "from streaming.executor.native_engine import ENTRIES; "
         "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"
@@ -101,7 +101,7 @@ def test_what_a_live_run_and_an_executor_need_is_known_without_them():
     told = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
-    assert told.stdout == "{'line.next_pulse'}\nset()\n"
+    assert told.stdout == "{'pipeline.next_pulse'}\nset()\n"
 
 
 def test_a_name_that_is_not_there():

@@ -187,8 +187,8 @@ def _plan(
     """Where it is not said whether to play, what is sound is played."""
     from pulse.errors import InputError
     from streaming.channels import Channels
+    from streaming.live.instances import heard_inputs, sound_output
     from streaming.live.plan import Plan
-    from streaming.live.voices import heard_inputs, sound_output
 
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
@@ -211,7 +211,7 @@ def _plan(
 def _routes(program: "Program", heard: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
     """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.live.voices import heard_inputs
+    from streaming.live.instances import heard_inputs
     from streaming.routing import Route, channel_of, routes_of
 
     routes = routes_of(heard, program)
@@ -280,7 +280,7 @@ def _place(path: Path | None, events: "Choice | None", source: Path | None) -> "
 def _written(program: "Program", name: str | None, events: bool) -> "Port":
     """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.live.voices import heard_inputs
+    from streaming.live.instances import heard_inputs
     from streaming.routing import audio_output
 
     if name is None:

@@ -1,4 +1,4 @@
-"""A stream of PortAudio whose callback is compiled: no Python between the device and the line."""
+"""A stream of PortAudio whose callback is compiled: no Python between the device and the pipeline."""
 
 import ctypes
 import time
@@ -6,7 +6,7 @@ from ctypes import c_void_p
 
 from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
-from streaming.hosts.host import Order
+from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.system import AudioSystem
 from streaming.hosts.portaudio.wanted import Side, Wanted
 from streaming.native.gate import Gate, stream_callback
@@ -29,15 +29,15 @@ class NativeStream(Uncopied):
     note: str | None = None
     inside = False
 
-    def __init__(self, system: AudioSystem, order: Order, sides: tuple[Side, ...]) -> None:
+    def __init__(self, system: AudioSystem, request: StreamRequest, sides: tuple[Side, ...]) -> None:
         self._system = system
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
-        self._gate = Gate(order.callback_address, order.user_address, order.channels_out)
+        self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
         self._wanted = Wanted(
-            sides, order.rate_hz, order.block_frames, stream_callback.address, self._gate.address
+            sides, request.rate_hz, request.block_frames, stream_callback.address, self._gate.address
         )
         self._on_jack = system.on_jack(self._wanted)
-        self._told = order.finished
+        self._told = request.finished
         self._started = self._stopping = self._finished = self.closed = False
         self._handle = system.open(self._wanted)
         self._ended = _FINISHED(self._end)
@@ -46,7 +46,7 @@ class NativeStream(Uncopied):
         self.input_latency_s: float = info.input_s
         self.output_latency_s: float = info.output_s
         self.rate_hz: float = info.rate_hz
-        self.block_frames = order.block_frames
+        self.block_frames = request.block_frames
 
     def _end(self, user: int | None) -> None:
         self._finished = True
@@ -85,7 +85,7 @@ class NativeStream(Uncopied):
         """End the callbacks and give the device back, once.
 
         False where that takes longer than the limit, or would hang: then it is left as it is. When this returns, no
-        callback enters the line any more; where one is still ``inside``, that is False too.
+        callback enters the pipeline any more; where one is still ``inside``, that is False too.
         """
         if self.closed:
             return True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind, chosen
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.hosts.portaudio.library import Library
 from streaming.hosts.portaudio.system import AudioSystem
 from streaming.hosts.portaudio.wanted import Side
@@ -118,27 +118,27 @@ class PortAudio:
         device = chosen(self.devices(), kind, wanted)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
-    def open(self, order: Order) -> Stream:
+    def open(self, request: StreamRequest) -> Stream:
         """Open a stream. Raises DeviceError, InputError."""
         with _state.lock:
             there = self.devices()
             sides: tuple[Side, ...] = ()
-            if order.source is not None:
-                sides += (_side(there, "input", order.source, order.channels_in, order.latency),)
-            if order.target is not None:
-                sides += (_side(there, "output", order.target, order.channels_out, order.latency),)
-            stream = self._opened(order, sides)
+            if request.source is not None:
+                sides += (_side(there, "input", request.source, request.channels_in, request.latency),)
+            if request.target is not None:
+                sides += (_side(there, "output", request.target, request.channels_out, request.latency),)
+            stream = self._opened(request, sides)
             _state.open = [*(other for other in _state.open if not other.closed), stream]
             return stream
 
-    def _opened(self, order: Order, sides: tuple[Side, ...]) -> Stream:
+    def _opened(self, request: StreamRequest, sides: tuple[Side, ...]) -> Stream:
         if self.native:
             from streaming.hosts.portaudio.native_stream import NativeStream
 
-            return NativeStream(_system(), order, sides)
+            return NativeStream(_system(), request, sides)
         from streaming.hosts.portaudio.python_stream import PythonStream
 
-        return PythonStream(order, sides)
+        return PythonStream(request, sides)
 
     def refresh(self) -> bool:
         """Look for devices anew, before a stream is opened again. Raises DeviceError: it never works."""

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind
-from streaming.hosts.host import Order
+from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
 from streaming.hosts.portaudio.system import OPEN_S
@@ -65,10 +65,10 @@ class PythonStream(Uncopied):
     note: str | None = NOTE
     inside = False
 
-    def __init__(self, order: Order, sides: tuple[Side, ...]) -> None:
+    def __init__(self, request: StreamRequest, sides: tuple[Side, ...]) -> None:
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
-        self._gate = Gate(order.callback_address, order.user_address, order.channels_out)
-        self._told = order.finished
+        self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
+        self._told = request.finished
         self._function = FUNCTION(stream_callback.address)
         self._call = Caller("sounddevice")
         self._stopping = self.closed = False
@@ -90,8 +90,8 @@ class PythonStream(Uncopied):
         device, channels, latency = values[0] if len(values) == 1 else zip(*values)
         self._stream = self._bounded(
             lambda: kind(
-                order.rate_hz,
-                order.block_frames,
+                request.rate_hz,
+                request.block_frames,
                 device,
                 channels,
                 "float32",
@@ -105,7 +105,7 @@ class PythonStream(Uncopied):
         self.input_latency_s = of[0] if len(kinds) == 2 else of if kinds == ["input"] else 0.0
         self.output_latency_s = of[1] if len(kinds) == 2 else of if kinds == ["output"] else 0.0
         self.rate_hz: float = self._stream.samplerate
-        self.block_frames = order.block_frames
+        self.block_frames = request.block_frames
 
     def _both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(_address(source), _address(target), frames, clock, flags)

@@ -67,28 +67,28 @@ async def test_a_pulse_is_dropped_or_runs_and_never_both(program):
     for number in range(2):
         slots.submit(pulse(number))
     assert slots.drop() == 0
-    submitted, dropped, ran, under_way = 2, [0], [], [1]
+    submitted, dropped, ran, in_flight = 2, [0], [], [1]
     engine.start()
     for _ in range(3000):
         if slots.free and rng.random() < 0.6:
             slots.submit(pulse(submitted))
-            under_way.append(submitted)
+            in_flight.append(submitted)
             submitted += 1
         elif rng.random() < 0.6:
             place = slots.drop()
             if place is not None:
-                dropped.append(under_way.pop(place))
+                dropped.append(in_flight.pop(place))
         else:
             found = numbers(slots, slots.ready())
-            assert under_way[: len(found)] == found
-            del under_way[: len(found)]
+            assert in_flight[: len(found)] == found
+            del in_flight[: len(found)]
             ran += found
     if slots.free:  # one that nobody drops, whoever was faster until now
         slots.submit(pulse(submitted))
-        under_way.append(submitted)
+        in_flight.append(submitted)
         submitted += 1
-    wait_for(slots, len(under_way))
-    ran += numbers(slots, len(under_way))
+    wait_for(slots, len(in_flight))
+    ran += numbers(slots, len(in_flight))
     assert sorted(ran + dropped) == list(range(submitted))
     assert ran == sorted(ran) and dropped == sorted(dropped) and ran and dropped
     slots.close()

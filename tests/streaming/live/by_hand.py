@@ -32,8 +32,8 @@ class HandHost:
     def choose(self, kind, wanted):
         return self.endpoint
 
-    def open(self, order):
-        self.stream = HandStream(order)
+    def open(self, request):
+        self.stream = HandStream(request)
         return self.stream
 
     def refresh(self):
@@ -46,11 +46,11 @@ class HandStream:
     note = None
     input_latency_s = output_latency_s = 0.0
 
-    def __init__(self, order):
-        self.order, self.stopped = order, 0
+    def __init__(self, request):
+        self.request, self.stopped = request, 0
         self.inside = self.hangs = False
         """Whether a call of it has not returned, and will not when it is stopped."""
-        self.call = DeviceCall(order)
+        self.call = DeviceCall(request)
 
     def start(self):
         pass

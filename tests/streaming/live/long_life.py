@@ -14,10 +14,10 @@ from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import nothing_left
-from tests.streaming.live.runs import RATE, check_books, held, late, noise, plain, ready, streamed, word
+from tests.streaming.live.runs import RATE, check_books, field, held, late, noise, plain, ready, streamed
 from tests.streaming.small import filtered
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
@@ -72,9 +72,12 @@ class Run:
         for _ in range(blocks):
             first = self.rng.randrange(len(SOUND) // 2)
             x = SOUND[first : first + (self.block or self.rng.choice(BLOCKS))]
-            before = word(self.run, w.FRAMES_IN), word(self.run, w.FRAMES_LOST)
+            before = field(self.run, cb.FRAMES_IN), field(self.run, cb.FRAMES_LOST)
             self.played.append(self.host.tick(x, flags=self.rng.choice([0, 0, 0, 2, 4])))
-            came, lost = word(self.run, w.FRAMES_IN) - before[0], word(self.run, w.FRAMES_LOST) - before[1]
+            came, lost = (
+                field(self.run, cb.FRAMES_IN) - before[0],
+                field(self.run, cb.FRAMES_LOST) - before[1],
+            )
             assert came in (0, len(x)) and lost in (0, came)
             assert len(self.played[-1]) == came
             self.given += came
@@ -150,7 +153,7 @@ class Run:
     def check(self):
         """When it is over."""
         counters, accepted = self.run.account().counters, np.concatenate([*self.accepted, SOUND[:0]])
-        assert word(self.run, w.IN_WRITTEN) == len(accepted)
+        assert field(self.run, cb.IN_WRITTEN) == len(accepted)
         self.parts.append(self.run.outputs.flush())
         lost = self.run.outputs.lost
         self.reached["records lost"] += lost > 0
@@ -170,7 +173,7 @@ class Run:
         counters, heard = self.check()
         delay = self.run.delay.frames
         if self.policy != "wait":
-            assert delay == self.run.line.delay_frames
+            assert delay == self.run.pipeline.delay_frames
             assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
         last = heard[-(TAIL + MEMORY + delay) :]
         wanted = np.stack([result["y"].ravel() for result in streamed(self.made, last)], 1)
@@ -216,7 +219,7 @@ class Life:
         self.reached["reopened"] += account.counters.reopened
         self.reached["silent"] += account.counters.frames_silent > 0
         assert not one.run._watch.ended and not one.host.streams
-        assert live_module._abandoned == known, "a device that hangs outside of the line does not keep it"
+        assert live_module._abandoned == known, "a device that hangs outside of the pipeline does not keep it"
         gc.collect()
         self.memory_mb.append(resident_mb())
 
@@ -230,7 +233,7 @@ class Life:
             ) as live:
                 live.wait(self.rng.random() * 0.1)
             counters = live.account().counters
-        assert counters.frames_in == word(live, w.IN_WRITTEN) + counters.frames_lost
+        assert counters.frames_in == field(live, cb.IN_WRITTEN) + counters.frames_lost
         self.reached["threads"] += 1
 
 

@@ -19,7 +19,7 @@ from streaming.channels import Channels
 from streaming.live import Behaviour, Live, Plan
 from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.pulse.chunks.models import build, node
 from tests.streaming.small import Sketch, pads, program
@@ -210,22 +210,22 @@ def changed(host: VirtualHost, x: np.ndarray, *changes: Callable[[], object]) ->
     return played
 
 
-def word(live: Live, number: int) -> int:
-    """A word of the line."""
-    return int(live.line.words[number])
+def field(live: Live, number: int) -> int:
+    """A field of the pipeline."""
+    return int(live.pipeline.control_block[number])
 
 
 def check_books(live: Live, given: int) -> None:
     """Every frame is somewhere, while nothing is resampled."""
-    line, counters = live.line, live.account().counters
-    pulses, pulse_frames = word(live, w.PULSES), line.program.pulse
-    accepted = word(live, w.IN_WRITTEN)
-    in_flight = accepted - word(live, w.IN_READ) + word(live, w.FILLED)
+    pipeline, counters = live.pipeline, live.account().counters
+    pulses, pulse_frames = field(live, cb.PULSES), pipeline.program.pulse
+    accepted = field(live, cb.IN_WRITTEN)
+    in_flight = accepted - field(live, cb.IN_READ) + field(live, cb.FILLED)
     assert counters.frames_in == given == accepted + counters.frames_lost
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight
-    made, read = word(live, w.OUT_WRITTEN), word(live, w.OUT_READ)
-    assert made == word(live, w.AGREED) + pulses * pulse_frames
-    played = read - counters.frames_skipped - word(live, w.CUT)
-    assert counters.frames_out == played + counters.frames_silent + word(live, w.GROWN)
+    made, read = field(live, cb.OUT_WRITTEN), field(live, cb.OUT_READ)
+    assert made == field(live, cb.AGREED) + pulses * pulse_frames
+    played = read - counters.frames_skipped - field(live, cb.CUT)
+    assert counters.frames_out == played + counters.frames_silent + field(live, cb.GROWN)
     assert made - read >= 0

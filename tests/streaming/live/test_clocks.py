@@ -5,10 +5,10 @@ import pytest
 
 from streaming.errors import DeviceError
 from streaming.live.form import Behaviour, Form
-from streaming.live.line import Line
+from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
-from streaming.native import line_words as w
-from tests.streaming.live.runs import RATE, held, noise, ready, runs, word
+from streaming.native import control_block as cb
+from tests.streaming.live.runs import RATE, field, held, noise, ready, runs
 from tests.streaming.live.two_clocks import BEND, DELAY, LEVEL, SILENT, TONE_HZ, WINDOW, drive
 
 SLOW_HZ, BLOCK = 8000, 80
@@ -26,14 +26,14 @@ def a_pair(ppm=0.0, **options):
 def driven(ppm, hours):
     """Windows of a run of a tone, and the delay that is agreed on."""
     form = Form(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
-    line = Line(ready(pulse_frames=BLOCK), form, Behaviour(quality="low", held_clock=True))
+    pipeline = Pipeline(ready(pulse_frames=BLOCK), form, Behaviour(quality="low", held_clock=True))
     windows = int(hours * 3600 / WINDOW_S)
     found = np.zeros((windows, WINDOW))
     source, target = np.zeros(BLOCK, np.float32), np.zeros(BLOCK, np.float32)
-    line.pump()
+    pipeline.pump()
     drive(
-        line.address,
-        line.callback_address,
+        pipeline.address,
+        pipeline.callback_address,
         source.ctypes.data,
         target.ctypes.data,
         BLOCK,
@@ -43,26 +43,26 @@ def driven(ppm, hours):
         WINDOW_S,
         found.ctypes.data,
     )
-    return found, line
+    return found, pipeline
 
 
 @pytest.mark.parametrize("ppm", [100.0, -250.0])
 @pytest.mark.parametrize("hours", [0.25, pytest.param(12, marks=pytest.mark.slow)])
 def test_for_hours(ppm, hours):
-    found, line = driven(ppm, hours)
+    found, pipeline = driven(ppm, hours)
     assert not found[:, SILENT].any()
-    assert not line.words[w.FRAMES_SKIPPED] and not line.words[w.FRAMES_LOST]
+    assert not pipeline.control_block[cb.FRAMES_SKIPPED] and not pipeline.control_block[cb.FRAMES_LOST]
     smoothest = (2 * np.pi * TONE_HZ / SLOW_HZ) ** 2
     assert found[1:, BEND].max() < 1.01 * smoothest
     period = 1 / TONE_HZ
-    off_s = (found[1:, DELAY] - line.delay_s + period / 2) % period - period / 2
+    off_s = (found[1:, DELAY] - pipeline.delay_s + period / 2) % period - period / 2
     off_s = np.unwrap(off_s, period=period)
     assert np.abs(off_s).max() < 0.0045 * abs(ppm) / 250
     settled = off_s[600:]
     assert np.abs(settled).max() < 2e-5, "a fifth of a sample"
     levels = found[600:, LEVEL]
     assert levels.min() > 0 and levels.max() - levels.min() <= 2 * BLOCK
-    assert line.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
+    assert pipeline.resamplers.outward[0].tuning_ppm == pytest.approx(-ppm, abs=2)
 
 
 @pytest.mark.parametrize(("ppm", "jitter_s"), [(150.0, 0.0), (-150.0, 0.006)])
@@ -72,11 +72,11 @@ def test_callbacks_that_are_late(ppm, jitter_s):
     frames = 160 * 3000
     tone = np.sin(2 * np.pi * TONE_HZ * np.arange(frames) / RATE).astype(np.float32)
     with runs(ready(), device=devices) as (host, live):
-        assert live.line.form.two_clocks
+        assert live.pipeline.form.two_clocks
         played = host.run(np.stack([tone, tone], 1))[:, 0]
-        counters, delay_s = live.account().counters, live.line.delay_s
+        counters, delay_s = live.account().counters, live.pipeline.delay_s
         assert counters.frames_silent == counters.frames_skipped == counters.frames_lost == 0
-        assert abs(word(live, w.OUT_WRITTEN) - word(live, w.OUT_READ)) < RATE / 10
+        assert abs(field(live, cb.OUT_WRITTEN) - field(live, cb.OUT_READ)) < RATE / 10
     rate = RATE * (1 + ppm / 1e6)
     first = 160 * 500
     waves = np.exp(2j * np.pi * TONE_HZ * np.arange(len(played)) / rate)
@@ -101,7 +101,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
             return int(np.argmax(np.abs(played[:, 0])))
 
         before = measured()
-        assert abs(before - live.line.delay_frames) <= 160
+        assert abs(before - live.pipeline.delay_frames) <= 160
         for gone in (devices[1], devices[0]):
             gone.present = False
             host.run(noise(160 * 130, 2))

@@ -1,16 +1,17 @@
-"""What may be changed while a line runs: at once or within a pulse, without a gap, and where it belongs in time."""
+"""What may be changed while a pipeline runs: at once or within a pulse, without a gap, and where it belongs in time."""
 
 import numpy as np
 import pytest
 
 from pulse.errors import PulseError
 from streaming.live import control
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from tests.streaming.live.runs import (
     BLOCK,
     brief,
     changed,
     engines,
+    field,
     inverse,
     late,
     late_by,
@@ -21,7 +22,6 @@ from tests.streaming.live.runs import (
     runs,
     stereo,
     streamed,
-    word,
 )
 from tests.streaming.small import filtered
 
@@ -112,17 +112,17 @@ def test_a_filter_goes_on_after_its_delay():
     np.testing.assert_array_equal(second[5:], x[10 * BLOCK : -5])
 
 
-def test_an_order_that_nobody_obeys_is_taken_back(monkeypatch):
+def test_a_command_that_nobody_applies_is_taken_back(monkeypatch):
     """The device stands still, and the callback computes: there is no other thread to do it."""
     monkeypatch.setattr(control, "ANSWER_S", 0.02)
     with runs(ready(running), engine="callback") as (host, live):
         host.run(np.ones((10 * BLOCK, 1), np.float32))
         live.control.running = True
-        for order in (live.control.reset, live.control.snapshot, lambda: live.control.swap(ready(running))):
+        for command in (live.control.reset, live.control.snapshot, lambda: live.control.swap(ready(running))):
             with pytest.raises(
                 PulseError, match=r"no pulse has ended within 0.02 s: the device may have stopped"
             ):
-                order()
+                command()
         assert not live.control.swapping
         live.control.running = False
         played = host.run(np.ones((BLOCK, 1), np.float32))
@@ -136,7 +136,7 @@ def test_what_is_no_number_is_silent_and_counted():
     x[[5, 700]] = 0
     with runs(ready(inverse), engine="callback", records=True) as (host, live):
         played = host.run(x)
-        assert word(live, w.NONFINITE) == 2
+        assert field(live, cb.NONFINITE) == 2
     with np.errstate(divide="ignore"):
         expected = (1 / x).astype(np.float32)
     assert np.isinf(live.outputs.flush()[0]["y"][0, [5, 700]]).all(), "Python gets what the model gives"

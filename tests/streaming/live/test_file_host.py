@@ -124,9 +124,9 @@ def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
         """Nothing is computed for 50 of its blocks."""
         match next(numbers):
             case 20:
-                live.line.turn.acquire()
+                live.pipeline.turn.acquire()
             case 70:
-                live.line.turn.release()
+                live.pipeline.turn.release()
         wait(stream, due_s)
 
     monkeypatch.setattr(FileStream, "_wait", waits)
@@ -137,7 +137,7 @@ def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
     counters, found = live.account().counters, read(tmp_path / "out.wav")
     assert counters.frames_silent > 0.2 * RATE
     late = counters.frames_silent - counters.frames_lost
-    assert len(found) == len(x) + live.line.delay_frames + late
+    assert len(found) == len(x) + live.pipeline.delay_frames + late
     np.testing.assert_array_equal(found[found != 0], x[x != 0])
 
 
@@ -189,7 +189,7 @@ def test_the_setup_names_both_files(tmp_path):
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
         live = played(FileHost(source, target, None), ready())
         assert (live.setup.input, live.setup.output) == (str(source), name)
-        assert not live.line.form.two_clocks, "a file has one clock"
+        assert not live.pipeline.form.two_clocks, "a file has one clock"
     live = Live(ready(), Plan(RATE, play=False), realtime=NOTHING, host=FileHost(source))
     assert live.setup.output is None
 

@@ -14,13 +14,14 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
 from streaming.live.form import POLICIES
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
     brief,
     chunk_program,
     engines,
+    field,
     filtered_chunks,
     late,
     meter,
@@ -30,7 +31,6 @@ from tests.streaming.live.runs import (
     runs,
     stereo,
     streamed,
-    word,
 )
 from tests.streaming.small import Sketch, ending, filtered
 
@@ -151,14 +151,14 @@ def test_it_ends_while_nothing_is_computed(pulse_frames, policy):
         host.stall(6)
         x = noise(5 * RATE // block * block, 1)
         host.run(x)
-        accepted = word(live, w.IN_WRITTEN)
+        accepted = field(live, cb.IN_WRITTEN)
     assert accepted > 4 * RATE
     same(live.outputs.flush()[0], streamed(made, x[:accepted])[0])
     assert live.outputs.lost == 0
 
 
 class Oracle:
-    """Sessions that are fed pulse by pulse, to which the same is done as to the line."""
+    """Sessions that are fed pulse by pulse, to which the same is done as to the pipeline."""
 
     def __init__(self, made, x):
         self.made, self.x, self.done = made, x, 0
@@ -198,7 +198,7 @@ def test_whatever_is_done_to_the_states(engine, data):
             count = data.draw(st.integers(0, 7)) * block
             host.run(x[at : at + count])
             at += count
-            oracle.run(word(live, w.PULSES))
+            oracle.run(field(live, cb.PULSES))
             kind = data.draw(st.sampled_from(["reset", "snapshot", "restore", "take"]), "order")
             event(kind)
             if kind == "take":
@@ -225,7 +225,7 @@ def test_what_nobody_takes_is_lost_and_the_rest_is_right(make, first):
     """With a reset among what is lost: frames of a delay are left out all the same, and the end is where it is."""
     made, x = ready(make), noise(2000 * BLOCK, 1)
     with runs(made, records=True) as (host, live):
-        size = word(live, w.RECORD_COUNT)
+        size = field(live, cb.RECORD_COUNT)
         edges = np.cumsum([0, size + 3, first, 4, 10]) * BLOCK
         before, unheard, lost, after = (x[a:b] for a, b in itertools.pairwise(edges))
         host.run(np.concatenate([before, unheard]))

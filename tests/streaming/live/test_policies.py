@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from pulse.errors import PulseError
 from streaming.live.form import ENGINES, POLICIES
 from streaming.live.virtual import VirtualDevice
-from streaming.native import line_words as w
-from tests.streaming.live.runs import BLOCK, RATE, check_books, late_by, ready, running, runs, word
+from streaming.native import control_block as cb
+from tests.streaming.live.runs import BLOCK, RATE, check_books, field, late_by, ready, running, runs
 
 GOING_ON = ("wait", "drop_oldest", "silence_then_catch_up")
 
@@ -61,7 +61,7 @@ def test_wait(stall_s):
     x, played, found, delay, live = stalled("wait", stall_s)
     assert 0 < found.frames_silent < stall_s * RATE
     assert (found.frames_skipped, found.pulses_dropped, found.frames_lost) == (0, 0, 0)
-    assert delay == live.line.delay_frames + found.frames_silent
+    assert delay == live.pipeline.delay_frames + found.frames_silent
     heard = played[played != 0]
     np.testing.assert_array_equal(heard, x[: len(heard), 0])
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
@@ -85,11 +85,11 @@ def test_abort():
 def test_a_ring_that_overflows(policy, stall_s):
     """Blocks without room are lost and counted; those are silent too, and afterwards all is where it belongs."""
     x, played, found, delay, live = stalled(policy, stall_s, after=int((2 * stall_s + 2) * RATE / BLOCK))
-    ring = word(live, w.IN_FRAMES)
+    ring = field(live, cb.IN_FRAMES)
     assert found.frames_lost == pytest.approx(stall_s * RATE - ring, abs=2 * BLOCK)
     np.testing.assert_array_equal(played[-BLOCK:], late_by(x, delay, len(x))[-BLOCK:])
     if policy != "wait":
-        assert delay == live.line.delay_frames
+        assert delay == live.pipeline.delay_frames
         assert found.frames_silent == found.frames_skipped + found.frames_lost
 
 
@@ -158,7 +158,7 @@ def any_trouble(data):
     event(f"{policy}: {'late' if found.frames_silent else 'in time'}")
     if policy != "wait":
         assert found.frames_silent == found.frames_skipped
-        assert delay == live.line.delay_frames
+        assert delay == live.pipeline.delay_frames
     np.testing.assert_array_equal(played[-50 * block :], late_by(x, delay, len(x))[-50 * block :])
 
 
@@ -199,7 +199,7 @@ def test_resampled_sound_is_back_where_it_was():
             host.stall(0.1)
             played = host.run(tone[24000:])[-24000:, 0]
             found, delay = live.account().counters, live.delay
-        late_s = live.line.delay_s + (found.frames_silent if policy == "wait" else 0) / 48000
+        late_s = live.pipeline.delay_s + (found.frames_silent if policy == "wait" else 0) / 48000
         assert found.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
         ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))
         assert np.abs(played - ideal).max() < 1e-3

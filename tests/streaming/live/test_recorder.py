@@ -13,11 +13,11 @@ from streaming.live import Behaviour, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
-from tests.streaming.live.runs import RATE, late_by, noise, ready, runs, word
+from tests.streaming.live.runs import RATE, field, late_by, noise, ready, runs
 from tests.streaming.system import linux
 
 BLOCK = 160
@@ -85,7 +85,7 @@ def test_a_disk_that_is_too_slow(paths, margin):
         recorder = live.record(*paths)
         host.run(x[: 100 * BLOCK])
         recorder.write()
-        ring = word(live, w.IN_FRAMES)
+        ring = field(live, cb.IN_FRAMES)
         frames = (ring * 2 + margin) // BLOCK * BLOCK
         host.run(x[100 * BLOCK : 100 * BLOCK + frames])
         recorder.write()
@@ -220,7 +220,7 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch, 200)
     with nothing_left(), Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host) as live:
-        until(lambda: word(live, w.FRAMES_IN))
+        until(lambda: field(live, cb.FRAMES_IN))
         live.record(*paths)
         halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}

@@ -37,7 +37,7 @@ def test_headroom_is_whole_blocks(headroom_s, blocks):
 
 
 def needed(course, lead, blocks):
-    """Silence that a line needs in front, found by going through its blocks one by one."""
+    """Silence that a pipeline needs in front, found by going through its blocks one by one."""
     most = filled = made = 0
     filled = lead
     for k in range(1, blocks + 1):
@@ -86,7 +86,7 @@ def silent(rate, pulse, block, seconds=3.0, **options):
     frames = int(rate * seconds) // block * block
     device = VirtualDevice(rate_hz=rate)
     with runs(ready(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
-        played, waited = host.run(noise(frames)), live.line.schedule
+        played, waited = host.run(noise(frames)), live.pipeline.schedule
         found = live.account().counters.frames_silent
     if not found:
         assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling

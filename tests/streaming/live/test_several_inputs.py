@@ -44,7 +44,7 @@ def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
         check_books(live, len(heard))
         setup, account = live.setup, live.account()
     wanted = cancelled(made, *heard.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
     assert setup.channels == "mic hears channel 0, far hears channel 1" and setup.streams == 1
     assert len(account.levels_in) == 2 and account.counters.frames_silent == 0
 
@@ -58,11 +58,11 @@ def test_channels_by_choice() -> None:
         routes = Route("far", "four", far), Route("mic", "", mic)
         host, live = begun(made, *routes, device=four)
         with live:
-            opened = live.line.form.channels_in
+            opened = live.pipeline.form.channels_in
             assert opened == max(mic, far) + 1
             played = host.run(heard[:, :opened])
         wanted = cancelled(made, heard[:, mic], heard[:, far])["out"][:, None]
-        np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+        np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
 
 
 def test_another_rate() -> None:
@@ -76,10 +76,10 @@ def test_another_rate() -> None:
         host, live = begun(made, device=device, block=480)
         with live:
             plays[name] = host.run(heard)
-    assert np.argmax(np.abs(plays["mic"])) == 24000 + live.line.delay_frames
+    assert np.argmax(np.abs(plays["mic"])) == 24000 + live.pipeline.delay_frames
     linear = plays["mic"] + plays["far"] - plays["none"]
     far = np.abs(plays["far"] - plays["none"])
-    assert 0 <= np.argmax(far) - 24000 - live.line.delay_frames <= 3 * 9
+    assert 0 <= np.argmax(far) - 24000 - live.pipeline.delay_frames <= 3 * 9
     assert np.abs(plays["both"] - linear).max() < 0.2  # all but the piece that is not linear
 
 
@@ -101,7 +101,7 @@ def test_the_numpy_backend() -> None:
     with live:
         played = host.run(heard)
     wanted = cancelled(made, *heard.T)["out"][:, None]
-    np.testing.assert_array_equal(played, late_by(wanted, live.line.delay_frames, len(heard)))
+    np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
 
 
 def test_bypass_snapshots_and_swaps() -> None:
@@ -111,7 +111,7 @@ def test_bypass_snapshots_and_swaps() -> None:
     with live:
         live.control.bypassed = True
         bypassed = host.run(heard)
-        delay = live.line.delay_frames
+        delay = live.pipeline.delay_frames
         np.testing.assert_array_equal(bypassed[320:], late_by(heard[:, :1], delay, len(heard))[320:])
         live.control.bypassed = False
         host.run(np.zeros((1600, 2), np.float32))
@@ -147,7 +147,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
         live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
     wanted = cancelled(cancelling(), *heard.T)["out"]
-    delay = live.line.delay_frames
+    delay = live.pipeline.delay_frames
     np.testing.assert_array_equal(played[delay : delay + 4000, 0], wanted)
 
 
@@ -185,10 +185,10 @@ def test_one_input_may_have_a_route_too() -> None:
 
     host, live = begun(ready(plain), Route("x", "pair", 1))
     with live:
-        assert live.line.form.channels == Channels(1)
+        assert live.pipeline.form.channels == Channels(1)
         heard = two(800)
         played = host.run(heard)
-    np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.line.delay_frames, 800))
+    np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.pipeline.delay_frames, 800))
     odd = VirtualDevice("pair:1", inputs=1, rate_hz=RATE)
     host, live = begun(ready(plain), Route("x", "pair", 1), others=[odd])
     assert live.devices.source.name == "pair:1"

@@ -1,4 +1,4 @@
-"""Another program takes over while a line runs: no gap, and what is heard stays where it is."""
+"""Another program takes over while a pipeline runs: no gap, and what is heard stays where it is."""
 
 import numpy as np
 import pytest
@@ -34,10 +34,10 @@ def test_swap(engine):
 
         def swap():
             live.control.swap(ready(quiet), prime_s=0.05)
-            assert live.control.swapping and live.line.program is ready(late)
+            assert live.control.swapping and live.pipeline.program is ready(late)
 
         played = np.concatenate(changed(host, x, swap))
-        assert not live.control.swapping and live.line.program is ready(quiet)
+        assert not live.control.swapping and live.pipeline.program is ready(quiet)
         delay = live.delay.frames
     aligned = late_by(x, delay, len(x))
     ratio = np.divide(played, aligned, out=np.ones_like(played), where=aligned != 0)[delay:, 0]
@@ -50,7 +50,7 @@ def test_swap(engine):
 
 
 def test_a_swap_with_no_time_to_listen():
-    """It still waits until the delay of the line has passed: no gap."""
+    """It still waits until the delay of the pipeline has passed: no gap."""
     x = 1 + np.abs(noise(60 * BLOCK, 1))
     with runs(ready(late), reserve_frames=500, engine="callback") as (host, live):
         played = np.concatenate(changed(host, x, lambda: live.control.swap(ready(quiet), prime_s=0)))
@@ -82,7 +82,7 @@ def test_what_does_not_fit_is_refused():
             (program(decimated(), 480, "numba"), "has pulses of 480 frames"),
             (
                 ready(quiet),
-                "delays the sound by 9 frames where the line has room for 5; start with a larger reserve",
+                "delays the sound by 9 frames where the pipeline has room for 5; start with a larger reserve",
             ),
             (ready(late, backend="numpy"), "compile it for the numba backend"),
         ):
@@ -94,9 +94,9 @@ def test_what_does_not_fit_is_refused():
             live.control.restore([ready(running).spawn().snapshot()])
         assert not live.control.swapping
         swap(ready(late))
-        for order in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
+        for command in (live.control.reset, live.control.snapshot, lambda: swap(ready(late))):
             with pytest.raises(PulseError, match="wait until `swapping` is False"):
-                order()
+                command()
 
 
 def test_only_compiled_programs_are_swapped():

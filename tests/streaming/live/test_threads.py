@@ -16,7 +16,7 @@ from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, ramp, until
 from tests.streaming.live.runs import (
@@ -24,13 +24,13 @@ from tests.streaming.live.runs import (
     RATE,
     check_books,
     engines,
+    field,
     held,
     late_by,
     noise,
     played_by,
     ready,
     runs,
-    word,
 )
 from tests.streaming.small import filtered
 
@@ -41,11 +41,11 @@ def test_a_worker_that_stands_still(monkeypatch):
     host = HandHost()
     made = ready(backend="numpy")
     with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
-        line, x = live.line, ramp(1300 * BLOCK)
+        pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
 
         def caught_up():
-            return word(live, w.PULSES) * BLOCK == word(live, w.IN_WRITTEN)
+            return field(live, cb.PULSES) * BLOCK == field(live, cb.IN_WRITTEN)
 
         def run(count, waits):
             for _ in range(count):
@@ -55,7 +55,7 @@ def test_a_worker_that_stands_still(monkeypatch):
             return played
 
         run(100, waits=True)
-        with line.turn:
+        with pipeline.turn:
             run(1000, waits=False)
         until(caught_up)
         played = run(200, waits=True)
@@ -63,9 +63,9 @@ def test_a_worker_that_stands_still(monkeypatch):
         check_books(live, len(x))
         assert not live.wait(0)
     assert counters.stalls == 0
-    assert counters.frames_lost == 1000 * BLOCK - word(live, w.IN_FRAMES) // BLOCK * BLOCK
+    assert counters.frames_lost == 1000 * BLOCK - field(live, cb.IN_FRAMES) // BLOCK * BLOCK
     assert counters.frames_silent == counters.frames_skipped + counters.frames_lost
-    np.testing.assert_array_equal(played, late_by(x, line.delay_frames, len(x))[-BLOCK:])
+    np.testing.assert_array_equal(played, late_by(x, pipeline.delay_frames, len(x))[-BLOCK:])
 
 
 def test_a_program_that_fails(monkeypatch):
@@ -77,7 +77,7 @@ def test_a_program_that_fails(monkeypatch):
         def broken(slots):
             raise ValueError("no such thing")
 
-        monkeypatch.setattr(live.line.voices, "run", broken)
+        monkeypatch.setattr(live.pipeline.instances, "run", broken)
         host.stream(noise(BLOCK, 1))
         with pytest.raises(ValueError, match="no such thing"):
             live.wait(10)
@@ -145,44 +145,44 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
             first = host.stream
             first.hangs = True
             if lost_before:
-                first.order.finished()
+                first.request.finished()
                 assert live.wait(LIMIT_S)
     assert host.stream is first and first.stopped == 1
-    assert live_module._abandoned == [*known, live.line]
+    assert live_module._abandoned == [*known, live.pipeline]
     first(noise(BLOCK, 1))
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 @pytest.mark.parametrize("reconnect", ["keep", "reset"])
 def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, monkeypatch):
-    """An order would move the memory that it computes with; neither during the run nor after it."""
+    """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
     host, plan = HandHost(), Plan(RATE, block_frames=BLOCK)
     live = Live(ready(), plan, Behaviour("callback"), NOTHING, reconnect, host=host)
     with pytest.raises(DeviceError, match="has not returned"), live:
         host.stream.hangs = True
-        host.stream.order.finished()
+        host.stream.request.finished()
         live.wait(LIMIT_S)
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
-    assert word(live, w.LOADS) == 0
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    assert field(live, cb.LOADS) == 0
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 def test_a_worker_that_never_returns(monkeypatch):
-    """Closed twice: its line is left alone both times."""
+    """Closed twice: its pipeline is left alone both times."""
     known, stop = [*live_module._abandoned], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=HandHost()) as live:
         live.close()
         assert live.abandoned
-    assert live_module._abandoned == [*known, live.line]
-    assert live.line._events, "what it waits for is not given back"
+    assert live_module._abandoned == [*known, live.pipeline]
+    assert live.pipeline._events, "what it waits for is not given back"
     assert stop(live._worker)
-    live_module._abandoned.remove(live.line)
-    live.line.close()
+    live_module._abandoned.remove(live.pipeline)
+    live.pipeline.close()
 
 
 def test_two_at_once_with_clocks_that_are_held():

@@ -141,7 +141,7 @@ def test_the_latency_of_devices(apart):
         devices.append(VirtualDevice("other", 0, 1, RATE, **latencies))
     with runs(ready(), device=devices) as (host, live):
         for _ in range(2):
-            delay, schedule = live.delay, live.line.schedule
+            delay, schedule = live.delay, live.pipeline.schedule
             assert (delay.device_in_s, delay.device_out_s) == pytest.approx((0.012, 0.02))
             assert delay.total_s == pytest.approx(0.032 + schedule.frames / RATE)
             host.run(noise(5 * BLOCK, 1))

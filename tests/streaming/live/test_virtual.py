@@ -5,10 +5,10 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.host import Endpoint, Order
+from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.native import line_words as w
-from tests.streaming.live.runs import BLOCK, RATE, held, noise, ready, runs, word
+from streaming.native import control_block as cb
+from tests.streaming.live.runs import BLOCK, RATE, field, held, noise, ready, runs
 
 
 def test_time_passes_by_blocks_and_by_command():
@@ -17,7 +17,7 @@ def test_time_passes_by_blocks_and_by_command():
         begun_ns = host.now_ns()
         host.run(x)
         assert host.now_ns() - begun_ns == 100_000_000
-        assert word(live, w.HELD_NOW_NS) == host.now_ns()
+        assert field(live, cb.HELD_NOW_NS) == host.now_ns()
         host.advance(0.25)
         host.run(x, 80)
         assert host.now_ns() - begun_ns == 450_000_000
@@ -102,13 +102,13 @@ def test_a_device_that_does_not_call():
 
 
 def test_a_callback_that_ends_the_stream():
-    """A line that stops answers that all is played; the device says that it has ended."""
+    """A pipeline that stops answers that all is played; the device says that it has ended."""
     ended = []
     with runs(ready()) as (host, live):
         (stream,) = host.streams
-        assert isinstance(stream.order, Order)
-        object.__setattr__(stream.order, "finished", lambda error=None: ended.append(error))
-        live.line.words[w.STOP] = 1
+        assert isinstance(stream.request, StreamRequest)
+        object.__setattr__(stream.request, "finished", lambda error=None: ended.append(error))
+        live.pipeline.control_block[cb.STOP] = 1
         assert len(host.run(noise(2 * BLOCK, 1))) == BLOCK
         assert ended == [None] and not stream.calls
 
@@ -134,7 +134,7 @@ def test_the_worker_takes_its_time():
         host.advance(0.001)
         host.stall(0.01)
         host.advance(0.0129)
-        assert word(live, w.PULSES) == 0
+        assert field(live, cb.PULSES) == 0
         host.advance(0.0002)
-        assert word(live, w.PULSES) == 1
+        assert field(live, cb.PULSES) == 1
         assert live.account().compute.max_s == pytest.approx(0.014)

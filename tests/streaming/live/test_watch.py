@@ -97,8 +97,8 @@ def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
         host.devices[0].inside = True
         host.advance(5)
         assert live._watch.ended and not host.streams and live.account().counters.reopened == 0
-    assert live_module._abandoned.pop() is live.line
-    live.line.close()
+    assert live_module._abandoned.pop() is live.pipeline
+    live.pipeline.close()
 
 
 def test_a_slow_device_is_not_gone():
@@ -148,7 +148,7 @@ def test_reset(engine, make, block):
         well(host)
         back(host)
         played.append(host.run(x[25 * block :]))
-        model_delay, delay = live.line.model_delay, live.delay.frames
+        model_delay, delay = live.pipeline.model_delay, live.delay.frames
         assert live.account().counters.frames_silent == 0
     first = 25 * block // 160 * 160
     sound = [late_by(played_by(made, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])]

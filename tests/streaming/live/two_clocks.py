@@ -10,7 +10,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.program.kernels.address import call_at, doubles_at, floats_at, words_at
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 
 TONE_HZ = 440.0
 LEVEL, BEND, SILENT, DELAY = range(4)
@@ -23,19 +23,24 @@ def _call(typingctx, function, source, target, frames, user):
     """A device's callback, without times and flags."""
 
     def build(context, builder, sig, args):
-        word, number = ir.PointerType(ir.IntType(8)), ir.IntType(64)
-        kind = ir.FunctionType(ir.IntType(32), [word, word, number, word, number, word])
-        source, target, user = (builder.inttoptr(args[place], word) for place in (1, 2, 4))
+        field, number = ir.PointerType(ir.IntType(8)), ir.IntType(64)
+        kind = ir.FunctionType(ir.IntType(32), [field, field, number, field, number, field])
+        source, target, user = (builder.inttoptr(args[place], field) for place in (1, 2, 4))
         function = builder.inttoptr(args[0], ir.PointerType(kind))
-        return builder.call(function, [source, target, args[3], word(None), number(0), user])
+        return builder.call(function, [source, target, args[3], field(None), number(0), user])
 
     return types.int32(*[types.int64] * 5), build
 
 
 @njit(nogil=True)
-def drive(line, callback, source, target, block, rate, rate_out, windows, window_s, found):
-    """A tone through a line; addresses, frames of a block, rates of both clocks, windows to be looked at."""
-    words, heard, played, found = words_at(line), floats_at(source), floats_at(target), doubles_at(found)
+def drive(pipeline, callback, source, target, block, rate, rate_out, windows, window_s, found):
+    """A tone through a pipeline; addresses, frames of a block, rates of both clocks, windows to be looked at."""
+    control, heard, played, found = (
+        words_at(pipeline),
+        floats_at(source),
+        floats_at(target),
+        doubles_at(found),
+    )
     came = went = window = 0
     start = 1e9
     first = second = 0.0
@@ -47,12 +52,12 @@ def drive(line, callback, source, target, block, rate, rate_out, windows, window
             for i in range(block):
                 heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
-            words[w.HELD_NOW_NS] = np.int64(start + in_s * 1e9)
-            _call(callback, source, 0, block, line)
-            call_at(words[w.PUMP], line)
+            control[cb.HELD_NOW_NS] = np.int64(start + in_s * 1e9)
+            _call(callback, source, 0, block, pipeline)
+            call_at(control[cb.PUMP], pipeline)
             continue
-        words[w.HELD_NOW_NS] = np.int64(start + out_s * 1e9)
-        _call(callback, 0, target, block, line)
+        control[cb.HELD_NOW_NS] = np.int64(start + out_s * 1e9)
+        _call(callback, 0, target, block, pipeline)
         for i in range(block):
             value = np.float64(played[i])
             turn = 2 * pi * TONE_HZ * ((went + i) / rate_out + 0.003)
@@ -62,10 +67,10 @@ def drive(line, callback, source, target, block, rate, rate_out, windows, window
             second, first = first, value
         went += block
         if out_s >= (window + 1) * window_s:
-            found[WINDOW * window + LEVEL] = words[w.OUT_WRITTEN] - words[w.OUT_READ]
+            found[WINDOW * window + LEVEL] = control[cb.OUT_WRITTEN] - control[cb.OUT_READ]
             found[WINDOW * window + BEND] = bend
-            found[WINDOW * window + SILENT] = words[w.FRAMES_SILENT] - silent
+            found[WINDOW * window + SILENT] = control[cb.FRAMES_SILENT] - silent
             found[WINDOW * window + DELAY] = -np.arctan2(imaginary, real) / (2 * pi * TONE_HZ)
             real = imaginary = bend = 0.0
-            silent = words[w.FRAMES_SILENT]
+            silent = control[cb.FRAMES_SILENT]
             window += 1

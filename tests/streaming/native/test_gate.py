@@ -1,4 +1,4 @@
-"""Between a device and a line: open, shut, and shut while someone is inside."""
+"""Between a device and a pipeline: open, shut, and shut while someone is inside."""
 
 import ctypes
 import threading
@@ -22,11 +22,11 @@ def address_of(function: Any) -> int:
 def test_blocks_go_through_until_it_is_shut() -> None:
     calls: list[tuple[Any, ...]] = []
 
-    def line(*arguments: Any) -> int:
+    def pipeline(*arguments: Any) -> int:
         calls.append(arguments)
         return COMPLETE if len(calls) == 2 else CONTINUE
 
-    function = FUNCTION(line)
+    function = FUNCTION(pipeline)
     gate = Gate(address_of(function), USER, 2)
     device = FUNCTION(stream_callback.address)
     heard, played = np.ones(6, np.float32), np.ones(8, np.float32)
@@ -45,12 +45,12 @@ def test_blocks_go_through_until_it_is_shut() -> None:
 def test_who_is_inside_is_waited_for() -> None:
     inside, go = threading.Event(), threading.Event()
 
-    def line(*arguments: Any) -> int:
+    def pipeline(*arguments: Any) -> int:
         inside.set()
         go.wait(5)
         return CONTINUE
 
-    function = FUNCTION(line)
+    function = FUNCTION(pipeline)
     gate = Gate(address_of(function), USER, 0)
     device = FUNCTION(stream_callback.address)
     thread = threading.Thread(target=device, args=(None, None, 3, None, 0, gate.address))

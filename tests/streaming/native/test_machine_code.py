@@ -13,12 +13,12 @@ from pulse.program.kernels.address import external, words_at
 from pulse.program.kernels.entries import ENTRIES, Callback
 from pulse.program.kernels.pointer_lowering import INT64
 from streaming.native import callback as callback
+from streaming.native import control_block as cb
 from streaming.native import gate as gate
-from streaming.native import line_words as w
 from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.events import Event
-from streaming.native.line import work
+from streaming.native.pipeline import work
 from tests.pulse.program.assembly import check_calls, llvm_code
 
 PATH = sorted(
@@ -58,29 +58,29 @@ def test_the_check_finds_stack_in_a_loop() -> None:
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
     count = Callback("test.count_calls", counts, types.void(types.int64))
-    words, event = np.zeros(w.LINE_WORDS, np.int64), Event()
-    words[w.WAIT], words[w.PUMP] = event.to_read, count.address
+    control, event = np.zeros(cb.PIPELINE_FIELDS, np.int64), Event()
+    control[cb.WAIT], control[cb.PUMP] = event.to_read, count.address
     work.prepare()
     before = threading.stack_size(STACK_BYTES)
     try:
-        thread = threading.Thread(target=work.call, args=(words.ctypes.data,), daemon=True)
+        thread = threading.Thread(target=work.call, args=(control.ctypes.data,), daemon=True)
         thread.start()
     finally:
         threading.stack_size(before)
     try:
         for calls in range(1, WAKES + 1):
             event.set()
-            while words[w.PULSES] <= calls and thread.is_alive():
+            while control[cb.PULSES] <= calls and thread.is_alive():
                 time.sleep(0)
     finally:
-        words[w.STOP] = 1
+        control[cb.STOP] = 1
         event.set()
         thread.join(5)
-    assert not thread.is_alive() and words[w.PULSES] > WAKES
+    assert not thread.is_alive() and control[cb.PULSES] > WAKES
     event.close()
 
 
 def counts(address: Any) -> None:
     """In place of ``pump``."""
-    words: Any = words_at(address)
-    words[w.PULSES] += 1
+    control: Any = words_at(address)
+    control[cb.PULSES] += 1

@@ -1,4 +1,4 @@
-"""Pipeline: a stream from its blocks to its outputs, one step at a time; nothing here waits."""
+"""StreamSteps: a stream from its blocks to its outputs, one step at a time; nothing here waits."""
 
 import time
 from collections import deque
@@ -7,20 +7,20 @@ from math import inf
 
 from pulse.facts import Array
 from pulse.program.state import State
-from streaming.delivery import Delivery
 from streaming.errors import ExecutorError
 from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
+from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.policy import Policy
-from streaming.executor.under_way import Arrival, UnderWay
-from streaming.intake import Intake
+from streaming.input_blocks import InputBlocks
+from streaming.output_trim import OutputTrim
 
 Block = Array | Mapping[str, Array]
 Outputs = dict[str, Array]
 
 
-class Pipeline:
-    """Cuts blocks into pulses, has them run, and gives what is ready; keeps the account of every frame.
+class StreamSteps:
+    """Cuts blocks into pulses, has them run, and gives what is ready; counts every frame.
 
     state, slots  a stream's, for nobody else
     deadline_s    when an output is late, from the arrival of its pulse
@@ -34,10 +34,10 @@ class Pipeline:
         self._slots = slots
         self._policy = policy
         self._deadline_s = inf if deadline_s is None else deadline_s
-        self._intake = Intake(state.program, check_finite)
-        self._delivery = Delivery(state.program)
+        self._input_blocks = InputBlocks(state.program, check_finite)
+        self._output_trim = OutputTrim(state.program)
         self._tally = Tally(deadline_s)
-        self._under_way = UnderWay(slots, self._tally)
+        self._in_flight = InFlight(slots, self._tally)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
@@ -46,9 +46,13 @@ class Pipeline:
         """What has been counted, as it is now."""
         tally, end = self._tally, self._clock.end
         if not self._given_up:
-            ahead = self._intake.waiting_frames if end is None else sum(rest.frames for _, rest in self._tail)
-            tally.frames_in = self._intake.frames_in if end is None else end + tally.frames_dropped
-            tally.frames_in_flight = self._under_way.frames + ahead
+            ahead = (
+                self._input_blocks.waiting_frames
+                if end is None
+                else sum(rest.frames for _, rest in self._tail)
+            )
+            tally.frames_in = self._input_blocks.frames_in if end is None else end + tally.frames_dropped
+            tally.frames_in_flight = self._in_flight.frames + ahead
         return tally
 
     @property
@@ -59,16 +63,16 @@ class Pipeline:
     @property
     def is_empty(self) -> bool:
         """Whether all that was submitted has been taken."""
-        return not self._under_way
+        return not self._in_flight
 
     @property
     def due_s(self) -> float:
         """When the next output is late, by the loop's clock."""
-        return self._under_way.due_s
+        return self._in_flight.due_s
 
     def feed(self, block: Block) -> int:
         """Take a block; how many pulses it completes: submit or drop each, then ``keep``. Raises InputError."""
-        return self._intake.feed(self._intake.checked(block))
+        return self._input_blocks.feed(self._input_blocks.checked(block))
 
     def arrival(self, now_s: float) -> Arrival:
         """Of whole pulses whose last sample is there now, by the loop's clock."""
@@ -76,49 +80,49 @@ class Pipeline:
 
     def submit(self, arrival: Arrival) -> None:
         """Have the next pulse run; there must be room."""
-        self._under_way.submit(self._intake.take(), arrival)
+        self._in_flight.submit(self._input_blocks.take(), arrival)
 
     def drop(self) -> bool:
         """Leave out the oldest pulse that is not begun, maybe the next one; whether that has room then."""
-        dropped = self._under_way.drop()
+        dropped = self._in_flight.drop()
         if not dropped:
-            self._intake.take()
-        self._intake.left_out += 1
+            self._input_blocks.take()
+        self._input_blocks.left_out += 1
         self._tally.pulses_dropped += 1
         self._tally.frames_dropped += self._pulse
         return dropped
 
     def keep(self) -> None:
         """Copy what is left of the block, which is its giver's again."""
-        self._intake.keep()
+        self._input_blocks.keep()
 
     def ready(self) -> Outputs | None:
         """The frames of all pulses that have run; None where there are none."""
-        count, wanted = self._under_way.ready()
+        count, wanted = self._in_flight.ready()
         if not count:
             return None
-        outputs = self._delivery.valid(self._under_way.results(count), wanted)
+        outputs = self._output_trim.valid(self._in_flight.results(count), wanted)
         self._submit_tail()
         return _some(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
         """Silence for the pulses that are late; None where none is. Raises ExecutorError: the policy is to abort."""
-        late = self._under_way.late(now_s)
+        late = self._in_flight.late(now_s)
         if not late:
             return None
         self._tally.pulses_late += late
         if self._policy.aborts:
             raise self._abortion(now_s - self.due_s + self._deadline_s)
-        self._under_way.owe(late)
-        return _some(self._delivery.valid([self._delivery.silence()] * late, late))
+        self._in_flight.owe(late)
+        return _some(self._output_trim.valid([self._output_trim.silence()] * late, late))
 
     def end(self) -> None:
         """No block comes any more, and all that was submitted has been taken: run what remains. Raises InputError."""
-        self._delivery.check_end(self._intake.frames_in - self._tally.frames_dropped)
-        pulses = self._slots.end(self._intake.rest())
-        self._intake.clear()
-        self._delivery.end = self._clock.end
-        left = (self._clock.end or 0) - self._delivery.pulses * self._pulse
+        self._output_trim.check_end(self._input_blocks.frames_in - self._tally.frames_dropped)
+        pulses = self._slots.end(self._input_blocks.rest())
+        self._input_blocks.clear()
+        self._output_trim.end = self._clock.end
+        left = (self._clock.end or 0) - self._output_trim.pulses * self._pulse
         now_ns = time.monotonic_ns()
         for pulse in pulses:
             frames = min(max(left, 0), self._pulse)
@@ -133,7 +137,7 @@ class Pipeline:
 
     def last(self) -> Outputs | None:
         """When what remained has been taken: what is known only now; None where that is nothing."""
-        outputs, finals = self._delivery.valid((), 0), self._delivery.finals()
+        outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
         return outputs | finals if finals else _some(outputs)
 
     def give_up(self) -> None:
@@ -142,19 +146,19 @@ class Pipeline:
         self._given_up = True
         tally.frames_discarded += tally.frames_in_flight
         tally.frames_in_flight = 0
-        self._under_way.clear()
+        self._in_flight.clear()
         self._tail.clear()
 
     def _submit_tail(self) -> None:
         while self._tail and self._slots.free:
-            self._under_way.submit(*self._tail.popleft())
+            self._in_flight.submit(*self._tail.popleft())
 
     def _abortion(self, waited_s: float) -> ExecutorError:
-        number = self._delivery.pulses
+        number = self._output_trim.pulses
         return ExecutorError(
             f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
             f"{waited_s * 1e3:.1f} ms after its last sample came, and may take {self._deadline_s * 1e3:g} ms; "
-            f"{len(self._under_way)} pulses are under way. Take a smaller model, another policy or a longer deadline_s"
+            f"{len(self._in_flight)} pulses are under way. Take a smaller model, another policy or a longer deadline_s"
         )
 
 

@@ -1,4 +1,4 @@
-"""Voices: the states of one program, one for each stream of a line, and their words."""
+"""Instances: the states of one program, one for each stream of a pipeline, and their control blocks."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,11 +13,11 @@ from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.routing import audio_output
 
 
-class Voices(Uncopied):
+class Instances(Uncopied):
     """One state of a program for each stream.
 
     program     whose inputs that stream are sound
@@ -43,32 +43,32 @@ class Voices(Uncopied):
         own = sound.delay if sound is not None else 0
         if delay < own:
             raise InputError(
-                f"{program.model.title}: delays the sound by {own} frames where the line has room for {delay}; "
+                f"{program.model.title}: delays the sound by {own} frames where the pipeline has room for {delay}; "
                 "start with a larger reserve"
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
         self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
         self._heard = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
-        self.words = np.zeros((streams, w.VOICE_WORDS), np.int64)
+        self.control_blocks = np.zeros((streams, cb.INSTANCE_FIELDS), np.int64)
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
-        for number, words in enumerate(self.words):
-            words[w.PACKED] = self.packed[number].words.ctypes.data
-            words[w.SLOT_OUT] = self._outputs[number].ctypes.data
-            words[w.SOUND] = 0 if slot is None else slot.offset
-            words[w.HEARD] = self._heard[number].ctypes.data
-            words[w.DELAY_LEFT] = own
-            words[w.LINE] = self._lines[number].ctypes.data
-            words[w.LINE_FRAMES] = delay - own
-            words[w.MEMORY] = self._memories[number].ctypes.data
-            words[w.MEMORY_BYTES] = self._memories[number].size
-            words[w.LIMIT] = (1 << 62) if program.limit is None else program.limit // program.pulse
-            words[w.DELAY] = own
+        for number, control_block in enumerate(self.control_blocks):
+            control_block[cb.PACKED] = self.packed[number].words.ctypes.data
+            control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
+            control_block[cb.SOUND] = 0 if slot is None else slot.offset
+            control_block[cb.HEARD] = self._heard[number].ctypes.data
+            control_block[cb.DELAY_LEFT] = own
+            control_block[cb.DELAY_LINE] = self._lines[number].ctypes.data
+            control_block[cb.DELAY_LINE_FRAMES] = delay - own
+            control_block[cb.MEMORY] = self._memories[number].ctypes.data
+            control_block[cb.MEMORY_BYTES] = self._memories[number].size
+            control_block[cb.LIMIT] = (1 << 62) if program.limit is None else program.limit // program.pulse
+            control_block[cb.DELAY] = own
 
     @property
     def address(self) -> int:
-        """Of the words of the first voice."""
-        return self.words.ctypes.data
+        """Of the control block of the first instance."""
+        return self.control_blocks.ctypes.data
 
     @property
     def output_bytes(self) -> int:

@@ -52,7 +52,7 @@ def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, eng
     device = VirtualDevice(rate_hz=rate)
     with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
-        delay_s, account = live.line.delay_s, live.account()
+        delay_s, account = live.pipeline.delay_s, live.account()
         assert account.counters.frames_silent == account.counters.frames_lost == 0
     assert account.delay.frames == round(delay_s * rate)
     assert account.delay.total_s == pytest.approx(delay_s, abs=1 / rate)
@@ -64,7 +64,7 @@ def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, eng
 
 
 def test_a_denoiser_at_48_khz():
-    """Equal to files that are resampled as well as can be, as far as the filters of the line let sound through."""
+    """Equal to files that are resampled as well as can be, as far as the filters of the pipeline let sound through."""
     with AudioReader(noisy_path()) as file:
         small = np.concatenate(list(file))[: 16000 * 2]
     wide = resampled(small, 16000, 48000)
@@ -103,9 +103,9 @@ def test_no_frame_is_lost_on_the_way():
     with runs(ready(), block=441, device=VirtualDevice(rate_hz=44100)) as (host, live):
         host.run(np.zeros(44100 * 10, np.float32))
         host.advance(0.02)
-        line = live.line
+        pipeline = live.pipeline
         pulses = live.account().counters.pulses
-        heard = (44100 * 10 - line.resamplers.inward[0].delay_frames) * 160 / 441 + line.schedule.lead
+        heard = (44100 * 10 - pipeline.resamplers.inward[0].delay_frames) * 160 / 441 + pipeline.schedule.lead
         assert pulses == int(np.ceil(heard)) // 160
 
 

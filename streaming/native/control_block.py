@@ -1,6 +1,6 @@
-"""What is where in the words of a line, of its streams and of its voices.
+"""The fields of the control blocks of a pipeline, of its streams and of its instances.
 
-Each block of words has one writer, and begins on a cache line of its own.
+Each group of fields has one writer, and begins on a cache line of its own.
 """
 
 CACHE_LINE = 8
@@ -23,7 +23,7 @@ CACHE_LINE = 8
     MARKS,  # address of pairs: frames accepted so far, and when
     MARK_COUNT,  # a power of two
     STREAMS,
-    STREAM,  # address of the words of the first stream
+    STREAM,  # address of the control block of the first stream
     PULSE,  # frames of the model
     ROOM,  # the most frames that a pulse adds to the ring of output
     DEADLINE_NS,
@@ -66,7 +66,7 @@ CACHE_LINE = 8
     PLACED_NS,  # when that block came; 0: there was none, or PLACE is just being written
 ) = (*range(11), 12, 13)
 SIDES = 40
-SIDE_WORDS = 16
+SIDE_FIELDS = 16
 
 # Capture.
 FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
@@ -84,9 +84,9 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     STATUS,
     RECORDS_WRITTEN,
     RECORDS_LOST,
-    VOICES,  # address of the words of the first voice
-    NEXT_VOICES,  # 0: there are none
-    PRIMING,  # pulses that the next voices run along before they are heard
+    INSTANCES,  # address of the control block of the first instance
+    NEXT_INSTANCES,  # 0: there are none
+    PRIMING,  # pulses that the next instances run along before they are heard
     COMPUTE_NS,
     BEGUN_NS,  # when computing the pulse in the slots began
     LEFT_OUT,  # 1: it is not computed
@@ -116,32 +116,32 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     GROWN,  # frames of silence that were agreed on while it runs, see SPARE
 ) = range(104, 115)
 
-# Python: a command and its arguments; whoever obeys sets it to TAKEN, and to NONE when it is done.
+# Python: a command and its arguments; whoever applies it sets it to TAKEN, and to NONE when it is done.
 COMMAND, FIRST, SECOND, STOP, RECORDS_READ = range(120, 125)
 
-LINE_WORDS = 128
+PIPELINE_FIELDS = 128
 
 # An input of a stream, INPUTS of them for each stream; from OUT_RESAMPLER on only the first of a stream counts.
-CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
-STREAM_WORDS = 8
+CHANNEL, SLOT_IN, IN_RESAMPLER, OUT_RESAMPLER, DRY, DRY_DELAY_LINE, DRY_FRAMES, DRY_PLACE = range(8)
+STREAM_FIELDS = 8
 
-# A voice: one stream's state in one program.
+# An instance: one stream's state in one program.
 (
     PACKED,
     SLOT_OUT,
     SOUND,  # byte of the sound in the outputs
     HEARD,  # address of float32 [PULSE]: what of it is played
     DELAY_LEFT,  # frames of the model's delay that are still to come
-    LINE,  # address of float32 [LINE_FRAMES]: what makes delays of programs equal
-    LINE_FRAMES,
-    LINE_PLACE,
+    DELAY_LINE,  # address of float32 [DELAY_LINE_FRAMES]: what makes delays of programs equal
+    DELAY_LINE_FRAMES,
+    DELAY_LINE_PLACE,
     MEMORY,
     MEMORY_BYTES,
     RAN,  # pulses that the state has had
     LIMIT,  # how many it may have
     DELAY,  # frames of the model's delay
 ) = range(13)
-VOICE_WORDS = 16
+INSTANCE_FIELDS = 16
 
 IN_CALLBACK, ON_WORKER = range(2)
 WAITS, DROPS, CATCHES_UP, ABORTS = range(4)

@@ -1,4 +1,4 @@
-"""Orders to a line that are interrupted, and those that somebody else is just obeying."""
+"""Commands to a pipeline that are interrupted, and those that somebody else is just applying."""
 
 import threading
 from types import SimpleNamespace
@@ -8,8 +8,8 @@ import pytest
 
 from pulse.errors import InputError, PulseError
 from streaming.live import control
-from streaming.native import line_words as w
-from tests.streaming.live.runs import RATE, noise, ready, running, runs, word
+from streaming.native import control_block as cb
+from tests.streaming.live.runs import RATE, field, noise, ready, running, runs
 
 
 class Interrupted(KeyboardInterrupt):
@@ -20,76 +20,76 @@ def interrupt(_: float) -> None:
     raise Interrupted
 
 
-def test_an_interrupted_order_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its memory may go then: nobody obeys it later."""
+def test_an_interrupted_command_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memory may go then: nobody applies it later."""
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
         live.control.running = True
         monkeypatch.setattr(control.time, "sleep", interrupt)
-        for order in (live.control.reset, live.control.snapshot, lambda: live.control.restore(before)):
+        for command in (live.control.reset, live.control.snapshot, lambda: live.control.restore(before)):
             with pytest.raises(Interrupted):
-                order()
-            assert word(live, w.COMMAND) == w.NONE
+                command()
+            assert field(live, cb.COMMAND) == cb.NONE
         with pytest.raises(Interrupted):
             live.control.swap(ready(running))
         live.control.running = False
         host.run(noise(RATE, seed=1))
-        assert not live.control.swapping and word(live, w.NEXT_VOICES) == 0
+        assert not live.control.swapping and field(live, cb.NEXT_INSTANCES) == 0
         assert live.control.snapshot() != before
 
 
 def test_an_interrupt_that_comes_too_late_keeps_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order has been obeyed: what takes over is heard, so its memory stays."""
+    """The command has been applied: what takes over is heard, so its memory stays."""
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
-        old, obey = live.line.voices, control.obey_now.call
+        old, apply = live.pipeline.instances, control.apply_now.call
 
-        def obeyed(address: int) -> None:
-            obey(address)
+        def applied(address: int) -> None:
+            apply(address)
             raise Interrupted
 
-        monkeypatch.setattr(control, "obey_now", SimpleNamespace(call=obeyed))
+        monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=applied))
         with pytest.raises(Interrupted):
             live.control.swap(ready(running), 0.01)
         assert live.control.swapping
         host.run(noise(RATE))
-        assert not live.control.swapping and live.line.voices is not old
-        assert word(live, w.VOICES) == live.line.voices.address
+        assert not live.control.swapping and live.pipeline.instances is not old
+        assert field(live, cb.INSTANCES) == live.pipeline.instances.address
 
 
-def test_nobody_obeys_what_another_one_is_obeying() -> None:
+def test_nobody_applies_what_another_one_is_applying() -> None:
     with runs(ready(running)) as (host, live):
         host.run(noise(800))
         before = live.control.snapshot()
-        live.line.words[[w.FIRST, w.SECOND, w.COMMAND]] = 0, 0, w.TAKEN
-        control.obey_now.call(live.line.address)
-        assert word(live, w.COMMAND) == w.TAKEN
-        live.line.words[w.COMMAND] = w.NONE
+        live.pipeline.control_block[[cb.FIRST, cb.SECOND, cb.COMMAND]] = 0, 0, cb.TAKEN
+        control.apply_now.call(live.pipeline.address)
+        assert field(live, cb.COMMAND) == cb.TAKEN
+        live.pipeline.control_block[cb.COMMAND] = cb.NONE
         assert live.control.snapshot() == before
 
 
-def test_who_computes_changes_between_two_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A device that comes back computes no pulse while an order is obeyed here."""
+def test_who_computes_changes_between_two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that comes back computes no pulse while a command is applied here."""
     with runs(ready(running)) as (_, live):
         inside, go = threading.Event(), threading.Event()
-        obey = control.obey_now.call
+        apply = control.apply_now.call
 
         def slowly(address: int) -> None:
             inside.set()
             go.wait(5)
-            obey(address)
+            apply(address)
 
-        monkeypatch.setattr(control, "obey_now", SimpleNamespace(call=slowly))
-        orders = threading.Thread(target=live.control.reset)
-        orders.start()
+        monkeypatch.setattr(control, "apply_now", SimpleNamespace(call=slowly))
+        commands = threading.Thread(target=live.control.reset)
+        commands.start()
         assert inside.wait(5)
         device = threading.Thread(target=setattr, args=(live.control, "running", True))
         device.start()
         device.join(0.02)
         assert not live.control.running
         go.set()
-        orders.join()
+        commands.join()
         device.join()
         assert live.control.running
         live.control.running = False
@@ -109,17 +109,17 @@ def test_mute_fades_from_where_it_is() -> None:
         host.run(ones)
         live.control.muted = True
         host.run(ones[:160])
-        gains = live.line.memory.gains
+        gains = live.pipeline.memory.gains
         assert tuple(gains) == (0, 0, 0, 0, 0, 0)
         live.control.muted = False
         assert tuple(gains) == (0, 0, 1, 0, 0, 0)
 
 
-def test_nobody_there_to_obey(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_there_to_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     with runs(ready(running)) as (_, live):
         live.control.running = True
         monkeypatch.setattr(control, "ANSWER_S", 0.01)
         with pytest.raises(PulseError, match=r"no pulse has ended within 0\.01 s"):
             live.control.reset()
-        assert word(live, w.COMMAND) == w.NONE
+        assert field(live, cb.COMMAND) == cb.NONE
         live.control.running = False

@@ -1,4 +1,4 @@
-"""Intake: what lies before the machine. Blocks of any size in, checked and counted; pulses out."""
+"""InputBlocks: re-blocks the input before the machine. Blocks of any size in, checked and counted; pulses out."""
 
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, cast
@@ -12,7 +12,7 @@ from pulse.pulsify.network import Port
 from streaming.reblocking import Reblocker
 
 
-class Intake:
+class InputBlocks:
     """The streaming inputs of one stream.
 
     program       whose inputs they are

@@ -1,4 +1,4 @@
-"""Delivery: what lies behind the machine. Results of pulses in, valid frames out, without the delay."""
+"""OutputTrim: trims the output behind the machine. Results of pulses in, valid frames out, without the delay."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
@@ -16,7 +16,7 @@ from pulse.pulsify.network import Port
 Mark = tuple[int, int | None, dict[str, int], dict[str, Array], dict[str, Array]]
 
 
-class Delivery:
+class OutputTrim:
     """The outputs of one stream.
 
     program  whose outputs they are

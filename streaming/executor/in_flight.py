@@ -1,4 +1,4 @@
-"""The pulses of a stream that are under way: submitted, and not taken yet."""
+"""The pulses of a stream that are in flight: submitted, and not taken yet."""
 
 import time
 from collections import deque
@@ -26,7 +26,7 @@ class Arrival(NamedTuple):
     frames: int
 
 
-class UnderWay:
+class InFlight:
     """Pulses in slots with their arrivals, the oldest first; counts what becomes of them.
 
     Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.

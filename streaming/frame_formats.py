@@ -1,4 +1,4 @@
-"""Forms of frames in files: the bytes of a file that grows frame by frame, its head written again at the end."""
+"""Formats of frames in files: the bytes of a file that grows frame by frame, its head written again at the end."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ ALIGN = 64
 PIECE_BYTES = 1 << 22
 
 
-class FrameForm(Protocol):
+class FrameFormat(Protocol):
     """How frames are written."""
 
     def head(self, frames: int) -> bytes:
@@ -37,7 +37,7 @@ class FrameForm(Protocol):
         ...
 
 
-class NpyForm:
+class NpyFormat:
     """An array in numpy's format, version 1.0, with the dtype and shape of the first frames.
 
     A file grows along the slowest of its axes: the first in C order, the last in Fortran order, those of size 1 not
@@ -129,7 +129,7 @@ class NpyForm:
         return repr({"descr": described, "fortran_order": self._fortran, "shape": shape}).encode("latin1")
 
 
-class TableForm:
+class TableFormat:
     """A table as text: a row a frame, its time or number first, and the names of the columns on top.
 
     rate_hz  frames a second, for the times; None numbers the frames

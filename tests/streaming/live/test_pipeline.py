@@ -166,7 +166,7 @@ def test_records_while_it_runs():
 
 def test_records_that_nobody_takes_are_lost_and_counted():
     with runs(ready(), records=True) as (host, live):
-        size = len(live.line.memory.records)
+        size = len(live.pipeline.memory.records)
         host.run(noise((size + 11) * 160, 1))
         host.advance(0.1)
         assert (live.outputs.lost, live.outputs.ready()[0]["y"].shape[1]) == (11, size * 160)
@@ -193,7 +193,7 @@ def test_more_than_two_channels_are_not_opened():
     """A mix is of the first two."""
     x = noise(480, 2)
     with runs(ready(), device=device(8, 8)) as (host, live):
-        assert (live.line.form.channels_in, live.line.form.channels_out) == (2, 2)
+        assert (live.pipeline.form.channels_in, live.pipeline.form.channels_out) == (2, 2)
         played = host.run(x)
     np.testing.assert_array_equal(played[160:, 0], x.mean(1)[:-160])
     np.testing.assert_array_equal(played[:, 1], played[:, 0])

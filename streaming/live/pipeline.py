@@ -1,4 +1,4 @@
-"""Line: a native path from a device through a model and back."""
+"""Pipeline: a native path from a device through a model and back."""
 
 import threading
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.uncopied import Uncopied
 from streaming.live.form import Behaviour, Form
-from streaming.live.memory import LineMemory
+from streaming.live.instances import Instances, heard_inputs, sound_output
+from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
-from streaming.live.voices import Voices, heard_inputs, sound_output
-from streaming.native import line_words as w
+from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
 from streaming.native.events import Event
-from streaming.native.line import call_line, next_pulse, pump, run_pulse
+from streaming.native.pipeline import call_pipeline, next_pulse, pump, run_pulse
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Record:
     outputs: list[dict[str, Array]]
 
 
-class Line(Uncopied):
+class Pipeline(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
     program    whose inputs that stream are sound; the numba backend runs without Python
@@ -77,9 +77,9 @@ class Line(Uncopied):
             )
         self.model_delay = max(sound.delay if sound else 0, behaviour.reserve_frames)
         """Frames of the model that the sound is late by, the reserve included."""
-        self._voices = Voices(program, self.streams, sound, self.constants, self.model_delay)
-        self._successors: Voices | None = None
-        self.native = self._voices.native
+        self._instances = Instances(program, self.streams, sound, self.constants, self.model_delay)
+        self._successors: Instances | None = None
+        self.native = self._instances.native
         """Whether no Python is needed to compute."""
         self.turn = threading.Lock()
         """Held while Python computes a pulse: who holds it finds the states between two pulses."""
@@ -90,38 +90,41 @@ class Line(Uncopied):
         self.schedule = self.resamplers.course.schedule(
             behaviour.headroom_s, behaviour.engine == "worker", form.two_clocks
         )
-        self.memory = LineMemory(
-            form, behaviour, self.schedule, self.resamplers, self._voices, self.model_delay
+        self.memory = PipelineMemory(
+            form, behaviour, self.schedule, self.resamplers, self._instances, self.model_delay
         )
-        self.words = self.memory.words
+        self.control_block = self.memory.control_block
 
     @property
     def program(self) -> Program:
         """The program that is heard."""
-        return self.voices.program
+        return self.instances.program
 
     @property
-    def voices(self) -> Voices:
+    def instances(self) -> Instances:
         """What is heard."""
-        if self._successors is not None and not positions.load.call(self.address, w.NEXT_VOICES):
-            self._voices, self._successors = self._successors, None
-        return self._voices
+        if self._successors is not None and not positions.load.call(self.address, cb.NEXT_INSTANCES):
+            self._instances, self._successors = self._successors, None
+        return self._instances
 
     @property
     def swapping(self) -> bool:
-        """Whether other voices run beside those that are heard."""
-        _ = self.voices
+        """Whether other instances run beside those that are heard."""
+        _ = self.instances
         return self._successors is not None
 
-    def succeed(self, voices: Voices) -> None:
-        """Keep these voices, if the order that they take over has been obeyed."""
-        if voices.address in (int(self.words[w.NEXT_VOICES]), int(self.words[w.VOICES])):
-            self._successors = voices
+    def succeed(self, instances: Instances) -> None:
+        """Keep these instances, if the command that they take over has been applied."""
+        if instances.address in (
+            int(self.control_block[cb.NEXT_INSTANCES]),
+            int(self.control_block[cb.INSTANCES]),
+        ):
+            self._successors = instances
 
     @property
     def address(self) -> int:
-        """Of the words: the callback's user data."""
-        return self.words.ctypes.data
+        """Of the control block: the callback's user data."""
+        return self.control_block.ctypes.data
 
     @property
     def callback_address(self) -> int:
@@ -131,7 +134,7 @@ class Line(Uncopied):
     @property
     def deadline_s(self) -> float:
         """From the arrival of a pulse's last sample until its output must be ready."""
-        return int(self.words[w.DEADLINE_NS]) / 1e9
+        return int(self.control_block[cb.DEADLINE_NS]) / 1e9
 
     @property
     def delay_s(self) -> float:
@@ -148,7 +151,7 @@ class Line(Uncopied):
     def pump(self) -> None:
         """Run all pulses that are there."""
         if self.native:
-            call_line.call(pump.address, self.address)
+            call_pipeline.call(pump.address, self.address)
             return
         there = True
         while there:
@@ -164,35 +167,38 @@ class Line(Uncopied):
     def run_pulse(self) -> None:
         """Run the pulse in the slots."""
         if not self.native:
-            self.words[w.FAULTS] += self.voices.run(self.memory.slots)
-        call_line.call(run_pulse.address, self.address)
+            self.control_block[cb.FAULTS] += self.instances.run(self.memory.slots)
+        call_pipeline.call(run_pulse.address, self.address)
 
     def set_time(self, ns: int) -> None:
-        """What time it is, for a line whose clock is held."""
-        self.words[w.HELD_NOW_NS] = ns
+        """What time it is, for a pipeline whose clock is held."""
+        self.control_block[cb.HELD_NOW_NS] = ns
 
     def records(self) -> list[Record]:
         """The outputs of the pulses since the last call, if ``Behaviour.records``."""
-        first, last = int(self.words[w.RECORDS_READ]), positions.load.call(self.address, w.RECORDS_WRITTEN)
+        first, last = (
+            int(self.control_block[cb.RECORDS_READ]),
+            positions.load.call(self.address, cb.RECORDS_WRITTEN),
+        )
         rows, found = self.memory.records, list[Record]()
         for number in range(first, last):
             row = rows[number % len(rows)]
             pulse, arrived, ready, loads, before = (int(value) for value in row[:40].view(np.int64))
-            outputs = self.voices.outputs(row[w.RECORD_HEADER :])
+            outputs = self.instances.outputs(row[cb.RECORD_HEADER :])
             found.append(Record(pulse, arrived, ready, loads, before, outputs))
-        positions.store.call(self.address, w.RECORDS_READ, last)
+        positions.store.call(self.address, cb.RECORDS_READ, last)
         return found
 
     def wakes(self) -> Event:
         """A new event that each block of input sets, for a worker."""
         event = Event()
         self._events.append(event)
-        self.words[[w.WAIT, w.WAKE]] = event.to_read, event.to_write
+        self.control_block[[cb.WAIT, cb.WAKE]] = event.to_read, event.to_write
         return event
 
     def close(self) -> None:
-        """Give the descriptors back; neither a device nor a worker may use the line any more."""
-        self.words[w.WAKE] = -1
+        """Give the descriptors back; neither a device nor a worker may use the pipeline any more."""
+        self.control_block[cb.WAKE] = -1
         for event in self._events:
             event.close()
         self._events.clear()
