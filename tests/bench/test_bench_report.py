@@ -31,7 +31,7 @@ def found():
         {"runtime": "tract", "how": "exported", "status": "right", "note": ""},
         {"runtime": "tract", "how": "pulsed by tract", "status": "wrong", "note": "off by 1.0e+00"},
     ]
-    least = Roofline(5_000, 9_000, 2_000_000, 0, 1.0, 5.0)
+    least = Roofline(5_000, 9_000, 2_000_000, 1.0, 5.0)
     row = results.Row(
         "net", "net", 4, 100.0, runtimes, forms, least, Target(onnxruntime=6, tract=3, roofline=1.3)
     )

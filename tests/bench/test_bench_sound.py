@@ -15,7 +15,7 @@ def test_each_chain(contest: sound.SoundContest, capsys: pytest.CaptureFixture[s
     """The authors' loops, ours and the exported file give what the author recorded."""
     sound.main([contest.recipe, "--models", str(shared("models")), "--rounds", "1", "--steps", "5"])
     rows = capsys.readouterr().out.splitlines()
-    assert f"| {contest.recipe} | **pulse**" in rows[2]
+    assert any(row.startswith(f"| {contest.recipe} | **pulse**") for row in rows)
     assert len([row for row in rows if "onnxruntime" in row and "(" in row]) >= 2
 
 

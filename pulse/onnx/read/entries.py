@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _LONGEST_VARINT = 10
 _HEAD = 16
+_MOST_FIELDS = 1 << 14
+"""Of a file: functions and entries are thousands at most. A file of zeros has a field in each byte."""
 
 
 def stored_values(source: "ModelSource", key: str) -> list[Any]:
@@ -48,7 +50,10 @@ def _found(file: BinaryIO, size: int, key: str) -> list[Any]:
         return []
     file.seek(0)
     found: list[Any] = []
-    while (tag := _varint(file)) is not None:
+    for _ in range(_MOST_FIELDS):
+        tag = _varint(file)
+        if not tag:
+            break
         number, kind = UnpackTag(tag)
         if kind == WIRETYPE_VARINT:
             _varint(file)
