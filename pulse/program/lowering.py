@@ -12,10 +12,10 @@ from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
 from pulse.ops.check import Check
-from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
+from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import Copy
 from pulse.program.kernels.instruction import Instruction, numbered

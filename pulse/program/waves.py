@@ -8,7 +8,7 @@ from typing import TypeGuard
 import numpy as np
 
 from pulse.facts import Array
-from pulse.ops.dft import unit_circle
+from pulse.ops.spectral import unit_circle
 from pulse.program.kernels.simd import LANES
 
 SMALLEST = 2048

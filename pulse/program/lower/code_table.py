@@ -1,7 +1,7 @@
 """Functions of codes, by tables."""
 
 from pulse.graph import OutletId
-from pulse.ops.code_table import CodeTable
+from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.gather import LookUpCodes
 from pulse.program.lower.elementwise import result_order
 from pulse.program.lowering import Lowering, PulsedNode, lowers

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.ops.check import Check
-from pulse.ops.fault_count import CountFaults
+from pulse.ops.fault import CountFaults
 from pulse.ops.stateful import FAR
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN

@@ -9,14 +9,14 @@ from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
-from pulse.ops.ends import shown_frame
-from pulse.ops.frames import Frames
+from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Decimate, Slice
-from pulse.ops.within import Within
+from pulse.ops.slice_frames import Frames
+from pulse.ops.time_ends import shown_frame
 from pulse.program.kernels import gather as kernels
 from pulse.program.kernels.copy import Fill
 from pulse.program.lower.elementwise import broadcast

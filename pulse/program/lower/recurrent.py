@@ -9,9 +9,9 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
-from pulse.ops.cells import GATES, Activation
-from pulse.ops.cumsum import CumSum, CumSumStream
+from pulse.ops.cumulative import CumSum, CumSumStream
 from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import GATES, Activation
 from pulse.ops.stateful import FAR
 from pulse.program.kernels import cumsum as sums_of
 from pulse.program.kernels import recurrent as layers

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.lookup import GatherBatches, GatherElements
+from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.program.kernels.gather import Gather
 from pulse.program.kernels.scatter import ScatterRows

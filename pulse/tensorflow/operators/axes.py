@@ -3,7 +3,7 @@
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.slicing import slice_op
+from pulse.onnx.operators.slice import slice_op
 from pulse.ops.pad import Pad, PadMode, Pads
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice

@@ -12,8 +12,8 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, Shape, TypedFact
 from pulse.graph import OutletId
-from pulse.onnx.operators.constants import scalar_dim
-from pulse.onnx.operators.progression import progression
+from pulse.onnx.operators.gather_progression import progression
+from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.gather import Gather
 from pulse.ops.op import Env, Op, dims_value
 from pulse.ops.shape import RemoveAxis

@@ -10,18 +10,18 @@ from pulse.budget import spending
 from pulse.dim import TDim, ceil_div
 from pulse.facts import TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.onnx.operators.constants import scalar_dim
 from pulse.onnx.operators.control import as_scalar
-from pulse.onnx.operators.loop import ENDLESS, MOST_NODES, MOST_TURNS
-from pulse.onnx.operators.slicing import at_least, at_most
+from pulse.onnx.operators.control_loop import ENDLESS, MOST_NODES, MOST_TURNS
+from pulse.onnx.operators.slice import at_least, at_most
+from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
+from pulse.ops.control import Loop
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.loop import Loop
-from pulse.ops.position import Range
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.ops.source import Const, Source
+from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.lists import ListItem, ListWrite, Reserved

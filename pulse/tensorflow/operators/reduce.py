@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast
 from pulse.ops.norm import Softmax
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind

@@ -5,13 +5,13 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.constants import scalar_dim
+from pulse.onnx.operators.source import scalar_dim
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import broadcast_shapes
-from pulse.ops.position import Range
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, resolve_shape, volume
 from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.delayed import delayed_rows
 from pulse.tensorflow.registry import tensorflow_op

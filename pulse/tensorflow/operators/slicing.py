@@ -7,7 +7,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.slicing import FAR, slice_op
+from pulse.onnx.operators.slice import FAR, slice_op
 from pulse.ops.concat import Concat
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis

@@ -6,9 +6,9 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.code_table import CodeTable
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.ops.norm import Softmax
+from pulse.ops.quantize import CodeTable
 from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
 from pulse.tflite.int16_tables import squashed
 from pulse.tflite.node import TfliteNode

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tflite.codes import requantized, rescaled, target

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.onnx.operators.constants import range_ as progression
+from pulse.onnx.operators.source import range_ as progression
 from pulse.ops.shape import Expand
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.operators.movement import own_rank

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.operators.slicing import FAR, look_up, slice_op
+from pulse.onnx.operators.gather import look_up
+from pulse.onnx.operators.slice import FAR, slice_op
 from pulse.ops.concat import Concat
 from pulse.ops.gather import Gather
-from pulse.ops.lookup import GatherBatches
+from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice

@@ -17,7 +17,7 @@ from pulse.models import TypedModel
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
-from pulse.ops.lookup import GatherBatches, GatherElements
+from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.ops.slice import Slice
 from pulse.program.compiler import BACKENDS, compile_model

@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.facts import Array
-from pulse.ops.dft import dft_matrix
+from pulse.ops.spectral import dft_matrix
 from pulse.program.kernels.fourier import fourier
 from pulse.program.lower.convolution import neighbours_from
 from pulse.program.waves import tables, waves

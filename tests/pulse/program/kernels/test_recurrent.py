@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pulse.ops.cells import GATES, Activation, Cell, CellKind
+from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
 from pulse.program.kernels.cumsum import cumsum
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.gru import gru, gru_reset

@@ -9,8 +9,8 @@ from pulse.dim import TDim
 from pulse.errors import FactError, InputError
 from pulse.facts import Array, TypedFact
 from pulse.ops.arithmetic import arithmetic_in_use
+from pulse.ops.control_turns import turn_counter
 from pulse.ops.op import Env, Op, Relation, Whole
-from pulse.ops.turns import turn_counter
 from pulse.typed import TypedNetwork
 
 MOST_TURNS = 1 << 20

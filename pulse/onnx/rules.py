@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pulse.infer.relations import Relation
 
 if TYPE_CHECKING:
-    from pulse.onnx.rules.clues import Clues
+    from pulse.onnx.clues import Clues
 
 Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
 

@@ -1,10 +1,11 @@
 """Loops: turns that are known before running are wired one after the other."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from onnx import helper
 
 from pulse.budget import spending
 from pulse.dim import TDim
@@ -15,16 +16,23 @@ from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.control import SCALAR, as_scalar, body
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.subgraph import Subgraph, inlined
+from pulse.onnx.write.graph import value_info
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.onnx.write.walk import write_nodes
 from pulse.ops.concat import Concat
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.shape import AddAxis
 from pulse.typed import TypedNetwork, known
 from pulse.wiring import wire
 
 MOST_TURNS = 1024
+
 MOST_NODES = 10_000
 """A loop of more turns, or of more nodes with all loops in it, is one op rather than its turns one after the other."""
+
 REPEATING = ("Loop", "Scan", "If")
+
 ENDLESS = np.iinfo(np.int64).max
 
 
@@ -191,3 +199,27 @@ class _Repeated:
         go_on = model.graph.outputs[0]
         last = known(model.graph, go_on)
         return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))
+
+
+@writes(Loop)
+def write_loop(w: NodeWriter, op: Loop) -> list[str]:
+    """The body takes the number of the turn, whether to go on, and the states."""
+    inner, graph = replace(w, graph=w.graph.body()), op.body.graph
+    count = len(op.names)
+    facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
+    facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.reads[2:count]]
+    own = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
+    inside = dict(zip(op.names, own)) | dict(zip(op.captured, w.inputs[count:]))
+    names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs}
+    write_nodes(inner.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")
+    results = [
+        value_info(
+            inner.emit("Identity", [names[outlet]], f"turn{slot}"),
+            graph.fact(outlet).dtype,
+            [int(dim) for dim in graph.fact(outlet).shape],
+        )
+        for slot, outlet in enumerate(graph.outputs)
+    ]
+    inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
+    body = helper.make_graph(inner.graph.nodes, f"{w.name}.body", inputs, results)
+    return w.emit_all("Loop", w.inputs[:count], [""] * len(w.outputs), body=body)

@@ -12,9 +12,9 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.position import Range
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph, known
 
 MOST_SLICES = 64

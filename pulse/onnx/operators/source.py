@@ -1,18 +1,24 @@
-"""Constants, shapes as tensors, and ranges."""
+"""Constants and ranges."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, HasSizes, HasType, Relation, SameType
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.position import Range
-from pulse.ops.shape import Expand, volume
+from pulse.ops.shape import AddAxis, Expand
+from pulse.ops.time_position import Range
 
 
 @onnx_op("Constant")
@@ -38,19 +44,6 @@ def constant_of_shape(node: NodeContext) -> OutletId:
     if value.size != 1:
         raise node.error("attribute value must be a tensor of one element")
     return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
-
-
-@onnx_op("Shape")
-def shape(node: NodeContext) -> OutletId:
-    """The dims of a tensor, symbolic ones as they are."""
-    dims = node.fact(0).shape
-    return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
-
-
-@onnx_op("Size")
-def size(node: NodeContext) -> OutletId:
-    """The number of elements."""
-    return scalar_dim(node, volume(node.fact(0).shape))
 
 
 def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
@@ -99,3 +92,50 @@ def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
         return node.wire(Range(int(start), step, length, dtype), [])
     steps = node.wire(Range(0, step, length, dtype), [], "steps")
     return node.wire(Elementwise("add"), [steps, scalar_dim(node, start, "start")])
+
+
+@onnx_op("EyeLike")
+def eye_like(node: NodeContext) -> OutletId:
+    """Ones on a diagonal, in the shape of another matrix."""
+    fact, k = node.fact(0), node.integer("k", 0)
+    if fact.rank != 2:
+        raise node.error(f"{fact} is no matrix")
+    code = node.integer("dtype", 0)
+    dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
+    rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
+    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [shifted], "column")
+    hit = node.wire(Elementwise("equal"), [column, columns], "hit")
+    return node.finished(node.cast(hit, dtype, "ones"))
+
+
+@rule("ConstantOfShape")
+def infer_constant_of_shape(clues: Clues) -> Iterator[Relation]:
+    """A tensor of the shape that is listed."""
+    sizes, count = clues.sizes(0), clues.count(0)
+    default = np.zeros(1, dtype=np.float32)
+    yield HasType([clues.output], clues.tensor("value", default).dtype)
+    if count is not None:
+        yield HasRank([clues.output], count)
+    if sizes is not None:
+        yield HasSizes(clues.output, sizes)
+
+
+@rule("Range")
+def infer_range(clues: Clues) -> Iterator[Relation]:
+    """Scalars of one type; a vector of it."""
+    yield SameType([*clues.given(), clues.output])
+    yield HasRank([clues.output], 1)
+
+
+@writes(Range)
+def write_range(w: NodeWriter, op: Range) -> str:
+    """Numbers that do not depend on the stream."""
+    return w.constant(op.eval([], {})[0], "numbers")
+
+
+def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
+    """0, 1, 2 …, ``size`` of them."""
+    if size.is_const and node.affords(int(size)):
+        return node.constant(np.arange(int(size)), name)
+    return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

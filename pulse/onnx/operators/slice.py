@@ -1,21 +1,29 @@
-"""Slices, splits, concatenation and lookups."""
+"""Slices, splits and reversals. How far a slice reaches, the translators know."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.errors import DimError
-from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.board import Axis
+from pulse.infer.relations import Relation, SameRank, SameSize, SameType, Scaled, SizeSum
+from pulse.onnx.clues import Clues, same_type_and_rank
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.progression import progression, sliced
+from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
-from pulse.ops.concat import Concat
-from pulse.ops.gather import Gather
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_within import Within
+from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.op import unify
-from pulse.ops.slice import Slice
+from pulse.ops.shape import AddAxis, Transpose
+from pulse.ops.slice import Decimate, Slice
+from pulse.ops.slice_frames import Frames
 
 FAR = 2**31 - 1
 """Bounds from here on mean "as far as it goes"."""
@@ -143,30 +151,69 @@ def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
     return [after - before for before, after in itertools.pairwise(bounds)]
 
 
-@onnx_op("Concat")
-def concat(node: NodeContext) -> OutletId:
-    """Join tensors."""
-    inputs = node.given()
-    if not inputs:
-        raise node.error("nothing to join")
-    axis = node.axis(node.integer("axis"), node.graph.fact(inputs[0]).rank)
-    return inputs[0] if len(inputs) == 1 else node.wire(Concat(axis), inputs)
+@onnx_op("ReverseSequence")
+def reverse_sequence(node: NodeContext) -> OutletId:
+    """The first frames of each batch from the last to the first, as many as are told; the others as they are."""
+    fact = node.fact(0)
+    time, batch = (
+        node.axis(node.integer("time_axis", 0), fact.rank),
+        node.axis(node.integer("batch_axis", 1), fact.rank),
+    )
+    if {time, batch} != {0, 1}:
+        raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
+    place = steps(node, fact.shape[time], "frames")
+    lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
+    if fact.shape[time].is_const:
+        lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
+    column = node.wire(AddAxis(1), [lengths], "column")
+    one = node.constant(np.array(1), "one")
+    last = node.wire(Elementwise("sub"), [column, one], "last")
+    turned = node.wire(Elementwise("sub"), [last, place], "turned")
+    inside = node.wire(Elementwise("less"), [place, column], "inside")
+    index = node.wire(Elementwise("where"), [inside, turned, place], "index")
+    order = (batch, time, *range(2, fact.rank))
+    x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
+    places = node.wire(AddAxis(2), [index], "places")
+    y = node.wire(GatherBatches(1), [x, places], "taken")
+    return node.finished(node.wire(Transpose(order), [y]) if batch else y)
 
 
-@onnx_op("Gather")
-def gather(node: NodeContext) -> OutletId:
-    """Entries by index; constant negative indices are counted from the front, evenly spaced ones are slices."""
-    shape = node.fact(0).shape
-    axis = node.axis(node.integer("axis", 0), len(shape))
-    indices = node.input(1)
-    value, size = node.value(1), shape[axis]
-    if value is not None and not is_symbolic(value) and size.is_const and (value < 0).any():
-        indices = node.constant(np.where(value < 0, value + int(size), value).astype(value.dtype), "indices")
-    return look_up(node, node.input(0), axis, indices)
+@rule("Split", uniform=True)
+def infer_split(clues: Clues) -> Iterator[Relation]:
+    """Concatenation the other way round; all parts are as long where no lengths are given, before opset 18."""
+    x, parts = clues.input(0), clues.outlets
+    yield SameType([x, *parts])
+    yield SameRank([x, *parts])
+    rank = clues.rank(x)
+    if rank is None:
+        return
+    divided = clues.axis(clues.integer("axis", 0), rank)
+    yield SizeSum(Axis(x, divided), [Axis(part, divided) for part in parts])
+    if clues.opset < 18 and "split" not in clues.attributes and not clues.has(1):
+        for part in parts:
+            yield Scaled(Axis(x, divided), Axis(part, divided), len(parts))
+    for axis in (axis for axis in range(rank) if axis != divided):
+        yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
 
 
-def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
-    """Entries by index: slices where the indices are evenly spaced."""
-    spaced = progression(node.graph, indices)
-    slices = None if spaced is None else sliced(node, x, axis, spaced)
-    return slices if slices is not None else node.wire(Gather(axis), [x, indices])
+rule("Slice", uniform=True, parts=(0,))(same_type_and_rank)
+rule("ReverseSequence")(same_type_and_rank)
+
+
+@writes(Slice)
+def write_slice(w: NodeWriter, op: Slice) -> str:
+    """Constant bounds: those of a pulse."""
+    return w.crop(w.inputs[0], op.axis, int(op.start), int(op.end), step=op.step)
+
+
+@writes(Decimate)
+def write_decimate(w: NodeWriter, op: Decimate) -> str:
+    """A slice with a step."""
+    return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
+
+
+@writes(Frames)
+def write_frames(w: NodeWriter, op: Frames) -> str:
+    """Looked up: row j holds the places of frame j."""
+    places = np.add.outer(np.arange(w.made()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)

@@ -1,10 +1,21 @@
 """Shuffles between channels and positions."""
 
+from collections.abc import Iterator
+
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.board import Axis
+from pulse.infer.relations import (
+    HasRank,
+    Relation,
+    SameSize,
+    SameType,
+)
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
 from pulse.ops.shape import Reshape, Transpose, exact_quotient
 
 
@@ -48,3 +59,12 @@ def space_to_depth(node: NodeContext) -> OutletId:
     perm = (0, 3, 5, 1, 2, 4) if _order(node) == "DCR" else (0, 1, 3, 5, 2, 4)
     turned = node.wire(Transpose(perm), [split], "channels")
     return node.wire(Reshape((batch, channels * block * block, rows, columns)), [turned])
+
+
+@rule("DepthToSpace", "SpaceToDepth")
+def infer_blocks(clues: Clues) -> Iterator[Relation]:
+    """Between channels and blocks of an image [N, C, H, W]."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    yield HasRank([x, y], 4)
+    yield SameSize([Axis(x, 0), Axis(y, 0)])

@@ -1,4 +1,4 @@
-"""Recurrent layers: the ONNX operators, begun with the state and asked for the next one."""
+"""Recurrent layers, written: the ONNX operators, begun with the state and asked for the next one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import numpy as np
 from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.onnx.write.scan import ScanWriter
-from pulse.ops.cells import PARAMETERS, Activation
 from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import PARAMETERS, Activation
 from pulse.ops.scan import Course
 
 SPELLED: Mapping[str, str] = {

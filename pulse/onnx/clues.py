@@ -1,5 +1,6 @@
 """What a rule sees of its node: its attributes, its wires and what is known of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.infer.board import Board
 from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.relations import Relation, SameRank, SameShape, SameType
 from pulse.onnx.filenode import FileNode
 
 
@@ -61,3 +63,15 @@ class Clues(FileNode):
         if self.opset < since:
             return list(self.integer_list("axes", ()))
         return self.integers(slot) if self.has(slot) else []
+
+
+def same_type_and_shape(clues: Clues) -> Iterator[Relation]:
+    """Type and shape of the first input are those of the output."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameShape([clues.input(0), clues.output])
+
+
+def same_type_and_rank(clues: Clues) -> Iterator[Relation]:
+    """Type and number of axes of the first input are those of the output."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameRank([clues.input(0), clues.output])

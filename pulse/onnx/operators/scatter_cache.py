@@ -5,14 +5,16 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.scatter import Box, pasted
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_within import Within
 from pulse.ops.op import unify
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
-from pulse.ops.within import Within
 from pulse.typed import known
 
 MOST_FRAMES = 64
@@ -80,3 +82,6 @@ def _begin(node: NodeContext, cache: TypedFact) -> OutletId:
     begin = node.cast(node.input(2), np.dtype(np.int64), "index")
     shape = (*node.fact(2).shape, *(TDim.of(1),) * (cache.rank - 1))
     return node.wire(Reshape(shape), [begin], "begin")
+
+
+rule("TensorScatter")(same_type_and_shape)
