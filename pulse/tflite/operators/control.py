@@ -11,7 +11,7 @@ from pulse.onnx.subgraph import inlined
 from pulse.ops.control import Loop
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.counted import scanned
+from pulse.tflite.operators.control_counted import scanned
 from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire

@@ -1,37 +1,16 @@
-"""Parts of tensors, and tensors joined."""
+"""Parts of tensors."""
 
 from collections.abc import Sequence
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.onnx.operators.gather import look_up
 from pulse.onnx.operators.slice import FAR, slice_op
-from pulse.ops.concat import Concat
-from pulse.ops.gather import Gather
-from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.tflite.codes import activated
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.movement import moved, own_rank, parts, require_real
+from pulse.tflite.operators.shape import moved, own_rank, parts, require_real
 from pulse.tflite.registry import tflite_op
-
-
-@tflite_op("CONCATENATION")
-def concatenation(node: TfliteNode) -> OutletId:
-    """Tensors joined; those without elements, which a file may write with any other sizes, add nothing."""
-    require_real(node)
-    joined = [moved(node, slot, f"part{slot}") for slot in range(len(node.inputs)) if not _empty(node, slot)]
-    if not joined:
-        return node.finished(moved(node))
-    axis = node.axis(node.integer("Axis", 0), node.graph.fact(joined[0]).rank)
-    y = joined[0] if len(joined) == 1 else node.wire(Concat(axis), joined, "joined")
-    return node.finished(y) if node.coded else activated(node, y)
-
-
-def _empty(node: TfliteNode, slot: int) -> bool:
-    return any(dim == 0 for dim in node.fact(slot).shape)
 
 
 @tflite_op("STRIDED_SLICE")
@@ -136,58 +115,11 @@ def _parts(node: TfliteNode, slot: int, axis: int, sizes: Sequence[TDim]) -> lis
     return made
 
 
-@tflite_op("PACK")
-def pack(node: TfliteNode) -> OutletId:
-    """Tensors side by side on a new axis."""
+@tflite_op("REVERSE_V2")
+def reverse(node: TfliteNode) -> OutletId:
+    """Axes from the last entry to the first."""
     require_real(node)
-    axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
-    rows = [
-        node.wire(AddAxis(axis), [moved(node, slot, f"part{slot}")], f"row{slot}")
-        for slot in range(len(node.inputs))
-    ]
-    return node.finished(rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows))
-
-
-@tflite_op("UNPACK")
-def unpack(node: TfliteNode) -> list[OutletId]:
-    """The entries of an axis, one tensor each."""
-    require_real(node)
-    shape = node.fact(0).shape
-    axis = node.axis(node.integer("Axis", 0), len(shape))
-    unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
-    made: list[OutletId] = []
-    for place in range(len(node.makes)):
-        part = node.named(node.outputs[place])
-        x = moved(node, 0, f"moved{place}", place)
-        if len(node.makes) > 1:
-            x = part.wire(Slice(axis, TDim.of(place), TDim.of(place + 1)), [x], "entry")
-        made.append(part.wire(RemoveAxis(axis), [x]))
-    return made
-
-
-@tflite_op("GATHER")
-def gather(node: TfliteNode) -> OutletId:
-    """Entries of an axis, by index; of each batch with indices of its own."""
-    require_real(node)
-    x, rank = moved(node), node.fact(0).rank
-    axis, batch = node.axis(node.integer("Axis", 0), rank), node.integer("BatchDims", 0)
-    batch += node.fact(1).rank if batch < 0 else 0
-    if batch == 0:
-        return node.finished(look_up(node, x, axis, node.input(1)))
-    if batch != axis:
-        raise node.error(f"batch_dims {batch} with axis {axis} is not covered; they must be equal")
-    index = node.wire(AddAxis(node.fact(1).rank), [node.input(1)], "index")
-    return node.wire(GatherBatches(batch), [x, index])
-
-
-@tflite_op("GATHER_ND")
-def gather_nd(node: TfliteNode) -> OutletId:
-    """Slices by the indices of their first axes."""
-    require_real(node)
-    return node.wire(GatherBatches(0), [moved(node), node.input(1)])
-
-
-@tflite_op("EMBEDDING_LOOKUP")
-def embedding_lookup(node: TfliteNode) -> OutletId:
-    """Rows of a table, by index."""
-    return node.wire(Gather(0), [node.values(1), node.input(0)])
+    x, shape = moved(node), node.fact(0).shape
+    for axis in node.axes(node.integers(1, "axes"), len(shape)):
+        x = node.wire(Slice(axis, shape[axis] - 1, TDim.of(-1), -1), [x], f"axis{axis}")
+    return node.finished(x)

@@ -1,8 +1,6 @@
-"""Slices, splits and lookups."""
+"""Slices and splits."""
 
 from collections.abc import Mapping, Sequence
-
-import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Shape
@@ -13,10 +11,11 @@ from pulse.ops.op import unify
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.operators.lists import ListItem
+from pulse.tensorflow.operators.control_lists import ListItem
 from pulse.tensorflow.registry import tensorflow_op
 
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+
 MOST_PLACES = 64
 """Entries of a list of slices: axes of a tensor, and new ones."""
 
@@ -161,21 +160,6 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
     return outlets
 
 
-@tensorflow_op("GatherV2", "Gather", "ResourceGather")
-def gather(node: TensorflowNode) -> OutletId:
-    """Entries of an axis by index."""
-    if node.integer("batch_dims", 0):
-        raise node.error("other entries for each batch (batch_dims) are not covered")
-    axis = node.whole(2, "axis") if node.has(2) else 0
-    return node.as_onnx("Gather", [node.input(0), node.input(1)], axis=axis)
-
-
-@tensorflow_op("GatherNd", "ResourceGatherNd")
-def gather_nd(node: TensorflowNode) -> OutletId:
-    """Slices by index."""
-    return node.as_onnx("GatherND", [node.input(0), node.widened(node.input(1), "places")])
-
-
 @tensorflow_op("ReverseV2")
 def reverse(node: TensorflowNode) -> OutletId:
     """Axes from the last frame to the first."""
@@ -183,10 +167,3 @@ def reverse(node: TensorflowNode) -> OutletId:
     axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
     ops = [slice_op(node, axis, shape[axis], TDim.of(FAR), TDim.of(-FAR), -1) for axis in axes]
     return _chain(node, [op for op in ops if op is not None])
-
-
-@tensorflow_op("Where")
-def where(node: TensorflowNode) -> OutletId:
-    """The places of what is true, where that is known."""
-    value = node.numbers(0, "condition")
-    return node.constant(np.argwhere(value).astype(np.int64))

@@ -1,74 +1,14 @@
-"""Padding, and blocks moved between axes."""
+"""Blocks moved between axes."""
 
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.onnx.operators.slice import slice_op
-from pulse.ops.pad import Pad, PadMode, Pads
+from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape, Transpose
-from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
-from pulse.tensorflow.read.dilation import PADDED
+from pulse.tensorflow.operators.pad import ZERO, pairs_of
 from pulse.tensorflow.registry import tensorflow_op
-
-MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
-ZERO = TDim.of(0)
-
-
-def _pairs(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
-    listed = node.dims(slot, "paddings")
-    if len(listed) != 2 * rank:
-        raise node.error(f"{len(listed)} paddings for {rank} axes")
-    return list(zip(listed[::2], listed[1::2]))
-
-
-def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> None:
-    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
-        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
-
-
-@tensorflow_op("Pad", "PadV2", "MirrorPad")
-def pad(node: TensorflowNode) -> OutletId:
-    """Frames added at the ends of axes."""
-    own = node.fact(0).rank - node.is_complex()
-    pads = _pairs(node, 1, own)
-    _require_outside(node, pads)
-    pads += [(ZERO, ZERO)] * node.is_complex()
-    mode: PadMode = "constant"
-    fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
-    if node.op_type == "MirrorPad":
-        told = node.text("mode")
-        if told not in MODES:
-            raise node.error(f"mode {told!r} is not covered")
-        mode = MODES[told]
-    if all(pair == (ZERO, ZERO) for pair in pads):
-        return node.input(0)
-    return node.wire(Pad(tuple(pads), mode, fill), [node.input(0)])
-
-
-@tensorflow_op(PADDED)
-def pad_of_dilation(node: TensorflowNode) -> OutletId:
-    """Padding without the crops that a convolution without padding would leave of it."""
-    x, rank = node.input(0), node.fact(0).rank
-    paddings, crops = node.dims(1, "paddings"), node.dims(2, "crops")
-    if len(paddings) != len(crops) or len(paddings) % 2 or len(paddings) > 2 * (rank - 1):
-        raise node.error(f"{len(paddings)} paddings and {len(crops)} crops for {node.fact(0)}")
-    kept = [before - crop for before, crop in zip(paddings, crops)]
-    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
-    ends += [(ZERO, ZERO)] * (rank - len(ends))
-    more: Pads = tuple((_above(a), _above(b)) for a, b in ends)
-    if any(pair != (ZERO, ZERO) for pair in more):
-        x = node.wire(Pad(more), [x], "padded")
-    for axis, (before, after) in enumerate(ends):
-        if before.prove_ge(0).no or after.prove_ge(0).no:
-            size = node.graph.fact(x).shape[axis]
-            x = node.wire(Slice(axis, _above(-before), size - _above(-after)), [x], f"cut{axis}")
-    return node.finished(x)
-
-
-def _above(dim: TDim) -> TDim:
-    """The dim where it is above 0, else 0."""
-    return ZERO if dim.prove_ge(0).no else dim
 
 
 def _block(node: TensorflowNode, slot: int) -> list[int]:
@@ -83,7 +23,7 @@ def space_to_batch(node: TensorflowNode) -> OutletId:
     """The places in a block of spatial axes moved to the batch, outermost."""
     block = _block(node, 1)
     count, rank = len(block), node.fact(0).rank
-    pads = [(ZERO, ZERO), *_pairs(node, 2, count)]
+    pads = [(ZERO, ZERO), *pairs_of(node, 2, count)]
     pads += [(ZERO, ZERO)] * (rank - len(pads))
     x = node.input(0)
     if any(pair != (ZERO, ZERO) for pair in pads):
@@ -110,7 +50,7 @@ def batch_to_space(node: TensorflowNode) -> OutletId:
     """Places in a block moved from the batch back to the spatial axes, without the crops."""
     block = _block(node, 1)
     count, shape = len(block), node.fact(0).shape
-    crops = _pairs(node, 2, count)
+    crops = pairs_of(node, 2, count)
     whole = 1
     for step in block:
         whole *= step

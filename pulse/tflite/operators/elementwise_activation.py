@@ -7,7 +7,6 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import ELEMENTWISE
-from pulse.ops.norm import Softmax
 from pulse.ops.quantize import CodeTable
 from pulse.tflite.codes import code_range, limited, rescaled, table_of, target
 from pulse.tflite.int16_tables import squashed
@@ -126,14 +125,3 @@ def prelu(node: TfliteNode) -> OutletId:
     product = node.each("mul", x, node.codes(1), suffix="product")
     left = rescaled(node, product, ours.scale[0] * slopes.scale[0] / made.scale[0], suffix="negative")
     return node.each("where", node.each("less", x, 0.0, suffix="below"), left, right)
-
-
-@tflite_op("SOFTMAX", "LOG_SOFTMAX")
-def softmax(node: TfliteNode) -> OutletId:
-    """Over the last axis, of x times beta."""
-    x = node.values(0)
-    beta = float(node.attributes.get("Beta", 1.0)) if node.op_type == "SOFTMAX" else 1.0
-    if beta != 1.0:
-        x = node.each("mul", x, beta, suffix="sharpened")
-    op = Softmax(node.graph.fact(x).rank - 1, node.op_type == "LOG_SOFTMAX")
-    return plain(node, node.wire(op, [x], "value"))

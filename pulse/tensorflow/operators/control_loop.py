@@ -24,7 +24,7 @@ from pulse.ops.source import Const, Source
 from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
-from pulse.tensorflow.operators.lists import ListItem, ListWrite, Reserved
+from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedGraph, TypedNetwork, constant, known
 from pulse.wiring import wire

@@ -1,4 +1,4 @@
-"""Blocks of space as batches or channels and back, and frames that are repeated."""
+"""Blocks of space as batches or channels and back."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -7,13 +7,11 @@ from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
 from pulse.ops.pad import Pad
-from pulse.ops.shape import AddAxis, Expand, Reshape, Transpose
+from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.slice import Slice
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.movement import moved, require_real
+from pulse.tflite.operators.shape import moved, require_real
 from pulse.tflite.registry import tflite_op
-
-MOST_TIMES = 64
 
 
 def _arranged(
@@ -106,29 +104,3 @@ def depth_to_space(node: TfliteNode) -> OutletId:
     h, w = _divided(node, h, size, "height"), _divided(node, w, size, "width")
     split = [n, h, block, w, block, c]
     return _arranged(node, moved(node), split, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size])
-
-
-@tflite_op("RESIZE_NEAREST_NEIGHBOR")
-def resize_nearest(node: TfliteNode) -> OutletId:
-    """Every frame of height and width as often as the new size says, which must be a multiple."""
-    wanted, x = node.dims(1, "size"), moved(node)
-    if node.fact(0).rank != 4 or len(wanted) != 2 or node.flag("AlignCorners"):
-        raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")
-    for axis, size in enumerate(wanted, 1):
-        shape = node.graph.fact(x).shape
-        times = _times(node, shape[axis], size)
-        if times == 1:
-            continue
-        x = node.wire(AddAxis(axis + 1), [x], f"each{axis}")
-        x = node.wire(
-            Expand((*shape[: axis + 1], TDim.of(times), *shape[axis + 1 :])), [x], f"repeated{axis}"
-        )
-        x = node.wire(Reshape((*shape[:axis], shape[axis] * times, *shape[axis + 1 :])), [x], f"joined{axis}")
-    return node.finished(x)
-
-
-def _times(node: TfliteNode, dim: TDim, wanted: TDim) -> int:
-    for times in range(1, MOST_TIMES + 1):
-        if dim * times == wanted:
-            return times
-    raise node.error(f"{dim} frames become {wanted}, which is no multiple up to {MOST_TIMES}")
