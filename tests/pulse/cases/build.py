@@ -7,6 +7,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 Feeds = dict[str, np.ndarray]
+
 Case = tuple[str, ModelProto, Feeds]
 
 
@@ -64,3 +65,8 @@ def cases(
         yield f"{name}-{opset}-fixed", model(nodes, feeds, constants, opset, None, outputs), feeds
         if stream:
             yield f"{name}-{opset}-T", model(nodes, feeds, constants, opset, stream, outputs), feeds
+
+
+def ints(*numbers: int) -> np.ndarray:
+    """An i64 vector."""
+    return np.array(numbers, dtype=np.int64)
