@@ -223,10 +223,25 @@ def test_reset_and_restore_can_be_called_again(call):
         assert same(session.push(x), wanted)
 
 
+def interrupted_in_a_pulse(made):
+    """A session whose push could not be undone."""
+    sessions, x = [], block(made, 10, 5)
+
+    def ready():
+        sessions.append(begun(made))
+        return lambda: sessions[-1].push(x)
+
+    for _ in everywhere(ready, "opcode"):
+        try:
+            sessions[-1].snapshot()
+        except InputError:
+            return sessions[-1]
+    pytest.fail("all of them were undone")
+
+
 def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
     made, other = program("windows"), program("limited")
-    session = begun(made)
-    session._changing = True
+    session = interrupted_in_a_pulse(made)
     with pytest.raises(InputError):
         session.restore(begun(other).snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):

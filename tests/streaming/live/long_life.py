@@ -203,7 +203,7 @@ class Life:
 
     def held(self):
         """A run whose clock is held."""
-        one, known = Run(self.rng, self.reached), [*live_module._abandoned]
+        one, known = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
         with nothing_left():
             try:
@@ -218,8 +218,10 @@ class Life:
         self.reached["runs"] += 1
         self.reached["reopened"] += account.counters.reopened
         self.reached["silent"] += account.counters.frames_silent > 0
-        assert not one.run._watch.ended and not one.host.streams
-        assert live_module._abandoned == known, "a device that hangs outside of the pipeline does not keep it"
+        assert not one.run.watch.ended and not one.host.streams
+        assert live_module.abandoned_pipelines == known, (
+            "a device that hangs outside of the pipeline does not keep it"
+        )
         gc.collect()
         self.memory_mb.append(resident_mb())
 
