@@ -15,7 +15,7 @@ from streaming.resampling import Resampler
 from tests.interruption import everywhere
 from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same
-from tests.streaming import small
+from tests.streaming import models
 
 UNITS = [("numba", "line", 1), ("numba", "opcode", 1), ("numpy", "line", 17), ("numpy", "opcode", 211)]
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
@@ -140,7 +140,7 @@ def test_flush_is_undone(backend, unit, step):
 @pytest.mark.parametrize("ahead", [0, 9, 61])
 def test_inputs_that_wait_for_each_other(ahead):
     """One input is ahead, so that its buffer grows, moves on and empties inside of a push."""
-    made = small.program(small.two_rates(), 2, "numba")
+    made = models.program(models.two_rates(), 2, "numba")
     rng = np.random.default_rng(0)
     fast = rng.standard_normal((1, 1, 400)).astype(np.float32)
     slow = rng.standard_normal((1, 1, 100)).astype(np.float32)

@@ -15,7 +15,6 @@ from pulse.program import machine
 from pulse.program.kernels import families as families
 from pulse.program.kernels.native_code import optimised
 from pulse.program.kernels.registry import KERNELS
-from tests.pulse.program.aside import is_of_pulse
 from tests.pulse.program.assembly import (
     ARM,
     AVX2,
@@ -28,6 +27,7 @@ from tests.pulse.program.assembly import (
     module,
     vector_loops,
 )
+from tests.pulse.program.own_kernels import is_of_pulse
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
 MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")

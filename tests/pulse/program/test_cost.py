@@ -18,7 +18,7 @@ from pulse.program.native_program import NativeProgram
 from pulse.program.profile import Profile, ProfileRow, measured
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
-from tests.pulse.program.aside import is_of_pulse
+from tests.pulse.program.own_kernels import is_of_pulse
 
 
 def rows_of(sketch: Sketch, *outputs: object, pulse: int = 4) -> list[Emitted]:

@@ -23,7 +23,7 @@ from tests.streaming.executor.streams import (
     nothing_left,
     ready,
 )
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 both_backends = pytest.mark.parametrize("backend", BACKENDS)

@@ -13,7 +13,7 @@ from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
 from tests.streaming.executor.streams import collected, noise, nothing_left, ready
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 PULSE = 6

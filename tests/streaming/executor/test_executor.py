@@ -20,7 +20,7 @@ from tests.streaming.executor.streams import (
     ready,
     threads,
 )
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 both_backends = pytest.mark.parametrize("backend", BACKENDS)

@@ -14,8 +14,8 @@ from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
-from tests.streaming.small import Sketch
-from tests.streaming.small import program as small_program
+from tests.streaming.models import Sketch
+from tests.streaming.models import program as small_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600

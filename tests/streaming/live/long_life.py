@@ -18,7 +18,7 @@ from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import RATE, check_books, field, held, late, noise, plain, ready, streamed
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)

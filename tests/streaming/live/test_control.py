@@ -23,7 +23,7 @@ from tests.streaming.live.runs import (
     stereo,
     streamed,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 engines_of_backends = pytest.mark.parametrize(
     ("engine", "backend"), [("worker", "numba"), ("worker", "numpy"), ("callback", "numba")]

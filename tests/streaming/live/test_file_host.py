@@ -31,7 +31,7 @@ from tests.streaming.live.runs import (
     running,
     streamed,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 PLAN, BEHAVIOUR = Plan(RATE), Behaviour()
 

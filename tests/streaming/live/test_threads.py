@@ -32,7 +32,7 @@ from tests.streaming.live.runs import (
     ready,
     runs,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 
 def test_a_worker_that_stands_still(monkeypatch):

@@ -23,7 +23,7 @@ from tests.streaming.live.runs import (
     running,
     runs,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 TROUBLES = {
     "stalls": {"stalled": True},

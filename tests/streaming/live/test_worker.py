@@ -23,7 +23,7 @@ from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import LIMIT_S, nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
