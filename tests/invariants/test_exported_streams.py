@@ -1,4 +1,4 @@
-"""The invariant for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, the offline output."""
+"""The invariant for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, what is offline."""
 
 from collections import Counter
 

@@ -40,6 +40,7 @@ FOLDERS: Mapping[str, frozenset[str]] = {
     "pulse/tensorflow/operators": frozenset(),
     "pulse/tflite/operators": frozenset(),
     "pulse/program/lower": frozenset(),
+    "pulse/program/kernels": frozenset({"copy", "dtypes", "families", "vmath"}),
     "tests/pulse/cases": frozenset({"build", "families"}),
 }
 """Each folder that goes by families, and what all families in it are made of."""

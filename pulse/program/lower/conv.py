@@ -8,8 +8,8 @@ import numpy as np
 from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
+from pulse.program.kernels.conv_depthwise import Depthwise
 from pulse.program.kernels.copy import Fill
-from pulse.program.kernels.depthwise import Depthwise
 from pulse.program.lower.matmul_finishing import finishing
 from pulse.program.lower.matmul_product import bias_of, emit_product, grid_offsets, stored_of, weights_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers

@@ -6,7 +6,7 @@ from pulse.errors import CompileError
 from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.cumulative import CumSum, CumSumStream
-from pulse.program.kernels import cumsum as sums_of
+from pulse.program.kernels import cumulative as sums_of
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lower.recurrent import Times, always

@@ -1,4 +1,4 @@
-"""Elementwise ops that a product does itself, on its rows while they are in the cache: see ``kernels.finish``."""
+"""Elementwise ops that a product does on its rows while they are in the cache: see ``kernels.matmul_finish``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
-from pulse.program.kernels import finish
+from pulse.program.kernels import matmul_finish as finish
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from pulse.errors import CompileError
 from pulse.facts import Array
-from pulse.program.kernels.finish import NO_FINISH, Finish
-from pulse.program.kernels.fourier import Fourier
-from pulse.program.kernels.product import Product, pack_product
+from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
+from pulse.program.kernels.matmul_product import Product, pack_product
+from pulse.program.kernels.spectral import Fourier
 from pulse.program.lowering import Lowering, PulsedNode
 from pulse.program.memory import Value
 from pulse.program.waves import Waves, tables, waves

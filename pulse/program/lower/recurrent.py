@@ -13,9 +13,9 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.recurrent_cells import GATES, Activation
 from pulse.ops.stateful import FAR
 from pulse.program.kernels import recurrent as layers
-from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.gru import Gru, GruReset
-from pulse.program.kernels.lstm import Lstm
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
+from pulse.program.kernels.recurrent_gru import Gru, GruReset
+from pulse.program.kernels.recurrent_lstm import Lstm
 from pulse.program.lower.matmul_product import emit_product, stored_of, weights_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value

@@ -6,7 +6,7 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.ops.spectral import dft_matrix
-from pulse.program.kernels.fourier import fourier
+from pulse.program.kernels.spectral import fourier
 from pulse.program.lower.matmul_product import neighbours_from
 from pulse.program.waves import tables, waves
 from tests.pulse.cases.build import floats, model, node

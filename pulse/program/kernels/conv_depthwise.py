@@ -3,7 +3,7 @@
 from pulse.jit.instruction import Instruction, Operand, reads, writes
 from pulse.jit.registry import kernel
 from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
-from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.matmul_finish import Finish, finish
 
 
 class Depthwise(Instruction):

@@ -29,8 +29,8 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.program.kernels.finish import Finish, finish
-from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_finish import Finish, finish
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 

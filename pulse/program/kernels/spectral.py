@@ -23,7 +23,7 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.matmul_finish import Finish, finish
 
 
 @device

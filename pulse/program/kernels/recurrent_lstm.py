@@ -5,9 +5,16 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload
 from pulse.jit.stack import stack_f32
-from pulse.program.kernels.gates import GROUP, SUMS, Function, finish_lstm, four_sums, four_sums_of_four
+from pulse.program.kernels.matmul_scales import Scales, further
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
-from pulse.program.kernels.scales import Scales, further
+from pulse.program.kernels.recurrent_gates import (
+    GROUP,
+    SUMS,
+    Function,
+    finish_lstm,
+    four_sums,
+    four_sums_of_four,
+)
 
 
 @device

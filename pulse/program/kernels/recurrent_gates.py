@@ -22,7 +22,7 @@ from pulse.jit.simd import (
     vstore_part,
     vzero,
 )
-from pulse.program.kernels.scales import Scales, scaled
+from pulse.program.kernels.matmul_scales import Scales, scaled
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 Function: TypeAlias = tuple[int, float, float]

@@ -4,8 +4,8 @@ from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, Lanes, vfma, vload, vload_part, vsplat, vstore_part
-from pulse.program.kernels.finish import finish
-from pulse.program.kernels.product import (
+from pulse.program.kernels.matmul_finish import finish
+from pulse.program.kernels.matmul_product import (
     PANEL,
     Product,
     four_rows_narrow,
@@ -15,7 +15,7 @@ from pulse.program.kernels.product import (
     product,
     start,
 )
-from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
+from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, further
 
 
 @device

@@ -12,7 +12,9 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
 from pulse.jit.stack import stack_f32
-from pulse.program.kernels.gates import (
+from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
     Function,
@@ -23,8 +25,6 @@ from pulse.program.kernels.gates import (
     three_sums_of_four,
     two_sums,
 )
-from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
-from pulse.program.kernels.scales import Scales, further
 
 
 @device
