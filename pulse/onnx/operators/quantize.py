@@ -171,6 +171,24 @@ def write_code_table(w: NodeWriter, op: CodeTable) -> str:
     return w.emit("Gather", [table, w.cast(kept, np.dtype(np.int64), "index")])
 
 
+SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
+
+
+@onnx_op(*(f"com.microsoft::{name}" for name in SUMS_AND_PRODUCTS))
+def q_linear_arithmetic(node: NodeContext) -> OutletId:
+    """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
+    operands: list[OutletId] = []
+    for slot, name in ((0, "a"), (3, "b")):
+        zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
+        numbers = node.cast(centred(node, node.input(slot), zero, name), F32, f"{name}_wide")
+        scale = as_one(node, node.input(slot + 1), f"{name}_scale")
+        operands.append(node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled"))
+    y = node.wire(Elementwise(SUMS_AND_PRODUCTS[node.op_type]), operands, "value")
+    y = node.wire(Elementwise("div"), [y, as_one(node, node.input(6), "y_scale")], "scaled")
+    point = as_one(node, node.input(7), "y_zero") if node.has(7) else None
+    return node.finished(quantized(node, y, point, node.fact(0).dtype))
+
+
 @rule("QuantizeLinear", "DequantizeLinear")
 def infer_quantized(clues: Clues) -> Iterator[Relation]:
     """The shape stays; the zero point has the integer type, the scale may have another than the floats."""
