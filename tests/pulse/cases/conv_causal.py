@@ -24,4 +24,16 @@ def causal_conv() -> Iterator[Case]:
     )
 
 
-ALL = (causal_conv,)
+def causal_conv_of_onnxruntime() -> Iterator[Case]:
+    """Dilated too; with the state as an input and an output."""
+    w = {"w": floats("w", 4, 1, 3)}
+    for dilation in (1, 2):
+        name = f"com.microsoft::CausalConvWithState_{dilation}"
+        how = {"domain": "com.microsoft", "activation": "silu", "dilation": dilation}
+        x, past = {"x": floats("x", 1, 4, 7)}, {"s": floats("s", 1, 4, 2 * dilation)}
+        made = node("CausalConvWithState", "x w _ s", "y p", **how)
+        yield from cases(name, [made], x, w | past, (17,), {"x": 2}, "y p")
+        yield from cases(f"{name}_state", [made], x | past, w, (17,), None, "y p")
+
+
+ALL = (causal_conv, causal_conv_of_onnxruntime)
