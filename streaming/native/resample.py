@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
 from pulse.program.kernels.address import floats_at, words_at
 from pulse.program.kernels.entries import entry
 from pulse.program.kernels.pointer import Pointer
@@ -22,7 +23,6 @@ from pulse.program.kernels.registry import device
 from pulse.program.kernels.simd import LANES, vfma, vload, vsum, vzero
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
-from pulse.uncopied import Uncopied
 from streaming.native.filters import design
 
 (
@@ -162,7 +162,7 @@ def convert(words_address, source_address, count, target_address, outputs_wanted
     restore_denormals(mode)
 
 
-class NativeResampler(Uncopied):
+class NativeResampler(NotCopyable):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples a second

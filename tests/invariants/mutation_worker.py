@@ -1,7 +1,7 @@
 """Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
 
-Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]   changed files of these numbers, made of MODELS/*.onnx
-       python -m tests.invariants.mutation_worker FOLDER                *.onnx, *.tflite and folders in FOLDER, as they are
+Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]   files changed by these numbers, of MODELS/*.onnx
+       python -m tests.invariants.mutation_worker FOLDER                 *.onnx, *.tflite and folders in FOLDER as they
        python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
 Prints a line of JSON for each file: before it is read, and when it is done.
 """

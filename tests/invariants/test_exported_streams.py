@@ -1,4 +1,4 @@
-"""The invariant for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, the offline output."""
+"""The invariant for files: a pulsed model in ONNX gives the offline output, in onnxruntime and read back."""
 
 from collections import Counter
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
+from pulse.not_copyable import NotCopyable
 from pulse.program.kernels import kernel_file
 from pulse.program.kernels.cache import cache_location, tell_once, tell_where_nothing_is_kept, versions
 from pulse.program.kernels.fingerprint import fingerprint
@@ -15,14 +16,13 @@ from pulse.program.kernels.kernel_file import DamagedError
 from pulse.program.kernels.linking import NativeCode, linked
 from pulse.program.kernels.native_code import emitted, optimised
 from pulse.program.kernels.python_call import Form
-from pulse.uncopied import Uncopied
 
 _compiling = threading.RLock()
 DIGITS = 32
 """Of a fingerprint, in names."""
 
 
-class CompiledFunction(Uncopied):
+class CompiledFunction(NotCopyable):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     signature  numba's

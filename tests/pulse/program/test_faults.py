@@ -22,7 +22,7 @@ from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.ops.slice import Slice
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
 from tests.pulse.cases.build import model, node
@@ -200,7 +200,7 @@ def test_each_op(name: str) -> None:
     typed, feeds, value = CASES[name]()
     (wanted,) = typed.run(feeds).values()
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)[typed.graph.output_names[0]], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)[typed.graph.output_names[0]], wanted)
     for frames in ((0,), (11,), (28,), (3, 17)):
         wrong = faulty(typed, feeds, value, *frames)
         with pytest.raises(FaultError, match=r"^the ") as offline:
@@ -208,7 +208,7 @@ def test_each_op(name: str) -> None:
         assert [(fault.node, fault.count) for fault in offline.value.faults] == [("the", len(frames))]
         for program in programs(typed, 4, 16):
             with pytest.raises(FaultError, match=r"^the .*in pulse"):
-                streamed(program, wrong)
+                stream_whole(program, wrong)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -303,11 +303,11 @@ def test_frames_that_are_cut_off(frames: int) -> None:
             x[-tail:] = -100
             wanted = typed.run({"i": x})["the"]
             for program in programs(typed, frames):
-                np.testing.assert_array_equal(streamed(program, {"i": x})["the"], wanted)
+                np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], wanted)
         x[-tail - 1] = -100
         for program in programs(typed, frames):
             with pytest.raises(FaultError, match=r"the .*1 value"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})
 
 
 def garbage_before_the_start(s: Sketch) -> OutletId:
@@ -346,7 +346,7 @@ def test_what_is_no_frame_of_the_stream(make: Callable[[Sketch], OutletId]) -> N
             x = indices(count, 1, 9)
             wanted = typed.run({"i": x})
             for program in programs(typed, 1, 4):
-                for name, values in streamed(program, {"i": x}).items():
+                for name, values in stream_whole(program, {"i": x}).items():
                     np.testing.assert_array_equal(values, wanted[name])
 
 
@@ -363,7 +363,7 @@ def test_a_fault_that_no_output_shows() -> None:
             typed.run({"i": x})
         for program in programs(typed, 1, 4, 5):
             with pytest.raises(FaultError, match="the"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})
 
 
 def test_constants_given_once() -> None:
@@ -394,11 +394,11 @@ def test_the_last_frames() -> None:
         x = np.zeros((1, 1, count), I64)
         x[..., -3:] = 2
         for program in programs(typed, 1, 4):
-            np.testing.assert_array_equal(streamed(program, {"i": x})["the"], [[[30, 30, 30]]])
+            np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], [[[30, 30, 30]]])
         x[..., -2] = 0
         for program in programs(typed, 1, 4):
             with pytest.raises(FaultError, match=r"the .*1 value"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})
 
 
 def chosen() -> GraphProto:
@@ -431,10 +431,10 @@ def test_scans(final: bool) -> None:
         wanted = typed.run({"x": x})
         wrong = np.where(np.arange(count) >= count - 1, 3 * ROWS + 1, x)
         for program in programs(typed, 1, 4):
-            for name, values in streamed(program, {"x": x}).items():
+            for name, values in stream_whole(program, {"x": x}).items():
                 np.testing.assert_array_equal(values, wanted[name])
             with pytest.raises(FaultError) as error:
-                streamed(program, {"x": wrong})
+                stream_whole(program, {"x": wrong})
             nodes_of = {fault.node for fault in error.value.faults}
             assert nodes_of <= {"final", "last/y_out"} and nodes_of
         with pytest.raises(FaultError):
@@ -479,11 +479,11 @@ def test_frames_cut_off_in_front_of_a_scan() -> None:
         x[-2:] = 100
         wanted = typed.run({"x": x})["rows"]
         for program in programs(typed, 1, 4):
-            np.testing.assert_array_equal(streamed(program, {"x": x})["rows"], wanted)
+            np.testing.assert_array_equal(stream_whole(program, {"x": x})["rows"], wanted)
         x[-3] = 100
         for program in programs(typed, 1, 4):
             with pytest.raises(FaultError, match="y_out"):
-                streamed(program, {"x": x})
+                stream_whole(program, {"x": x})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -520,7 +520,7 @@ def test_shifts_have_results(kind: str, name: str) -> None:
     )
     feeds = {"x": np.repeat(x, len(places)), "n": np.tile(np.array(places, dtype), len(x))}
     for program in programs(typed, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)["y"], typed.run(feeds)["y"])
+        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], typed.run(feeds)["y"])
 
 
 @pytest.mark.parametrize("name", ["i8", "i32"])
@@ -532,7 +532,7 @@ def test_the_least_integer_by_minus_one(name: str) -> None:
     feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
     assert typed.run(feeds)["y"].tolist() == [least, least, -3, -3]
     for program in programs(typed, 4):
-        assert streamed(program, feeds)["y"].tolist() == [least, least, -3, -3]
+        assert stream_whole(program, feeds)["y"].tolist() == [least, least, -3, -3]
 
 
 def test_a_proof_fails() -> None:
@@ -579,7 +579,7 @@ def test_operators(name: str) -> None:
     typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()
     wanted = typed.run(feeds)["y"]
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)["y"], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], wanted)
     for entry in wrong:
         for frame in (0, 5, 8):
             bad = feeds["i"].copy()
@@ -588,7 +588,7 @@ def test_operators(name: str) -> None:
                 typed.run({"i": bad})
             for program in programs(typed, 1, 4):
                 with pytest.raises(FaultError, match=r": 1 value"):
-                    streamed(program, {"i": bad})
+                    stream_whole(program, {"i": bad})
 
 
 def test_lengths_of_reversed_sequences() -> None:
