@@ -13,7 +13,7 @@ TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 DIALECT = {
     *("room", "rooms", "waves", "voices", "obey", "obeys", "wish", "wishes", "witness", "debt", "laws"),
-    *("attended", "settled", "intake", "not_copyable", "placer"),
+    *("attended", "settled", "intake", "uncopied", "placer"),
 }
 """Words that once named something of this project's own; the field has others."""
 
