@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import Relation, SameRank, SameSize, SameType, SizeSum
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op

@@ -6,8 +6,8 @@ from typing import Any
 
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameType, Scaled
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op

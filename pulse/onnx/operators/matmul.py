@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, Relation, SameSize, SameType
 from pulse.infer.shapes import Broadcast
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op

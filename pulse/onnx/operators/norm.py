@@ -9,8 +9,8 @@ import numpy as np
 from pulse.budget import spending
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, Relation, SameSize
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op

@@ -7,7 +7,6 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.fact import Dim
 from pulse.infer.relations import (
     HasRank,
@@ -21,6 +20,7 @@ from pulse.infer.relations import (
     SameType,
 )
 from pulse.infer.shapes import SameCount
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.operators.source import scalar_dim

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import (
     HasRank,
     Relation,
     SameSize,
     SameType,
 )
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op

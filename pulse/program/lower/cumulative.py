@@ -9,10 +9,10 @@ from pulse.ops.cumulative import CumSum, CumSumStream
 from pulse.program.kernels import cumulative as sums_of
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.lower.elementwise import Chain, store_chain
-from pulse.program.lower.recurrent import Times, always
+from pulse.program.lower.recurrent import StateTiming, restart_each_pulse
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.wording import spelled
+from pulse.wording import spell
 
 SUMMED = "f32", "f64", "i64", "i32"
 
@@ -23,7 +23,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
     sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
-    return _lower_sums(cx, node, op, sums, always(cx))
+    return _lower_sums(cx, node, op, sums, restart_each_pulse(cx))
 
 
 @lowers(CumSumStream)
@@ -32,7 +32,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
     (first,) = op.begin()
     wide = first.astype(_sum_dtype(op.dtype))
     sums = cx.remembered(wide, range(wide.ndim))
-    return _lower_sums(cx, node, op.op, sums, Times(cx.clock, cx.end(op.length), op.offset, False))
+    return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
 
 
 def _sum_dtype(dtype: DType) -> DType:
@@ -40,12 +40,12 @@ def _sum_dtype(dtype: DType) -> DType:
     return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 
-def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:
+def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
     """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
     x = cx.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(
-            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spell('backend', 'numpy')}"
         )
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]

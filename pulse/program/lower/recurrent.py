@@ -20,11 +20,11 @@ from pulse.program.lower.matmul_product import emit_product, stored_of, weights_
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
-class Times:
+class StateTiming:
     """When a layer runs: as a stream, or afresh with every pulse."""
 
     clock: Value
@@ -37,13 +37,13 @@ class Times:
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
-    return _lower(cx, node, op, h, always(cx))
+    return _lower(cx, node, op, h, restart_each_pulse(cx))
 
 
-def always(cx: Lowering) -> Times:
+def restart_each_pulse(cx: Lowering) -> StateTiming:
     """Every pulse is the first one of a stream without an end."""
     zero, far = (cx.table([moment]) for moment in (0, FAR))
-    return Times(zero, far, 0, True)
+    return StateTiming(zero, far, 0, True)
 
 
 @lowers(RecurrentStream)
@@ -56,15 +56,15 @@ def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) 
     if op.past is None:
         begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]
     state = [cx.remembered(np.ascontiguousarray(first), (0, 1)) for first in begin]
-    times = Times(cx.clock, cx.end(op.length), op.offset, reload)
+    times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
     return _lower(cx, node, op.op, state, times)
 
 
 def _lower(
-    cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: Times
+    cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
 ) -> list[Value]:
     if op.lengths is not None:
-        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spelled('backend', 'numpy')}")
+        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spell('backend', 'numpy')}")
     outlet = OutletId(node.id)
     w = stored_of(cx, node, 1, "its input weights")
     r = stored_of(cx, node, 2, "its recurrent weights")
@@ -157,7 +157,7 @@ def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[
 def _activation(node: PulsedNode, function: Activation) -> layers.ActivationWords:
     if function.name not in ACTIVATIONS:
         raise CompileError(
-            f"{node.name}: no kernel for the activation {function}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
         )
     code = ACTIVATIONS[function.name]
     return layers.ActivationWords(code=code, alpha=function.alpha, beta=function.beta)

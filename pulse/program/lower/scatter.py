@@ -9,7 +9,7 @@ from pulse.program.kernels.scatter import ScatterRows
 from pulse.program.lower.gather import element_places, row_places
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @lowers(ScatterElements)
@@ -32,7 +32,7 @@ def _write(
 ) -> Value:
     if reduction != "none":
         raise CompileError(
-            f"{node.name}: no kernel for the reduction {reduction}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for the reduction {reduction}; use {spell('backend', 'numpy')}"
         )
     y = cx.new(OutletId(node.id), range(len(x.shape)))
     if not y.dense(range(len(x.shape))):
