@@ -11,7 +11,7 @@ import numpy as np
 from bench.live.design import Outcome, Setup
 from pulse.facts import Array
 from streaming import Session
-from streaming.realtime import Realtime, on_this_thread, prepare
+from streaming.realtime import Realtime, apply_to_process, apply_to_thread
 
 HEADROOM = 1
 """Blocks between one that comes in and its result: it has the time of a block to be computed."""
@@ -44,8 +44,8 @@ def in_threads(setup: Setup) -> Outcome:
 def in_a_quiet_loop(setup: Setup) -> Outcome:
     """``in_the_loop`` with all that a system does for such a design: short turns of Python's threads, priority."""
     wishes = Realtime(switch_interval_s=1e-4)
-    on_this_thread(wishes)
-    with prepare(wishes):
+    apply_to_thread(wishes)
+    with apply_to_process(wishes):
         return in_the_loop(setup)
 
 

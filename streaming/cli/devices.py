@@ -24,7 +24,7 @@ def devices(json: options.AsJson = False) -> None:
 
       [cyan]pulse run aec.onnx --live --mic usb:0 --far usb:1[/cyan]   two channels of one device
     """
-    from streaming.hosts.usual import list_devices
+    from streaming.hosts.default import list_devices
 
     found = list_devices()
     if json:

@@ -211,9 +211,9 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: 
 
 def compiling(live: bool = False) -> Prepare:
     """How commands compile."""
-    from streaming.warming import LIVE, side_by_side
+    from streaming.warming import LIVE, compile_in_parallel
 
-    return side_by_side(*LIVE if live else ())
+    return compile_in_parallel(*LIVE if live else ())
 
 
 def backend_text(program: Program) -> str:

@@ -9,9 +9,9 @@ import anyio
 import anyio.lowlevel
 
 from streaming.errors import ExecutorError, only_one
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
 from streaming.executor.policy import Policy
+from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import Block, Outputs, StreamSteps
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
@@ -22,7 +22,7 @@ class Flow:
 
     ``feed`` is a task of its own. ``next`` is called by whoever takes the outputs; when the source has ended it has
     what remains run. Both are of one event loop, so what happens between two awaits is one step for the other, and for
-    the account.
+    the statistics.
 
     closing  called once, when the flow takes and gives no more
     """
@@ -54,7 +54,7 @@ class Flow:
         self.closed = False
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> StreamCounters:
         """What has been counted, as it is now."""
         return self._steps.tally
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pulse.facts import Array
 from pulse.program.state import Feed
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
+from streaming.executor.statistics import StreamCounters
 
 
 class Arrival(NamedTuple):
@@ -32,7 +32,7 @@ class InFlight:
     Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
     """
 
-    def __init__(self, slots: Slots, tally: Tally) -> None:
+    def __init__(self, slots: Slots, tally: StreamCounters) -> None:
         self._slots = slots
         self._tally = tally
         self._arrivals: deque[Arrival] = deque()

@@ -18,7 +18,7 @@ from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
 from streaming.native.events import Event
-from streaming.realtime import Measure, Realtime
+from streaming.realtime import Realtime, RealtimeSetting
 
 FEWEST = 8
 """Words of the first table that has places."""
@@ -52,8 +52,8 @@ class NativeEngine(Uncopied):
         self._worker = Worker(self._work, self._end, realtime)
 
     @property
-    def measures(self) -> list[Measure]:
-        return self._worker.measures
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        return self._worker.realtime_settings
 
     def start(self) -> None:
         for one in ENTRIES:

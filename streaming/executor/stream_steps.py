@@ -8,10 +8,10 @@ from math import inf
 from pulse.facts import Array
 from pulse.program.state import State
 from streaming.errors import ExecutorError
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.policy import Policy
+from streaming.executor.statistics import StreamCounters
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import OutputTrim
 
@@ -36,13 +36,13 @@ class StreamSteps:
         self._deadline_s = inf if deadline_s is None else deadline_s
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
-        self._tally = Tally(deadline_s)
+        self._tally = StreamCounters(deadline_s)
         self._in_flight = InFlight(slots, self._tally)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> StreamCounters:
         """What has been counted, as it is now."""
         tally, end = self._tally, self._clock.end
         if not self._given_up:

@@ -72,7 +72,7 @@ class OpenStream(Protocol):
     output_latency_s: float
 
     @property
-    def inside(self) -> bool:
+    def in_callback(self) -> bool:
         """Whether a callback has not returned though the stream was stopped: it may still use what it was given."""
         ...
 
@@ -89,12 +89,12 @@ class Host(Protocol):
     """Whatever has the devices.
 
     held  whether time passes only when a test says so: then nothing gets a thread, and it is a
-          ``live.held_host.HeldHost``
+          ``live.virtual_clock.VirtualClockHost``
     ends  whether its sound has an end: then a device that ends by itself ends the run well
     """
 
-    held: bool
-    ends: bool
+    virtual_clock: bool
+    is_finite: bool
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device for ``input`` or ``output``, by number or a part of its name; the usual one where None.

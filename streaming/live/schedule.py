@@ -31,8 +31,8 @@ class Schedule:
     reblocking: int
     resampling: int
     headroom: int
-    lead: int = 0
-    lead_frames: int = 0
+    preroll: int = 0
+    preroll_frames: int = 0
     """The lead in frames of the device."""
 
     @property
@@ -42,7 +42,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Course:
+class Timing:
     """What sets the pace: pulses of the model, blocks and rates of the device.
 
     pulse_frames         of the model

@@ -8,10 +8,10 @@ from pulse.program.kernels.entries import callback
 from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.registry import device
 from streaming.native import control_block as cb
+from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record
 from streaming.native.primitives import load, set_event, store
-from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
 
 
 @device

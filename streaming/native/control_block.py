@@ -7,8 +7,8 @@ CACHE_LINE = 8
 
 # Settings: written by Python before anything runs.
 (
-    HELD,  # 1: the clock is HELD_NOW_NS, which a test sets
-    HELD_NOW_NS,
+    VIRTUAL_CLOCK,  # 1: the clock is VIRTUAL_NOW_NS, which a test sets
+    VIRTUAL_NOW_NS,
     ENGINE,  # IN_CALLBACK or ON_WORKER
     POLICY,
     WAKE,  # descriptor that wakes the worker, to write; -1: none

@@ -19,8 +19,8 @@ from pulse.program.kernels.pointer_lowering import WORDS
 from pulse.program.kernels.raw import fill_bytes
 from pulse.program.memory import aligned_bytes
 from pulse.uncopied import Uncopied
+from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 from streaming.native.primitives import load, store
-from streaming.native.stream_form import ABORT, CONTINUE, SIGNATURE
 
 # Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
 FUNCTION, USER, BYTES, SHUT = range(4)

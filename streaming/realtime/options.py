@@ -42,12 +42,12 @@ class Realtime:
             )
 
 
-NOTHING = Realtime(priority=None, lock_memory=False, freeze_gc=False)
+UNCHANGED = Realtime(priority=None, lock_memory=False, freeze_gc=False)
 """No wish at all."""
 
 
 @dataclass(frozen=True)
-class Measure:
+class RealtimeSetting:
     """One thing that was asked of the system.
 
     name    what: ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
@@ -57,19 +57,19 @@ class Measure:
     """
 
     name: str
-    asked: str
-    got: str
+    requested: str
+    granted: str
     reason: str | None = None
 
     @property
-    def had(self) -> bool:
+    def is_granted(self) -> bool:
         """Whether it is as it was asked."""
-        return self.got == self.asked
+        return self.granted == self.requested
 
     def __str__(self) -> str:
-        if self.had:
-            return f"{self.name}: {self.got}"
-        return f"{self.name}: {self.got} instead of {self.asked}: {self.reason}"
+        if self.is_granted:
+            return f"{self.name}: {self.granted}"
+        return f"{self.name}: {self.granted} instead of {self.requested}: {self.reason}"
 
 
 def cpus() -> int:

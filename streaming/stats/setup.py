@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from streaming.realtime.options import Measure
-from streaming.stats.account import Delay
+from streaming.realtime.options import RealtimeSetting
+from streaming.stats.statistics import Delay
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Setup:
     policy           what is done when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
     deadline_s       from the arrival of a pulse until its output has to be ready
     delay            from mouth to ear, as it is at the start
-    measures         what was asked of the system, and what was had
+    realtime_settings         what was asked of the system, and what was had
     """
 
     model: str
@@ -43,7 +43,7 @@ class Setup:
     policy: str
     deadline_s: float
     delay: Delay
-    measures: tuple[Measure, ...] = ()
+    realtime_settings: tuple[RealtimeSetting, ...] = ()
 
     @property
     def pulse_s(self) -> float:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.program.kernels.address import address_of, floats_at, words_at
 from pulse.program.kernels.entries import callback
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
+from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 
 CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
 

@@ -266,7 +266,7 @@ def test_live_files(model):
     ):
         told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--policy", "wait", *arguments)
         wanted = cancelled(cancelling(), *sounds)["out"]
-        late = told["account"]["delay"]["frames"]
+        late = told["statistics"]["delay"]["frames"]
         np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
 
 

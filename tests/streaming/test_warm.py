@@ -86,7 +86,7 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine():
     from pulse.program.kernels.entries import ENTRIES
     from pulse.program.kernels.registry import KERNELS
 
-    assert set(warming.names()) == {*KERNELS, *ENTRIES}
+    assert set(warming.kernel_names()) == {*KERNELS, *ENTRIES}
 
 
 def test_what_a_live_run_and_an_executor_need_is_known_without_them():
@@ -151,7 +151,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
         ) as told:
-            warming.side_by_side()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
         assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
         assert len(list(location.folder.iterdir())) == 4
@@ -170,7 +170,7 @@ def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, b
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as told:
-            warming.side_by_side()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick", "move", "fill"])
         assert len(told) == 1 and len(begun) == (0 if foreseen else 2)
         assert all(KERNELS[name]._address for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
@@ -248,7 +248,7 @@ def _begin():
     begun.append(begin())
     return begun[-1]
 warming._begin = _begin
-warming.side_by_side("machine.read_ticks")(["tick", "move", "mine"])
+warming.compile_in_parallel("machine.read_ticks")(["tick", "move", "mine"])
 print(len(begun), [KERNELS[name].kept for name in ("tick", "move", "mine")])
 """
 
@@ -268,7 +268,7 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     """All that they need is asked for before it is compiled."""
     asked = []
-    monkeypatch.setattr(warming, "side_by_side", lambda *entries: asked.extend)
+    monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
@@ -302,9 +302,9 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
     if alone == "one processor":
         monkeypatch.setattr(warming, "_processors", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
-    warming.side_by_side()(["tick", "move", "fill"])
+    warming.compile_in_parallel()(["tick", "move", "fill"])
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert len(begun) == (0 if alone else 2)
-    warming.side_by_side()(["tick", "move", "fill"])
+    warming.compile_in_parallel()(["tick", "move", "fill"])
     assert len(seen) == 4
     assert len(list(folder.rglob("*.kernel"))) == 4

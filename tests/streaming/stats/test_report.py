@@ -57,7 +57,7 @@ def test_words(bad, tmp_path):
 
 
 def test_a_measure_is_told_once_and_other_blocks_have_words(good, tmp_path):
-    noted = [replace(one, notes=(str(SETUP.measures[0]), "something else")) for one in good]
+    noted = [replace(one, notes=(str(SETUP.realtime_settings[0]), "something else")) for one in good]
     path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
     text = pulse("report", path).stdout
     assert text.count("priority: normal instead of 70") == 1
@@ -74,8 +74,8 @@ def test_a_good_run_says_so(good, tmp_path):
 def test_json(bad, tmp_path):
     found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert found["complete"] is True
-    assert found["account"]["counters"]["frames_silent"] == 480
-    assert found["account"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
+    assert found["statistics"]["counters"]["frames_silent"] == 480
+    assert found["statistics"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
     delay = found["mouth_to_ear"]
     assert delay["total_s"] == pytest.approx(sum(one["seconds"] for one in delay["stages"]))
     assert sum(row["count"] for row in found["histogram"]) == 2000

@@ -7,22 +7,22 @@ from streaming.hosts.host import Host
 from streaming.live.pipeline import Pipeline
 
 
-class HeldHost(Host, Protocol):
+class VirtualClockHost(Host, Protocol):
     """One that holds the clock, and does what threads do elsewhere."""
 
     def now_ns(self) -> int:
         """What time it is."""
         ...
 
-    def attend(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
         """Compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does."""
         ...
 
-    def leave(self, pipeline: Pipeline) -> None:
+    def detach(self, pipeline: Pipeline) -> None:
         """Do so no more."""
         ...
 
 
-def is_held(host: Host) -> TypeGuard[HeldHost]:
+def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
     """Whether a host holds the clock."""
-    return host.held
+    return host.virtual_clock

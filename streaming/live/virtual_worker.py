@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
 
-class HeldWorker(Uncopied):
+class VirtualWorker(Uncopied):
     """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  when it is to be called again; None while it waits for a block
@@ -54,7 +54,7 @@ class HeldWorker(Uncopied):
 
     def after_callback(self) -> None:
         """A block may have come."""
-        if self._pipeline.behaviour.engine == "worker" and self.due_ns is None:
+        if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:
