@@ -45,7 +45,7 @@ def main() -> None:
         program = pulse.stream(model_path(), pulse=160, prepare=compile_in_parallel(*LIVE))
         live = Live(program, Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker), host=host)
         with live:
-            print(f"{live.delay.total_s * 1e3:.1f} ms from mouth to ear; b: bypass, m: mute, q: end")
+            print(f"{live.delay.total_s * 1e3:.1f} ms end to end; b: bypass, m: mute, q: end")
             try:
                 follow(live)
             except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from streaming.sound import BLOCK_S, SoundReader
 
 @dataclass(frozen=True)
 class RoutedSound:
-    """A sound, and what inputs take of it: input -> the mean of its channels, one of them, or each."""
+    """A sound, and the channels that inputs take of it: input -> the mean of its channels, one of them, or each."""
 
     reader: SoundReader
     channels: Mapping[str, Channels]

@@ -133,7 +133,7 @@ class AudioWriter(SoundWriter):
         self.clipping = Clipping(channels)
         self.form = form or sound_format(self.path)
         same = encoding if encoding in self.form.encodings else None
-        self.encoding = same or self.form.suiting(encoding)
+        self.encoding = same or self.form.suitable_encoding(encoding)
         bits = BITS.get(self.encoding, 0)
         self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
         self._part = temporary_file(self.path)

@@ -89,7 +89,7 @@ def stream_sound(
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run sounds through a model that hears them; the result is aligned with the first one, at its rate.
+    """Run sounds through a model; the result is aligned with the first one, at its rate.
 
     sounds   what the inputs of sound hear
     writes   outputs of sound at the rate of the first input, or frames

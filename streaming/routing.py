@@ -1,4 +1,4 @@
-"""Which sound, or which channel of a sound, each input of a model hears."""
+"""Input routing: which sound, or which channel of a sound, feeds each input of a model."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Route:
-    """What one input hears, as it is asked for.
+    """The source of one input, as requested.
 
     name     of the input
     place    a file or a device; empty: the one that the other inputs share
@@ -62,14 +62,14 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
             )
         if route.name in routes:
             raise InputError(
-                f"{spelled('routes')} {route}: {route.name} hears {routes[route.name].source} already"
+                f"{spelled('routes')} {route}: {route.name} already takes {routes[route.name].source}"
             )
         routes[route.name] = route
     return routes
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """The inputs that hear sound, f32, of one value a frame, in the model's order.
+    """The inputs of sound, f32, of one value a frame, in the model's order.
 
     Raises InputError: they have several rates
     """

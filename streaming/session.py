@@ -189,7 +189,7 @@ class Session:
             *output_trim.sent.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.held, *output_trim.kept], chunks)
+        return pack([*counters, *input_blocks.waiting, *output_trim.kept], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""

@@ -46,7 +46,7 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
-def brings_sound(path: Path) -> bool:
+def is_sound_source(path: Path) -> bool:
     """Whether a path is one of sound by its nature, its suffix or its content, not that of a model."""
     return is_stream(path) or is_sound(path) or holds_sound(path)
 

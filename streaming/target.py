@@ -105,7 +105,7 @@ class Target:
             )
         if encoding is not None and sound is None:
             raise InputError(f"{spelled('encoding', encoding)}: {_name(path)} takes frames, which have none")
-        asked = None if encoding is None or sound is None else sound.asked(encoding)
+        asked = None if encoding is None or sound is None else sound.parse_encoding(encoding)
         if streamed and asked is not None:
             _stream_encoding(asked)
         return cls(path, sound, asked, streamed, descriptor)
@@ -129,7 +129,7 @@ class Target:
         """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
         if self.form is None:
             raise InputError(f"{self.name}: takes frames, no sound")
-        encoding = self.encoding or self.form.suiting(source)
+        encoding = self.encoding or self.form.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
         form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)

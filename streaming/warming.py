@@ -92,14 +92,14 @@ def warm(
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
-    missing = [name for name in wanted if not _kept(name)]
+    missing = [name for name in wanted if not is_kept(name)]
     count = min(jobs or _processors(), len(missing))
     compiled: dict[str, float] = {}
     if missing and (reason := _cannot_keep()):
         raise CompileError(_unkept(missing[0], reason))
     with closing(_compiled(missing, count)) as each:
         for done, one in enumerate(each, 1):
-            if one.unkept or not _kept(one.name):
+            if one.unkept or not is_kept(one.name):
                 raise CompileError(_unkept(one.name, one.unkept or "it is not there afterwards"))
             compiled[one.name] = one.seconds
             if progress is not None:
@@ -120,7 +120,7 @@ def compile_in_parallel(*entries: str) -> Prepare:
     def prepare(kernels: Sequence[str]) -> None:
         tell_where_nothing_is_kept()
         needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
-        missing = [name for name in needed if not _kept(name)]
+        missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return
         with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
@@ -256,7 +256,7 @@ def _place(name: str) -> str:
     return _one(name).function.__module__
 
 
-def _kept(name: str) -> bool:
+def is_kept(name: str) -> bool:
     return _one(name).kept
 
 

@@ -1,4 +1,4 @@
-"""What a design is given and what it gives."""
+"""The setup that a design runs, and its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,4 +58,4 @@ class Outcome:
 
 
 Design: TypeAlias = Callable[[Setup], Outcome]
-"""Runs in a thread of its own, for as long as it is told."""
+"""Runs in a thread of its own, for the seconds of the setup."""

@@ -41,7 +41,7 @@ def devices(json: options.AsJson = False) -> None:
 
 def _row(device: "Device") -> list[str]:
     is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
-    plays = f"{device.name}, hears what plays" if device.monitor else device.name
+    plays = f"{device.name}, monitor of an output" if device.monitor else device.name
     return [
         str(device.index),
         plays,

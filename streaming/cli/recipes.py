@@ -35,7 +35,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         )
 
 
-def described(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
+def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
     """A recipe of models, to stand in a folder: its text, what is to be said of it, and where it is.
 
     Raises PulseError

@@ -21,7 +21,7 @@ def report(
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Tell how a live run went: latency, what was late or lost and when, and the way from mouth to ear.
+    """Report how a live run went: latency, what was late or lost and when, and the end-to-end latency.
 
     Of a run that was killed, or still goes on, all but its last interval is there.
 

@@ -60,7 +60,7 @@ def run(
         typer.Option(
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
-            help="What an input hears, where there are several: a file, with --live a device; channels are counted "
+            help="The source of an input, where there are several: a file, with --live a device; channels are counted "
             "from 0. .npy for an input that is no sound. May be repeated.",
             show_default=False,
         ),
@@ -157,9 +157,9 @@ def run(
     from streaming.builtin import noisy_path
     from streaming.cli.model import compile_model, open_model
     from streaming.frames import READABLE
-    from streaming.source import brings_sound
+    from streaming.source import is_sound_source
 
-    if model is not None and brings_sound(model):
+    if model is not None and is_sound_source(model):
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source

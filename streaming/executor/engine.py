@@ -74,7 +74,7 @@ class Engine(Protocol):
 
     @property
     def realtime_settings(self) -> list[RealtimeSetting]:
-        """What its thread had of what it wished."""
+        """What the system granted to the engine's thread."""
         ...
 
     def start(self) -> None:

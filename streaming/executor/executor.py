@@ -35,7 +35,7 @@ class Executor(Uncopied):
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
     depth         pulses of each stream that may be under way, outputs that nobody has taken included
     constants     the inputs that do not stream, by name, for all streams
-    realtime      wishes of the engine's thread; None for none
+    realtime      what the engine's thread requests of the system; None for nothing
     rate_hz       frames of the symbol a second; sound needs it
     deadline_s    when an output is late, from the arrival of its pulse's last sample; a pulse's duration by default,
                   if the rate is known
@@ -96,7 +96,7 @@ class Executor(Uncopied):
 
     def statistics(self) -> ExecutorStatistics:
         """Where every frame went, and how long pulses took: all streams, those that have ended included."""
-        running = [flow.tally for flow in self._flows if not flow.closed]
+        running = [flow.counters for flow in self._flows if not flow.closed]
         settings = [
             *self._realtime_settings,
             *(self._engine.realtime_settings if self._engine is not None else []),
@@ -190,4 +190,4 @@ class Executor(Uncopied):
             self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:
-        self._past.add(flow.tally)
+        self._past.add(flow.counters)

@@ -84,7 +84,7 @@ class InFlight:
         """How many are wanted and due."""
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._wanted()))
 
-    def owe(self, count: int) -> None:
+    def add_silence(self, count: int) -> None:
         """Silence is given for the oldest that are wanted."""
         frames = sum(arrival.frames for arrival in islice(self._wanted(), count))
         self._tally.frames_silent += frames

@@ -24,7 +24,7 @@ class ExecutorStatistics:
     queueing          from the arrival of a pulse's last sample to its beginning to run
     compute           from there to its end
     total             from the arrival to its outputs being taken; counts what missed the deadline
-    notes             what was asked of the system and not had
+    notes             requests to the system that were not granted
     """
 
     frames_in: int

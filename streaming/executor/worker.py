@@ -17,10 +17,10 @@ LIMIT_S = 10.0
 class Worker(Uncopied):
     """A thread that lives from ``start`` to ``stop``.
 
-    body      what it does until it is told to end
+    body      what it does until it is asked to end
     end       tells it to
-    realtime  what the thread wishes of the system
-    realtime_settings  what it had of that, known when it has started
+    realtime  what the thread requests of the system
+    realtime_settings  what the system granted, known once the thread has started
     """
 
     instead = "it has a thread; make another one"

@@ -1,4 +1,4 @@
-"""Capture: what a device hears, kept in memory by its callback until Python takes it; no model."""
+"""Capture: the input of a device, kept in memory by its callback until Python reads it; no model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from streaming.native.histogram import new_histogram
 
 
 class Capture(Uncopied):
-    """The blocks of a device that is heard.
+    """The blocks of an input device.
 
     host          who has the device
     source        which one

@@ -1,4 +1,4 @@
-"""What a live run connects, and how it is to behave."""
+"""Configuration of a live run: what it connects, and how it computes."""
 
 from dataclasses import dataclass
 
@@ -33,8 +33,8 @@ class StreamConfig:
     rate_in_hz, rate_out_hz  of the device
     channels_in              of the device
     channels_out             of the device; 0 where nothing is played
-    channels                 what of the input is heard, by a model with one input of sound
-    heard                    the channel of the device that each input hears, in the order of a model with several
+    channels                 the channels that a model with one input of sound takes
+    input_channels           the device channel of each input, in order, for a model with several inputs
     block_frames             of the device; 0 where it is not known or changes
     two_clocks               whether input and output are devices with clocks of their own
     """
@@ -84,7 +84,7 @@ class StreamConfig:
 class EngineConfig:
     """How a pipeline runs.
 
-    engine          ``worker``: a thread of its own computes; ``callback``: the device's callback does, which saves
+    engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block
     policy          one of ``POLICIES``
     headroom_s      what a worker may take to answer, rounded up to whole blocks; 5 ms where None
@@ -92,7 +92,7 @@ class EngineConfig:
     output          the output that is played, by name; the first that is sound where None
     records         whether Python gets all outputs of each pulse, too
     reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
-    virtual_clock   whether ``Pipeline.set_time`` says what time it is
+    virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 
     engine: str = "worker"

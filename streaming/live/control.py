@@ -67,7 +67,7 @@ class Control:
     def snapshot(self) -> list[bytes]:
         """The state of every stream, all of one moment, each as ``State.snapshot`` gives it. Raises PulseError."""
         with self._lock:
-            instances = self._alone()
+            instances = self._current_instances()
             if not self._pipeline.native:
                 with self._pipeline.turn:
                     return [state.snapshot() for state in instances.states]
@@ -78,23 +78,23 @@ class Control:
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
         with self._lock:
-            memory, pulses = self._alone().unpack(snapshots)
+            memory, pulses = self._current_instances().unpack(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:
         """Let every stream begin anew with the next pulse. Raises PulseError."""
         with self._lock:
-            self._load(self._alone().initial_memory(), 0, ())
+            self._load(self._current_instances().initial_memory(), 0, ())
 
     def swap(self, program: Program, prime_s: float = PRIME_S) -> None:
         """Let another program take over without a gap.
 
-        It runs beside the one that is heard for ``prime_s`` seconds of sound, or until its delay is over, so that it
+        It runs beside the current one for ``prime_s`` seconds of sound, or until its delay is over, so that it
         has heard what it remembers; then the sound fades over within a pulse. Both cost their time meanwhile.
         Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no room for
         """
         with self._lock:
-            self._alone()
+            self._current_instances()
             pipeline = self._pipeline
             if not pipeline.native:
                 raise PulseError("swap: only programs of the numba backend can, while they run")
@@ -133,7 +133,7 @@ class Control:
         self._pipeline.memory.gains[2] = 0 if self._muted or self._bypassed else 1
         self._pipeline.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
 
-    def _alone(self) -> Instances:
+    def _current_instances(self) -> Instances:
         if self.swapping:
             raise PulseError("another program is about to take over: wait until `swapping` is False")
         return self._pipeline.instances

@@ -66,7 +66,11 @@ class FileHost:
         self.encoding: str | None = None
         if target is not None:
             format = sound_format(target)
-            self.encoding = format.suiting(source_encoding) if encoding is None else format.asked(encoding)
+            self.encoding = (
+                format.suitable_encoding(source_encoding)
+                if encoding is None
+                else format.parse_encoding(encoding)
+            )
             refuse_same([source], [target])
         elif encoding is not None:
             raise InputError(f"{spelled('encoding', encoding)}: nothing is written; give a file to play to")

@@ -1,4 +1,4 @@
-"""Patch: which channel of which device each input of a model hears."""
+"""Input routing: which channel of which device feeds each input of a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from streaming.routing import Route, channels_in_order
 
 @dataclass(frozen=True)
 class InputRouting:
-    """The device that is heard, and what of it.
+    """The input device and the channels that feed the inputs.
 
-    wanted    how the device was asked for; None: it is the usual one
-    channels  what a model with one input of sound hears
-    heard     the channel of each input of a model with several, in its order
+    requested how the device was requested; None: the default device
+    channels  the channels that a model with one input of sound takes
+    input_channels  the channel of each input, in order, for a model with several
     """
 
     source: Endpoint
@@ -29,7 +29,7 @@ class InputRouting:
 def route_inputs(
     host: Host, wanted: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
 ) -> InputRouting:
-    """What the inputs of a program hear.
+    """Choose the device and channels for the inputs of a program.
 
     wanted    the device of inputs whose route names none
     channels  of it, for a model with one input of sound
@@ -51,8 +51,8 @@ def route_inputs(
         return InputRouting(source, wanted, channels if channel is None else Channels(channel))
     if channels != Channels():
         raise InputError(
-            f"{title}: hears {', '.join(names)}, each one channel, so there is no choice for all of them: give the "
-            "channel of each behind its device, such as usb:0"
+            f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
+            "give the channel of each behind its device, such as usb:0"
         )
     return InputRouting(source, wanted, channels, _channels(host, title, names, source, chosen))
 
@@ -69,7 +69,7 @@ def _channels(
     missing = [name for name, channel in chosen.items() if channel is None]
     if missing:
         raise InputError(
-            f"{source.name}: which channel does {', '.join(missing)} hear? Give one for each input, DEVICE:CHANNEL, "
+            f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
             "or for none"
         )
     if max(said) >= source.channels:
@@ -82,7 +82,7 @@ def _channels(
 def _endpoint(
     host: Host, wanted: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
-    """The device of a route, how it was asked for, and its channel; a name that ends as a channel does comes first."""
+    """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
     if not route.source:
         return host.choose("input", wanted), wanted, route.channel
     if route.channel is not None:
@@ -96,7 +96,7 @@ def _endpoint(
 
 def _two_devices(name: str, device: Endpoint, other_name: str, other: Endpoint) -> InputError:
     return InputError(
-        f"{name} hears {device.name}, and {other_name} {other.name}: two devices have two clocks, and what they hear "
+        f"{name} takes {device.name}, and {other_name} {other.name}: two devices have two clocks, and their sounds "
         "would drift apart; make one device of both, and name its channels: JACK or PipeWire ports connected to one "
         "client (jack_connect, pw-link), an ALSA pcm of type multi, an aggregate device of macOS"
     )

@@ -56,7 +56,7 @@ class Instances(Uncopied):
             control_block[cb.PACKED] = self.packed[number].words.ctypes.data
             control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
             control_block[cb.SOUND] = 0 if slot is None else slot.offset
-            control_block[cb.HEARD] = self._heard[number].ctypes.data
+            control_block[cb.SOUND_OUT] = self._heard[number].ctypes.data
             control_block[cb.DELAY_LEFT] = own
             control_block[cb.DELAY_LINE] = self._lines[number].ctypes.data
             control_block[cb.DELAY_LINE_FRAMES] = delay - own

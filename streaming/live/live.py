@@ -1,4 +1,4 @@
-"""Live: a program between devices, for as long as one likes."""
+"""Live: runs a program between audio devices until it is closed."""
 
 import threading
 import time
@@ -36,12 +36,12 @@ WARM_PULSES = 3
 
 
 class Live(Uncopied):
-    """A program between a device that hears and one that plays.
+    """Runs a program between an input device and an output device.
 
     program    whose inputs that stream are sound
     plan       devices, rates, blocks, channels
     engine_config  engine, policy, headroom
-    realtime   what is asked of the system
+    realtime   what is requested of the system
     reconnect  what is done where a device goes away: None ends the run with an error; ``keep`` opens it again as soon
                as it is back, ``reset`` does too and lets the model begin anew
     constants  the inputs that do not stream, by name
@@ -77,7 +77,7 @@ class Live(Uncopied):
         self.outputs = Outputs(self.pipeline)
         """Frames for Python, where ``EngineConfig.records``."""
         self.realtime_settings: list[RealtimeSetting] = []
-        """What was had of ``realtime``."""
+        """What the system granted of ``realtime``."""
         self._statistics = PipelineStatistics(self.pipeline)
         self._watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         self._worker: Worker | None = None
@@ -126,7 +126,7 @@ class Live(Uncopied):
 
     @property
     def delay(self) -> Delay:
-        """From mouth to ear, as it is now."""
+        """The end-to-end latency, as it is now."""
         return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 
     @property
@@ -141,7 +141,7 @@ class Live(Uncopied):
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
         if config.input_channels:
             inputs = zip(self.pipeline.instances.inputs, config.input_channels)
-            named = ", ".join(f"{port.name} hears channel {channel}" for port, channel in inputs)
+            named = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,
@@ -162,7 +162,7 @@ class Live(Uncopied):
         )
 
     def statistics(self) -> LiveStatistics:
-        """How the run does now; levels and load are those since the last statistics."""
+        """The statistics so far; levels and load are those since the previous call."""
         watch = self._watchdog
         notes = [
             *(str(setting) for setting in self.realtime_settings if not setting.is_granted),
@@ -190,7 +190,7 @@ class Live(Uncopied):
         return ended
 
     def poll(self) -> None:
-        """See that the run goes on; done by a thread, unless a test holds the clock."""
+        """Check the worker and the devices; a thread calls this, unless the host has a virtual clock."""
         self._see_worker()
         self._watchdog.check()
 

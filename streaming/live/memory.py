@@ -45,12 +45,12 @@ class PipelineMemory(Uncopied):
 
     model_delay  frames of the model that the sound is late by
 
-    heard    the ring of input; what has been accepted stays for about ``RING_S``
-    played   the ring of what was played, silence included
+    input_ring   the ring of input; accepted frames stay for about ``RING_S``
+    played_ring  the ring of played frames, silence included
     slots    the pulse that is computed: for each stream and input its samples, as a packed pulse has them
     gains    model and bypass now, then what they are to become, then what they are becoming
     records  outputs for Python, as bytes
-    times    how long things took
+    histograms  of times
     arrays   all of it
     """
 
@@ -145,7 +145,7 @@ class PipelineMemory(Uncopied):
                 cb.MARK_COUNT: len(marks),
                 cb.ROOM: room,
                 cb.OUT_WRITTEN: begins_with,
-                cb.AGREED: begins_with,
+                cb.INITIAL_FRAMES: begins_with,
                 cb.RECORDS: self.records.ctypes.data if len(self.records) else 0,
                 cb.RECORD_COUNT: len(self.records),
                 cb.RECORD_BYTES: self.records.shape[1],

@@ -42,8 +42,8 @@ class Pipeline(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
     program    whose inputs that stream are sound; the numba backend runs without Python
-    config       what is connected
-    engine_config  how it runs
+    stream_config  what is connected
+    engine_config  how it computes
     constants  the inputs that do not stream, by name
     Raises     InputError: a program, config or engine_config that do not fit each other
 

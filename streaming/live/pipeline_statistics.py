@@ -90,7 +90,7 @@ class PipelineStatistics:
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
-    """From mouth to ear, the pipeline's part counted in frames."""
+    """The end-to-end latency, the pipeline's part counted in frames."""
     schedule, rate, late = (
         pipeline.schedule,
         pipeline.stream_config.rate_out_hz,
@@ -123,7 +123,7 @@ def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
     stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
-    heard_ago_s = float(stated[0, cb.HEARD_AGO_S])
+    heard_ago_s = float(stated[0, cb.INPUT_AGE_S])
     played_in_s = float(stated[1 if pipeline.stream_config.two_clocks else 0, cb.PLAYED_IN_S])
     if not heard_ago_s or (pipeline.stream_config.channels_out and not played_in_s):
         return None

@@ -17,15 +17,15 @@ STEREO = 2
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for.
+    """The requested devices, rates and blocks.
 
     rate_hz         of the model
-    input, output   a device's number or a part of its name; the system's usual one where None
+    input, output   a device's number or a part of its name; the system's default where None
     play            whether anything is played
-    channels        what of the input is heard: the mean of the first two channels, one, or one stream for each; for a
+    channels        the input channels to take: the mean of the first two, one, or one stream for each; for a
                     model with one input of sound
-    routes          what inputs hear, by name; the channels of ``input`` in the order of the inputs where none is said
-    device_rate_hz  of the devices; their usual one where None
+    routes          the sources of inputs, by name; without them, the channels of ``input`` in the order of the inputs
+    device_rate_hz  of the devices; their default where None
     block_frames    device frames that come at once; as many as a pulse where None, the device's choice where 0
     latency         of the devices: ``low``, ``high`` or seconds
     """
@@ -52,7 +52,7 @@ class Plan:
 class Streams:
     """The devices of a plan, and the streams that are open on them.
 
-    program  that hears
+    program  whose inputs are fed
     Raises   InputError, DeviceError: no such device or channel
     """
 
@@ -86,7 +86,7 @@ class Streams:
 
     @property
     def may_end(self) -> bool:
-        """Whether it is well when a device ends by itself."""
+        """Whether a device that ends is the normal end of the run."""
         return self._host.is_finite
 
     @property

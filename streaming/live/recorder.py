@@ -1,4 +1,4 @@
-"""Recorder: what came in and what was output, into files, beside the pipeline."""
+"""Recorder: writes the input and the played output to sound files, beside the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -17,12 +17,12 @@ PERIOD_S = 0.1
 
 
 class Recorder(Uncopied):
-    """Writes the input as it was accepted, and the output as it was output, silence included.
+    """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         whose rings are read
     input, output    sound files; None for what is not wanted. They get their names when the recorder closes.
     threaded         whether a thread of its own writes; else ``write`` does
-    Raises           InputError: a file that cannot be written, or output where nothing is output
+    Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
     Where the disk stops for longer than the rings last, the pipeline does not wait: frames are counted in ``lost``, and
@@ -38,7 +38,7 @@ class Recorder(Uncopied):
         first = int(control[cb.IN_WRITTEN])
         beside = None if config.two_clocks else first + int(control[cb.FRAMES_LOST])
         if output is not None and not config.channels_out:
-            raise InputError(f"{output}: nothing is output that could be recorded")
+            raise InputError(f"{output}: there is no output to record: the run plays nothing")
         self._tracks: list[_Track] = []
         with ExitStack() as opened:
             if input is not None:

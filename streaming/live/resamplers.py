@@ -42,7 +42,7 @@ class Resamplers:
 
     @property
     def timing(self) -> Timing:
-        """What sets the pace of the pipeline."""
+        """Sizes and rates that determine the delay of the pipeline."""
         config = self._config
         return Timing(
             self._pulse_frames,

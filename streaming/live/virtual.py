@@ -1,4 +1,4 @@
-"""Virtual devices on a clock that stands still until it is told to go on: live runs without sound cards and waiting.
+"""Virtual devices on a virtual clock: live runs without sound cards and without waiting.
 
     device = VirtualDevice(rate_hz=16000)
     host = VirtualHost(device, compute_s=0.002)
@@ -33,7 +33,7 @@ __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 class VirtualHost:
     """Has virtual devices, and holds the clock; see ``virtual_clock.VirtualClockHost``. For one run at a time.
 
-    devices    the first that hears and the first that plays are the usual ones
+    devices    the first with inputs and the first with outputs are the defaults
     compute_s  what a pulse takes, on the clock that is held; may be changed
     seed       of jitter
     streams    those that are open
@@ -102,7 +102,7 @@ class VirtualHost:
             self._worker.stall(round(seconds * SECOND))
 
     def finish(self) -> None:
-        """The device that hears ends by itself, and says so. Raises InputError: none is open."""
+        """The input device ends the stream and reports it. Raises InputError: none is open."""
         self._source().finish()
 
     def now_ns(self) -> int:
@@ -172,7 +172,7 @@ class VirtualHost:
     def _listed(self) -> list[Device]:
         """Those that are there, the first ones of each kind as the usual ones."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
-        hears = next((number for number, device in there if device.inputs), None)
+        first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)
         return [
             Device(
@@ -186,7 +186,7 @@ class VirtualHost:
                 device.input_latency_s,
                 device.output_latency_s,
                 device.output_latency_s,
-                number == hears,
+                number == first_input,
                 number == plays,
             )
             for number, device in there

@@ -1,4 +1,4 @@
-"""Hosts that hold the clock: nothing gets a thread, time passes when a test says so."""
+"""Hosts with a virtual clock: no threads, and time passes only when a test advances it."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeGuard
@@ -8,7 +8,7 @@ from streaming.live.pipeline import Pipeline
 
 
 class VirtualClockHost(Host, Protocol):
-    """One that holds the clock, and does what threads do elsewhere."""
+    """A host with a virtual clock; it does what threads do elsewhere."""
 
     def now_ns(self) -> int:
         """What time it is."""
@@ -19,10 +19,10 @@ class VirtualClockHost(Host, Protocol):
         ...
 
     def detach(self, pipeline: Pipeline) -> None:
-        """Do so no more."""
+        """Stop computing the pulses of a pipeline."""
         ...
 
 
 def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
-    """Whether a host holds the clock."""
+    """Whether a host has a virtual clock."""
     return host.virtual_clock

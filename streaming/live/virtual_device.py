@@ -18,7 +18,7 @@ class VirtualDevice:
     """A device. What it is like may be changed while it runs.
 
     inputs, outputs    channels
-    rate_hz            that it runs at by itself
+    rate_hz            its default sample rate
     rates_hz           all that it takes; any where None
     clock_ppm          by how many millionths its clock is faster than the host's
     input_latency_s    from the first sample of a block being heard until the callback, as it states it

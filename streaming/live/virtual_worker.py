@@ -1,4 +1,4 @@
-"""What computes the pulses of a pipeline while its clock is held: a worker that takes as long as it is told to."""
+"""VirtualWorker: computes the pulses of a pipeline on a virtual clock, in a time that a test sets."""
 
 import ctypes
 from typing import Protocol
@@ -12,7 +12,7 @@ _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
 class Clock(Protocol):
-    """A clock that is held, and what a pulse takes on it."""
+    """A virtual clock, and the time that a pulse takes on it."""
 
     compute_s: float
 

@@ -1,4 +1,4 @@
-"""Watch: sees that a live run goes on, and opens devices again that went away."""
+"""Watchdog: notices devices that stall or end, and opens them again."""
 
 import threading
 from collections.abc import Callable
@@ -86,7 +86,7 @@ class Watchdog:
             self.end(self._failure)
 
     def check(self) -> None:
-        """One look at everything; called every ``PERIOD_S``."""
+        """Check everything once; called every ``PERIOD_S``."""
         if self.ended:
             return
         status = int(self._pipeline.control_block[cb.STATUS])
@@ -142,9 +142,7 @@ class Watchdog:
             )
         if not self._streams.stop(TEARDOWN_S):
             self._note("it does not answer any more; left alone")
-        if (
-            self._streams.in_callback
-        ):  # it may be computing: whoever gives an order has to wait for it, in vain
+        if self._streams.in_callback:  # it may be computing: a command would wait for it in vain
             return
         self._computing = self._control.running
         self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
@@ -169,7 +167,7 @@ class Watchdog:
         waiting = self._control.running
         try:
             self._control.restart()
-            self._control.running = self._computing  # before a callback may compute beside an order
+            self._control.running = self._computing  # before a callback may compute beside a command
             self._streams.reopen(self._pipeline, self.finished)
         except PulseError as error:
             self._control.running = waiting

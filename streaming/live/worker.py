@@ -14,7 +14,7 @@ class Worker(Uncopied):
 
     pipeline  whose pulses they are; a native one is computed without Python
     realtime  what the thread asks of the system
-    realtime_settings  what it had of that
+    realtime_settings  what the system granted
     """
 
     instead = "it has a thread; make another one"

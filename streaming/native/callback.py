@@ -34,7 +34,7 @@ def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
     if time_address != 0:
         heard, now_s, played = 0, 1, 2
         times, stated = doubles_at(time_address), doubles_at(address_of(side))
-        stated[cb.HEARD_AGO_S] = apart(times[heard], times[now_s])
+        stated[cb.INPUT_AGE_S] = apart(times[heard], times[now_s])
         stated[cb.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 

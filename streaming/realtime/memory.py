@@ -37,7 +37,7 @@ def lock_all() -> str | None:
     Pages that were never touched are left alone: to fetch them all would read whole libraries and mapped files. So
     call it after the first pulses have run; what is mapped later needs another call.
 
-    returns  None, or why it was not had and what to do
+    returns  None, or why it was not granted and what to do
     """
     if sys.platform != "linux":
         return f"not available on {sys.platform}"

@@ -1,4 +1,4 @@
-"""What may be asked of the system for a stream, and what was had of it."""
+"""What a stream requests of the system, and what the system grants."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SHORTEST_SWITCH_S = 1e-6
 
 @dataclass(frozen=True)
 class Realtime:
-    """Wishes; None or False leaves a thing as it is.
+    """Requests to the system; None or False leaves a setting as it is.
 
     priority           1 to 99: SCHED_FIFO of the engine's thread, else as near to it as the rights allow
     lock_memory        no page that has been touched leaves the memory, until the end
@@ -43,17 +43,17 @@ class Realtime:
 
 
 UNCHANGED = Realtime(priority=None, lock_memory=False, freeze_gc=False)
-"""No wish at all."""
+"""Requests nothing."""
 
 
 @dataclass(frozen=True)
 class RealtimeSetting:
-    """One thing that was asked of the system.
+    """One setting that was requested of the system.
 
-    name    what: ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
-    asked   what was wished
-    got     what is, in the same words
-    reason  why they differ and what to do; None where they are the same
+    name       ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
+    requested  the value that was requested
+    granted    the value in force, in the same terms
+    reason     why they differ and what to do; None where they are the same
     """
 
     name: str
@@ -63,7 +63,7 @@ class RealtimeSetting:
 
     @property
     def is_granted(self) -> bool:
-        """Whether it is as it was asked."""
+        """Whether the system granted the request."""
         return self.granted == self.requested
 
     def __str__(self) -> str:

@@ -16,7 +16,7 @@ def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
 
     Streams may run at once: each does it anew for what has come since, and the last one that ends undoes it.
 
-    yields  one setting for each wish that concerns the process
+    yields  one setting for each request that concerns the process
     """
     with ExitStack() as until_the_end:
         settings: list[RealtimeSetting] = []

@@ -17,10 +17,10 @@ QOS_USER_INTERACTIVE = 0x21
 def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
     """Take priority and CPU for the calling thread; call it first thing in the engine's thread.
 
-    Without the right to real-time priority it takes the highest that it may, else a better nice value. Threads that
-    this one starts do not inherit the priority.
+    Without the right to real-time priority the thread gets the highest that it may, else a better nice value.
+    Threads that this one starts do not inherit the priority.
 
-    returns  one setting for each wish
+    returns  one setting for each request
     """
     settings: list[RealtimeSetting] = []
     if options.priority is not None:
@@ -70,7 +70,7 @@ def _try_priority(priority: int) -> OSError | None:
 
 
 def _take_nice() -> None:
-    """A better nice value for this thread, as far as the rights go; ``_current`` tells what was had."""
+    """A better nice value for this thread, as far as the rights go; ``_scheduling`` says what was granted."""
     thread = threading.get_native_id()
     for nice in (NICE, 20 - int(min(20 - NICE, soft_limit("NICE")))):
         if nice < os.getpriority(os.PRIO_PROCESS, thread):

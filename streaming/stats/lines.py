@@ -46,7 +46,7 @@ class Interval:
     total     and the next three: percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None where a level is no finite number
     load      time of computing as a part of the time there is
-    delay_s   from mouth to ear
+    delay_s   end to end
     events    what was told: notes that are new, and are no setting of the setup
     """
 

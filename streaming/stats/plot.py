@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""A picture of a live run: how late it was and when, the histogram, and the way from mouth to ear."""
+"""A picture of a live run: how late it was and when, the histogram, and the end-to-end latency."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,13 +93,13 @@ def picture(stats: Stats) -> "Figure":
 
 def _title(figure: "Figure", setup: Setup) -> None:
     """The model, how it ran, and the devices, in as many lines as they need."""
-    from streaming.stats.titles import fitted
+    from streaming.stats.titles import fit_title
 
     parts = [
         f"{setup.model}: pulses of {1e3 * setup.pulse_s:.3g} ms, engine {setup.engine}, policy {setup.policy};",
         f"{setup.input or 'no input'} -> {setup.output or 'no output'}",
     ]
-    text = fitted(parts, (1 - 2 * TITLE_MARGIN) * 72 * WIDTH_INCHES, TITLE_SIZE, "bold")
+    text = fit_title(parts, (1 - 2 * TITLE_MARGIN) * 72 * WIDTH_INCHES, TITLE_SIZE, "bold")
     figure.suptitle(
         text, x=TITLE_MARGIN, ha="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, parse_math=False
     )
@@ -223,8 +223,8 @@ def _width(text: str) -> float:
 
 
 def _budget(axes: "Axes", delay: Delay) -> None:
-    """The stages from mouth to ear, one behind the other."""
-    _plain(axes, f"From mouth to ear: {1e3 * delay.total_s:.1f} ms")
+    """The stages of the end-to-end latency, one behind the other."""
+    _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):
         if not seconds:

@@ -70,7 +70,7 @@ def as_dict(stats: Stats) -> dict[str, Any]:
         "setup": asdict(header.setup),
         "versions": header.versions,
         "statistics": asdict(statistics),
-        "mouth_to_ear": {
+        "end_to_end": {
             "total_s": statistics.delay.total_s,
             "stages": [{"stage": name, "seconds": seconds} for name, seconds in statistics.delay.stages],
         },

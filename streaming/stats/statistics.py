@@ -1,4 +1,4 @@
-"""The statistics of a live run: what came and went, how late it was, and how long it takes from mouth to ear."""
+"""The statistics of a live run: what came and went, how late it was, and the end-to-end latency."""
 
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
@@ -62,7 +62,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Delay:
-    """From mouth to ear, in seconds, constant while nothing is late.
+    """The end-to-end latency, in seconds, constant while nothing is late.
 
     device_in_s    until a sample that was heard is with us, as the audio system states it
     reblocking_s   until a pulse is full, and until a block can be filled from pulses
@@ -132,10 +132,10 @@ class LiveStatistics:
     compute      from there until the end of the model
     callback     the time inside of a callback
     interval     from callback to callback
-    levels_in    the peak of each channel since the statistics before this one, linear: 1 is full scale
+    levels_in    the peak of each channel since the previous reading, linear: 1 is full scale
     levels_out   the same, of what is played
     load         time of computing as a part of the time there is, over the last interval
-    notes        what was asked for and not had, and what happened
+    notes        requests that were not granted, and what happened
     """
 
     elapsed_s: float

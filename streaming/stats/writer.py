@@ -69,8 +69,8 @@ class StatsWriter(Uncopied):
 
     def update(self, statistics: LiveStatistics) -> None:
         """Take notice of statistics; often, for levels are peaks since the one before. A line where it is time."""
-        self._levels_in = _louder(self._levels_in, statistics.levels_in)
-        self._levels_out = _louder(self._levels_out, statistics.levels_out)
+        self._levels_in = loudest(self._levels_in, statistics.levels_in)
+        self._levels_out = loudest(self._levels_out, statistics.levels_out)
         self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
         self._seen_s = statistics.elapsed_s
         before_s = 0.0 if self._before is None else self._before.elapsed_s
@@ -157,7 +157,7 @@ class StatsWriter(Uncopied):
         return reason
 
 
-def _louder(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
+def loudest(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
     """The larger level of each channel."""
     return tuple(map(max, some, others)) if len(some) == len(others) else others
 

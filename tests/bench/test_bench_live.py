@@ -73,7 +73,7 @@ def devices(monkeypatch):
         while not (done or (len(played) > 10 and any(block.any() for block in played))):
             done, _ = await wait(tasks, timeout=0.01)
 
-    monkeypatch.setattr(event_loop, "opened", opened)
+    monkeypatch.setattr(event_loop, "open_stream", opened)
     monkeypatch.setattr(asyncio, "wait", wait_longer)
     return found
 
@@ -109,8 +109,8 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
     def broken(*_):
         raise InputError("broken")
 
-    monkeypatch.setattr(event_loop, "_warmed", lambda _: None)
-    monkeypatch.setattr(event_loop, "_pushed", broken)
+    monkeypatch.setattr(event_loop, "warm_up", lambda _: None)
+    monkeypatch.setattr(event_loop, "push_block", broken)
     with pytest.raises(InputError, match="broken"):
         event_loop.in_the_loop(setup)
     assert not devices[0].thread.is_alive()

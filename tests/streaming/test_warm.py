@@ -93,7 +93,7 @@ def test_what_a_live_run_and_an_executor_need_is_known_without_them():
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
         "from streaming import warming; "
-        "needed = {name for name in warming.names() if name.split('.')[0] in ('pipeline', 'device')}; "
+        "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
         "print(needed ^ set(warming.LIVE)); "
         "from streaming.executor.native_engine import ENTRIES; "
         "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"

@@ -221,11 +221,11 @@ def _routes(program: "Program", heard: Sequence[str], options: LiveOptions) -> "
             continue
         if number >= len(names):
             raise InputError(
-                f"{option} {device}: {program.model.title} hears one sound, {names[0]}, which --mic gives"
+                f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
             )
         if names[number] in routes:
             raise InputError(
-                f"{option} {device}: --in says already what {names[number]} hears; leave out one"
+                f"{option} {device}: --in already gives the source of {names[number]}; leave out one"
             )
         routes[names[number]] = Route(names[number], *split_channel(device))
     return tuple(routes.values())

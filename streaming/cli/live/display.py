@@ -1,4 +1,4 @@
-"""What a terminal shows of a live run: meters, latencies, what went wrong, the way from mouth to ear, keys."""
+"""What a terminal shows of a live run: meters, latencies, what went wrong, the end-to-end latency, keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

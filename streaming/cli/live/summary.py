@@ -78,9 +78,9 @@ def setup_pairs(setup: "Setup") -> list[tuple[str, str]]:
 
 
 def delay_text(delay: "Delay") -> str:
-    """The way from mouth to ear, stage by stage; those that cost nothing are left out."""
+    """The end-to-end latency, stage by stage; those that cost nothing are left out."""
     stages = " + ".join(f"{name} {1e3 * seconds:.1f}" for name, seconds in delay.stages if seconds)
-    return f"{1e3 * delay.total_s:.1f} ms from mouth to ear" + (f" = {stages}" if stages else "")
+    return f"{1e3 * delay.total_s:.1f} ms end to end" + (f" = {stages}" if stages else "")
 
 
 def times(latency: "LatencySummary") -> str:
@@ -113,7 +113,7 @@ def print_times(statistics: "StatisticsSummary") -> None:
 
 
 def print_delay(delay: "Delay") -> None:
-    """The way from mouth to ear as a table with bars."""
+    """The end-to-end latency as a table with bars."""
     total_s = delay.total_s
     rows = [
         [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR * seconds / total_s) if total_s else ""]
@@ -122,7 +122,7 @@ def print_delay(delay: "Delay") -> None:
     rows.append(
         ["all", f"{1e3 * total_s:.2f} ms", f"{delay.frames:,} frames of the device without the device's own"]
     )
-    print_table("\nfrom mouth to ear", ("", "", ""), rows, right=[1])
+    print_table("\nend-to-end latency", ("", "", ""), rows, right=[1])
 
 
 def print_worst(moments: "list[Moment]") -> None:

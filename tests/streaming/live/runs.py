@@ -225,7 +225,7 @@ def check_books(live: Live, given: int) -> None:
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight
     made, read = field(live, cb.OUT_WRITTEN), field(live, cb.OUT_READ)
-    assert made == field(live, cb.AGREED) + pulses * pulse_frames
+    assert made == field(live, cb.INITIAL_FRAMES) + pulses * pulse_frames
     played = read - counters.frames_skipped - field(live, cb.CUT)
     assert counters.frames_out == played + counters.frames_silent + field(live, cb.GROWN)
     assert made - read >= 0

@@ -159,7 +159,7 @@ def test_one_folder_of_two_goes_away(paths):
 def test_one_of_both(paths, wanted):
     x = noise(10 * BLOCK, 1)
     with runs(ready()) as (host, live):
-        recorder = live.record(**{["heard", "played"][wanted]: paths[wanted]})
+        recorder = live.record(**{["input", "output"][wanted]: paths[wanted]})
         played = host.run(x)
         recorder.close()
         recorder.close()
@@ -267,7 +267,9 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
 
 def test_what_is_refused(paths, tmp_path):
     with nothing_left(), runs(ready(), play=False) as (_, live):
-        with pytest.raises(InputError, match=r"played\.wav: nothing is played that could be recorded"):
+        with pytest.raises(
+            InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
+        ):
             live.record(*paths)
         with pytest.raises(InputError, match=r"no sound format is called '\.txt'"):
             live.record(tmp_path / "heard.txt")

@@ -45,7 +45,7 @@ def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
         setup, account = live.setup, live.statistics()
     wanted = cancelled(made, *heard.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
-    assert setup.channels == "mic hears channel 0, far hears channel 1" and setup.streams == 1
+    assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
     assert len(account.levels_in) == 2 and account.counters.frames_silent == 0
 
 
@@ -160,7 +160,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
             {},
             "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
         ),
-        (PAIR, (Route("mic", "", 0),), {}, "which channel does far hear"),
+        (PAIR, (Route("mic", "", 0),), {}, "no channel is given for far"),
         (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
         (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; there is mic, far"),
         (PAIR, (), {"channels": Channels(each=True)}, "each one channel"),
@@ -168,7 +168,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
             PAIR,
             (Route("mic", "pair", 0), Route("far", "monitor", 0)),
             {},
-            "mic hears pair, and far monitor of other: two devices have two clocks",
+            "mic takes pair, and far monitor of other: two devices have two clocks",
         ),
     ],
 )

@@ -134,7 +134,7 @@ def test_flags_of_the_device_are_counted():
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_latency_of_devices(apart):
-    """As they state it; with what is agreed on it makes the way from mouth to ear."""
+    """As they state it; with what is agreed on it makes the end-to-end latency."""
     latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
     devices = [VirtualDevice("one", 1, 1 - apart, RATE, **latencies)]
     if apart:
