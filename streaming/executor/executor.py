@@ -97,12 +97,16 @@ class Executor(Uncopied):
     def statistics(self) -> ExecutorStatistics:
         """Where every frame went, and how long pulses took: all streams, those that have ended included."""
         running = [flow.counters for flow in self._flows if not flow.closed]
-        settings = [
+        notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
+        return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
+
+    @property
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        """What the system granted of ``realtime``, by the process and by the engine."""
+        return [
             *self._realtime_settings,
             *(self._engine.realtime_settings if self._engine is not None else []),
         ]
-        notes = [str(setting) for setting in settings if not setting.is_granted]
-        return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
 
     def stream(self, source: Any, channel: str = "mix") -> Stream:
         """A new stream.

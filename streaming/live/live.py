@@ -79,8 +79,10 @@ class Live(Uncopied):
         self.realtime_settings: list[RealtimeSetting] = []
         """What the system granted of ``realtime``."""
         self._statistics = PipelineStatistics(self.pipeline)
-        self._watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
-        self._worker: Worker | None = None
+        self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
+        """Whether the run goes on; what ended it."""
+        self.worker: Worker | None = None
+        """The thread that computes; None where a device or a virtual clock does it."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
@@ -99,13 +101,13 @@ class Live(Uncopied):
             if has_virtual_clock(self.host):
                 self.host.attach(self.pipeline, self.poll)
             elif self.pipeline.engine_config.engine == "worker":
-                self._worker = Worker(self.pipeline, self.realtime)
-                self._worker.start()
-                self.realtime_settings += self._worker.realtime_settings
+                self.worker = Worker(self.pipeline, self.realtime)
+                self.worker.start()
+                self.realtime_settings += self.worker.realtime_settings
             self.control.running = not self.host.virtual_clock
-            self.devices.open(self.pipeline, self._watchdog.finished)
+            self.devices.open(self.pipeline, self.watchdog.finished)
             self._statistics.begin()
-            self._watchdog.begin()
+            self.watchdog.begin()
             if not self.host.virtual_clock:
                 speech = copy_context()  # its messages spell parameters as this thread's do
                 self._supervisor = threading.Thread(
@@ -121,8 +123,8 @@ class Live(Uncopied):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if kind is None and self._watchdog.error is not None and not self._raised:
-            raise self._watchdog.error
+        if kind is None and self.watchdog.error is not None and not self._raised:
+            raise self.watchdog.error
 
     @property
     def delay(self) -> Delay:
@@ -163,7 +165,7 @@ class Live(Uncopied):
 
     def statistics(self) -> LiveStatistics:
         """The statistics so far; levels and load are those since the previous call."""
-        watch = self._watchdog
+        watch = self.watchdog
         notes = [
             *(str(setting) for setting in self.realtime_settings if not setting.is_granted),
             *self.devices.notes,
@@ -183,16 +185,16 @@ class Live(Uncopied):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
-        ended = self._watchdog.wait(seconds)
-        if ended and self._watchdog.error is not None:
+        ended = self.watchdog.wait(seconds)
+        if ended and self.watchdog.error is not None:
             self._raised = True
-            raise self._watchdog.error
+            raise self.watchdog.error
         return ended
 
     def poll(self) -> None:
         """Check the worker and the devices; a thread calls this, unless the host has a virtual clock."""
         self._see_worker()
-        self._watchdog.check()
+        self.watchdog.check()
 
     def close(self) -> None:
         """Give everything back, in bounded time unless a disk hangs that is recorded to; the counters stay."""
@@ -204,26 +206,26 @@ class Live(Uncopied):
         stopped = not (self.devices.in_callback or self.abandoned)
         if has_virtual_clock(self.host):
             self.host.detach(self.pipeline)
-        if self._worker is not None:
-            stopped = self._worker.stop() and stopped
+        if self.worker is not None:
+            stopped = self.worker.stop() and stopped
             self._see_worker()
-        self._watchdog.close()
+        self.watchdog.close()
         self.control.running = self.control.running and not stopped
         if stopped:
             self.pipeline.close()
         elif not self.abandoned:
             self.abandoned = True
-            _abandoned.append(self.pipeline)
+            abandoned_pipelines.append(self.pipeline)
         self._prepared.close()
         for recorder in self._recorders:
             try:
                 recorder.close()
             except InputError as error:
-                self._watchdog.end(error)
+                self.watchdog.end(error)
 
     def _see_worker(self) -> None:
-        if self._worker is not None and self._worker.error is not None:
-            self._watchdog.end(self._worker.error)
+        if self.worker is not None and self.worker.error is not None:
+            self.watchdog.end(self.worker.error)
 
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block comes."""
@@ -245,5 +247,5 @@ class Live(Uncopied):
         return self.host.now_ns() / 1e9 if has_virtual_clock(self.host) else time.monotonic()
 
 
-_abandoned: list[Pipeline] = []
+abandoned_pipelines: list[Pipeline] = []
 """Pipelines that a thread may still use which was told to stop: their memory stays."""

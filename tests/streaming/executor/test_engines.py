@@ -13,7 +13,7 @@ from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
 from tests.streaming.executor.streams import collected, noise, nothing_left, ready
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 PULSE = 6
@@ -142,8 +142,8 @@ async def test_wishes_of_the_thread_are_told(program):
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
         await collected(executor.stream([noise(1, 60)]))
-        realtime_settings = [*executor._realtime_settings, *executor._engine.realtime_settings]
-        assert {setting.name for setting in realtime_settings} == {"priority", "collector"}
+        settings = executor.realtime_settings
+        assert {setting.name for setting in settings} == {"priority", "collector"}
         assert executor.statistics().notes == tuple(
-            str(setting) for setting in realtime_settings if not setting.is_granted
+            str(setting) for setting in settings if not setting.is_granted
         )
