@@ -19,14 +19,16 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
     from pulse.tensorflow.model import load
 
     assert isinstance(content.source, Path | bytes)
-    return load(content.source, reading.inputs, reading.constants, budget=reading.budget)
+    return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
 
 
 def _tflite(content: Content, reading: Reading) -> Model:
     from pulse.tflite.opening import load
 
     assert isinstance(content.source, Path | bytes)
-    return Model.of(load(content.source, reading.inputs, reading.constants, reading.budget))
+    return Model.of(
+        load(content.source, reading.inputs, reading.constants, reading.budget, reading.signature)
+    )
 
 
 for row in (

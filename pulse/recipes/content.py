@@ -9,7 +9,12 @@ from pulse.wording import spelled
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
     """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
-    said = {"inputs": reading.inputs, "constants": reading.constants, **reading.chunking.said}
+    said = {
+        "inputs": reading.inputs,
+        "constants": reading.constants,
+        "signature": reading.signature,
+        **reading.chunking.said,
+    }
     for option, value in said.items():
         if option != "pulse" and (value or option == "states"):
             raise LoadError(

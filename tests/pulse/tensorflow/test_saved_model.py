@@ -133,7 +133,23 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
 
 def test_signatures_are_named(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="no signature is called 'train'; there is serving_default"):
-        pulse.tensorflow.load(stateful(tmp_path / "model"), signature="train")
+        pulse.load(stateful(tmp_path / "model"), signature="train")
+    assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
+
+
+def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
+    model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
+    with pytest.raises(LoadError, match="signature= is said where a file is read, and model is read already"):
+        pulse.load(model, signature="serving_default")
+    exported = model.pulsed().to_onnx().SerializeToString()
+    with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):
+        pulse.load(exported, signature="serving_default")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[[stage]]\nmodel = "model"\nsignature = "train"\naxes = { x = 0, y = 0 }\n')
+    with pytest.raises(LoadError, match="write signature in the stage that it is for"):
+        pulse.load(recipe, signature="train")
+    with pytest.raises(LoadError, match="no signature is called 'train'"):
+        pulse.load(recipe)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
