@@ -68,6 +68,19 @@ def cumsum(node: TensorflowNode) -> OutletId:
     return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
 
 
+@tensorflow_op("Cumprod")
+def cumprod(node: TensorflowNode) -> OutletId:
+    """Running products along an axis."""
+    ends = {name: int(node.flag(name)) for name in ("exclusive", "reverse")}
+    return node.as_onnx("CumProd", [node.input(0), node.input(1)], **ends)
+
+
+@tensorflow_op("TopKV2")
+def top_k(node: TensorflowNode) -> list[OutletId]:
+    """The largest values along the last axis, and their places."""
+    return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)
+
+
 @tensorflow_op("Softmax", "LogSoftmax")
 def softmax(node: TensorflowNode) -> OutletId:
     """Of the last axis."""
