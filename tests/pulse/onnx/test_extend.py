@@ -16,9 +16,9 @@ import pulse
 from pulse import plugins
 from pulse.errors import CompileError, InputError, LoadError, PulsifyError
 from pulse.extend import NodeContext, OutletId
+from pulse.jit.registry import KERNELS
 from pulse.onnx import registry
 from pulse.program import lowering
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.whole import run_whole
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"
@@ -29,7 +29,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)
 def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has operators, lowerings, kernels and modules of its own."""
     import_module("pulse.program.native")
-    monkeypatch.setattr(registry, "_GIVEN", {})
+    monkeypatch.setattr(registry, "GIVEN", {})
     monkeypatch.setattr(lowering, "LOWER", dict(lowering.LOWER))
     kernels, modules = dict(KERNELS), set(sys.modules)
     plugins.load_plugins.cache_clear()

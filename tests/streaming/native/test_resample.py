@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from pulse.program.kernels.address import floats_at, words_at
-from pulse.program.kernels.pointer import Pointer
+from pulse.jit.address import floats_at, words_at
+from pulse.jit.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
-from tests.pulse.program.assembly import check_calls, host, llvm_code, loops
+from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 EXACT_DB = {"low": 70, "medium": 90, "high": 120}
@@ -228,7 +228,7 @@ def test_as_python_it_stays_in_its_memory():
     )
     words, history, table, source, target = (
         Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler._history, resampler.filter.table, x, found)
+        for memory in (resampler.words, resampler.history, resampler.filter.table, x, found)
     )
     fed = made = 0
     while fed < len(x):
@@ -244,7 +244,7 @@ def test_what_there_is_no_room_for_is_not_taken():
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
     words, history, table = (
         Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler._history, resampler.filter.table)
+        for memory in (resampler.words, resampler.history, resampler.filter.table)
     )
     first = resample.append(words, history, Pointer(x, 0), 1, 1000)
     assert first == 50 + resampler.delay_frames + 1

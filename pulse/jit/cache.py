@@ -1,0 +1,158 @@
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+"""Where compiled kernels are kept, and whom the folder has to belong to.
+
+Its files are machine code that this process runs. So on POSIX the folders and the files must belong to the user or to
+root, and nobody else may write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.
+"""
+
+import atexit
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import llvmlite
+import numba
+from numba.core import config
+
+from pulse.errors import PulseWarning
+from pulse.jit.processor import processor
+from pulse.version import __version__
+
+PROBE_BYTES = 1 << 17
+"""As much as the largest kernels."""
+
+
+@dataclass(frozen=True)
+class CacheLocation:
+    """The folder in use and why: PULSE_CACHE says so, the user's cache folder, or neither can be used.
+
+    path     what PULSE_CACHE names
+    folder   inside of it: the files of these versions and this processor; None: nothing is kept
+    refused  why the one that was asked for is not used, where a temporary one, if there is room for any, is
+    """
+
+    path: Path
+    folder: Path | None
+    kind: Literal["environment", "user", "temporary"]
+    refused: str | None = None
+
+
+def user_cache() -> Path:
+    """The platform's folder for a user's caches."""
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        root = "~/Library/Caches"
+    else:
+        root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(os.path.expanduser(root)) / "pulse-stream"
+
+
+@cache
+def cache_location() -> CacheLocation:
+    """The folder for compiled kernels, decided once per process; a temporary one lasts as long as that."""
+    named = os.environ.get("PULSE_CACHE")
+    path = Path(os.path.expanduser(named)).absolute() if named else user_cache()
+    folder = path / _versions_name()
+    refused = _unusable(path) or _unusable(folder)
+    if refused is None:
+        return CacheLocation(path, folder, "environment" if named else "user")
+    try:
+        temporary = Path(tempfile.mkdtemp(prefix="pulse-"))
+    except OSError:
+        return CacheLocation(path, None, "temporary", refused)
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return CacheLocation(temporary, temporary / folder.name, "temporary", refused)
+
+
+def tell_where_nothing_is_kept() -> None:
+    """Warn, once, where compiled kernels are lost when the process ends."""
+    if refused := cache_location().refused:
+        tell_once(f"{refused}; until then kernels are compiled again by each process")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those around it, if they are missing. Raises OSError."""
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        missing.mkdir(mode=0o777 if shared() else 0o700, exist_ok=True)
+
+
+def shared() -> bool:
+    """Whether the user takes what others wrote."""
+    return os.environ.get("PULSE_CACHE_SHARED", "") not in ("", "0")
+
+
+def distrust(found: os.stat_result) -> str | None:
+    """Why nothing is read from a file or folder that others can change; None if they cannot."""
+    if os.name != "posix" or shared():
+        return None
+    if found.st_uid not in (0, os.geteuid()):
+        return f"belongs to another user (uid {found.st_uid})"
+    if not stat.S_ISLNK(found.st_mode) and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be written to by other users"
+    return None
+
+
+def cannot_keep(folder: Path) -> str | None:
+    """Why a kernel more has no place in the folder, or None: something as large is written, and removed."""
+    try:
+        make_folder(folder)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+_told: set[str] = set()
+
+
+def tell_once(message: str, about: str = "") -> None:
+    """Warn, the first time in this process that it is about this: the message itself by default."""
+    if (about or message) not in _told:
+        _told.add(about or message)
+        warnings.warn(message, PulseWarning, stacklevel=2)
+
+
+def versions() -> dict[str, Any]:
+    """All that code depends on besides its function."""
+    here, settings = processor(), config
+    options: Any = (settings.OPT, settings.LOOP_VECTORIZE, settings.SLP_VECTORIZE)
+    return {
+        "pulse": __version__,
+        "python": sys.version,
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "options": [str(option) for option in options],
+        "triple": here.triple,
+        "processor": here.name,
+        "features": here.features,
+    }
+
+
+def _versions_name() -> str:
+    digest = hashlib.blake2b(repr(versions()).encode(), digest_size=8)
+    return f"{__version__}-numba{numba.__version__}-{digest.hexdigest()}"
+
+
+def _unusable(folder: Path) -> str | None:
+    """Why a folder cannot be used, and what to do; it is made if it is missing."""
+    try:
+        make_folder(folder)
+        reason = distrust(folder.lstat()) or distrust(folder.stat())
+    except OSError as error:
+        return f"{folder}: {error.strerror or error}; set PULSE_CACHE to a folder that can be written"
+    if reason is None:
+        return None
+    return (
+        f"{folder} {reason}, so no compiled code is read from it; take that right away (chmod go-w, chown), set "
+        "PULSE_CACHE to a folder of your own, or PULSE_CACHE_SHARED=1 to take the code of others"
+    )

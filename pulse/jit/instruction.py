@@ -1,0 +1,377 @@
+"""Instructions, each declared once: the fields of a row, its work, and what it means.
+
+A declaration is a class; its docstring says what the instruction does::
+
+    class Axpy(Instruction):
+        '''y[:n] += a * x[:n].'''
+
+        y: Operand = updates("f32", "n")
+        x: Operand = reads("f32", "n")
+        n: int
+        a: float
+
+        def multiply_adds(self) -> int:
+            return self.n
+
+The lowering makes an instance of keywords, tensors for the operands: ``cx.emit(Axpy(y=y, x=x, n=8, a=0.5))``. A kernel
+is given a row of it, in which the operands are typed pointers: ``row.y[i] = …``. Compiled, a field is a load from a
+place that is known to the compiler; ``row_lowering`` gives numba the same fields.
+
+In a row a number or a real is one int64, an operand ``region << 48 | byte offset``. Fields of a ``Part`` lie inside of
+the row that has it.
+"""
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from math import prod
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
+
+import numpy as np
+
+from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+
+Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "bf16"]
+DTYPES: dict[str, type[np.generic]] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "i64": np.int64,
+    "i32": np.int32,
+    "u8": np.uint8,
+    "i8": np.int8,
+    "bf16": np.uint16,
+}
+"""A bfloat16 is seen as its bits; ``vload`` makes floats of them."""
+Form: TypeAlias = Literal["f32", "bf16", "int8"]
+FORMS: dict[Form, Element] = {"f32": "f32", "bf16": "bf16", "int8": "i8"}
+"""What weights are stored as."""
+
+
+class Tensor(Protocol):
+    """What an operand is while a program is made."""
+
+    @property
+    def dtype(self) -> "np.dtype[Any]":
+        """Of its elements."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        ...
+
+
+class Operand:
+    """The type of a field that is a tensor where the instruction is made, and a pointer in a kernel."""
+
+    def __get__(self, instance: object, owner: Any) -> Pointer: ...
+
+    def __set__(self, instance: object, value: Tensor) -> None: ...
+
+
+class OptionalOperand:
+    """The same of a tensor that may be missing, where the kernel does not look at it."""
+
+    def __get__(self, instance: object, owner: Any) -> Pointer: ...
+
+    def __set__(self, instance: object, value: Tensor | None) -> None: ...
+
+
+class ScalesOperand:
+    """The same of scales, which only weights of int8 have."""
+
+    def __get__(self, instance: object, owner: Any) -> Pointer | None: ...
+
+    def __set__(self, instance: object, value: Tensor | None) -> None: ...
+
+
+Count: TypeAlias = "int | str"
+"""A number, or the name of a field that has it."""
+Kind: TypeAlias = Literal["operand", "weights", "scales", "number", "real", "part", "parts"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a declaration says of a field besides its type.
+
+    element   of an operand; None: bytes of any type
+    touched   how often each run reads or writes all of it
+    written   whether a kernel may write to it
+    count     the elements that it has at least, as a product; none: not known
+    """
+
+    kind: Kind
+    element: Element | None = None
+    touched: int = 1
+    written: bool = False
+    count: tuple[Count, ...] = ()
+
+
+def reads(element: Element | None, *count: Count, rarely: bool = False) -> Any:
+    """An operand that is read; ``rarely``: in the first pulse only, or beyond the ends of the stream. See ``Spec``."""
+    return field(metadata={"spec": Spec("operand", element, 0 if rarely else 1, False, count)})
+
+
+def writes(element: Element | None, *count: Count) -> Any:
+    """An operand that is written."""
+    return field(metadata={"spec": Spec("operand", element, 1, True, count)})
+
+
+def updates(element: Element | None, *count: Count, rarely: bool = False) -> Any:
+    """An operand that is read and written."""
+    return field(metadata={"spec": Spec("operand", element, 0 if rarely else 2, True, count)})
+
+
+def packed_weights() -> Any:
+    """Weights of any form; the kernel is compiled once for each."""
+    return field(metadata={"spec": Spec("weights")})
+
+
+def weight_scales() -> Any:
+    """The scales of weights of int8, of f32; None in the other forms."""
+    return field(metadata={"spec": Spec("scales", "f32")})
+
+
+def many(count: str) -> Any:
+    """Parts, as many as another field in front says."""
+    return field(metadata={"spec": Spec("parts", count=(count,))})
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a row: ``at`` is its first word.
+
+    behind  the fields that say how many parts lie in front of it, and the words of each
+    part    the declaration of what it holds, for parts
+    """
+
+    name: str
+    spec: Spec
+    at: int
+    behind: tuple[tuple[str, int], ...] = ()
+    part: "type[Part] | None" = None
+
+    @property
+    def kind(self) -> Kind:
+        """What it is."""
+        return self.spec.kind
+
+
+@dataclass_transform(
+    kw_only_default=True,
+    frozen_default=True,
+    field_specifiers=(reads, writes, updates, packed_weights, weight_scales, many),
+)
+class Part:
+    """Fields that lie one behind the other in a row."""
+
+    START: ClassVar[int] = 0
+    """The first word."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True, kw_only=True, eq=False)(cls)
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ValueError: a field is not what is declared."""
+        for each in fields_of(type(self)).values():
+            self._check(each, getattr(self, each.name))
+
+    def _check(self, each: Field, value: Any) -> None:
+        spec, name = each.spec, f"{type(self).__name__}.{each.name}"
+        if each.kind == "number":
+            operator.index(value)
+        elif each.kind == "parts":
+            if len(value) != self.counted(spec):
+                raise ValueError(
+                    f"{name}: {len(value)} parts where {spec.count[0]} says {self.counted(spec)}"
+                )
+        elif each.kind == "operand" and value is not None:
+            if spec.element is not None and value.dtype != DTYPES[spec.element]:
+                raise TypeError(f"{name}: a tensor of {value.dtype}, not {spec.element}")
+            if spec.count and value.size < self.counted(spec):
+                raise ValueError(f"{name}: {value.size} elements, of {self.counted(spec)}")
+
+    def counted(self, spec: Spec) -> int:
+        """The product of ``spec.count``."""
+        return prod(count if isinstance(count, int) else getattr(self, count) for count in spec.count)
+
+    def arguments(self) -> "Iterator[Tensor | int]":
+        """The words of the row in order; operands as tensors."""
+        for each in fields_of(type(self)).values():
+            value = getattr(self, each.name)
+            if each.kind == "part":
+                yield from value.arguments()
+            elif each.kind == "parts":
+                for one in value:
+                    yield from one.arguments()
+            elif each.kind == "real":
+                yield real_bits(value)
+            elif each.kind == "number":
+                yield operator.index(value)
+            else:
+                yield 0 if value is None else value
+
+    def named(self, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """All fields by name, those of parts behind the name of the part."""
+        for each in fields_of(type(self)).values():
+            value, name = getattr(self, each.name), prefix + each.name
+            if each.kind == "part":
+                yield from value.named(f"{name}.")
+            elif each.kind == "parts":
+                for i, one in enumerate(value):
+                    yield from one.named(f"{name}[{i}].")
+            else:
+                yield name, value
+
+    def operands(self) -> "Iterator[tuple[str, Spec, Tensor]]":
+        """All operands, those of parts too."""
+        for each in fields_of(type(self)).values():
+            value = getattr(self, each.name)
+            for one in {"part": (value,), "parts": value}.get(each.kind, ()):
+                yield from one.operands()
+            if each.kind in ("operand", "weights", "scales") and value is not None:
+                yield each.name, each.spec, value
+
+    @classmethod
+    def seen(cls, words: Row, at: int, bases: Bases, form: Form) -> Self:
+        """A row from its word ``at`` on, as a kernel in plain Python sees it; pointers check what is declared."""
+        found = object.__new__(cls)
+        found.__dict__["source"] = words, at, bases, form
+        return found
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A field of a row that is seen, decoded when it is first asked for."""
+            each = fields_of(type(self)).get(name)
+            if each is None or "source" not in self.__dict__:
+                raise AttributeError(name)
+            words, at, bases, form = self.__dict__["source"]
+            place = at + each.at + sum(getattr(self, count) * size for count, size in each.behind)
+            value = self.__dict__[name] = self._value(each, words, place, bases, form)
+            return value
+
+    def _value(self, each: Field, words: Row, at: int, bases: Bases, form: Form) -> Any:
+        if each.kind == "number":
+            return int(words[at])
+        if each.kind == "real":
+            return real_at(words, at)
+        if each.part is not None:
+            count = self.counted(each.spec) if each.kind == "parts" else 1
+            size = 0 if each.kind == "part" else words_of(each.part)
+            parts = [each.part.seen(words, at + size * number, bases, form) for number in range(count)]
+            return parts if each.kind == "parts" else parts[0]
+        if each.kind == "scales" and form != "int8":
+            return None
+        element = FORMS[form] if each.kind == "weights" else each.spec.element or "u8"
+        count = self.counted(each.spec) if each.spec.count else None
+        return operand_at(words, at, bases, DTYPES[element], count, each.spec.written)
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Instruction(Part):
+    """A row: fields behind the kernel and the length."""
+
+    START = HEADER
+    kernel: ClassVar[str] = ""
+    """The name of the kernel that runs it, with weights of f32."""
+
+    @classmethod
+    def forms(cls) -> tuple[Form, ...]:
+        """The forms of weights that it is declared for."""
+        has_weights = any(each.kind == "weights" for each in fields_of(cls).values())
+        return tuple(FORMS) if has_weights else ("f32",)
+
+    @property
+    def form(self) -> Form:
+        """That of its weights."""
+        for _, spec, value in self.operands():
+            if spec.kind == "weights":
+                return next(form for form, element in FORMS.items() if value.dtype == DTYPES[element])
+        return "f32"
+
+    @property
+    def kernel_name(self) -> str:
+        """The name of the kernel for its form."""
+        return in_form(self.kernel, self.form)
+
+    def multiply_adds(self) -> int:
+        """Terms of sums of products that one run computes."""
+        return 0
+
+    def touched_bytes(self) -> Mapping[str, int]:
+        """Of operands of which a run does not touch all: how many bytes it does."""
+        return {}
+
+
+def _spec(kind: Any, given: "Spec | None") -> Spec:
+    if given is not None:
+        return given
+    if kind is float:
+        return Spec("real")
+    return Spec("part") if issubclass(kind, Part) else Spec("number")
+
+
+@cache
+def fields_of(part: type[Part]) -> dict[str, Field]:
+    """The fields of a declaration in the order of the row."""
+    found: dict[str, Field] = {}
+    kinds = get_type_hints(part)
+    at, behind = part.START, ()
+    for given in fields(part):  # type: ignore[arg-type]
+        name, kind = given.name, kinds[given.name]
+        spec = _spec(kind, given.metadata.get("spec"))
+        inside = get_args(kind)[0] if spec.kind == "parts" else kind if spec.kind == "part" else None
+        found[name] = Field(name, spec, at, behind, inside)
+        if spec.kind == "parts":
+            behind = (*behind, (str(spec.count[0]), words_of(inside)))
+        else:
+            at += 1 if inside is None else words_of(inside)
+    return found
+
+
+@cache
+def words_of(part: type[Part]) -> int:
+    """How many words the fields take; those of its parts, of which there may be many, not counted."""
+    return sum(
+        words_of(each.part) if each.kind == "part" and each.part else int(each.kind != "parts")
+        for each in fields_of(part).values()
+    )
+
+
+def numbered(name: str, values: Sequence[int]) -> dict[str, Any]:
+    """Fields whose names are numbered: ``n0``, ``n1`` ..."""
+    return {f"{name}{i}": value for i, value in enumerate(values)}
+
+
+def in_form(kernel: str, form: Form) -> str:
+    """The name of a kernel for weights of a form."""
+    return kernel if form == "f32" else f"{kernel}_{form}"
+
+
+def lanes_on(row: P, words: int) -> P:
+    """The same row over memories whose bases lie so many words further on."""
+    start, at, bases, form = row.__dict__["source"]
+    return row.seen(start, at, bases + words, form)
+
+
+def word_of_bases(row: Part, i: int) -> int:
+    """A word among the bases of a row."""
+    bases: Any = row.__dict__["source"][2]
+    return bases[i]

@@ -1,0 +1,104 @@
+"""The file of a compiled function: plain data, and a checksum over all of it.
+
+MAGIC with the number of the format, 32 bytes of checksum (BLAKE2b of what follows), 4 bytes with the length of the
+header, the header as JSON (versions, processor, name and fingerprint of the function, symbol, needs), object code.
+"""
+
+import json
+import os
+import shutil
+import stat
+import uuid
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pulse.jit.cache import distrust, make_folder, shared
+from pulse.jit.linking import NativeCode
+
+KIND = b"pulse kernel "
+MAGIC = KIND + b"1\n"
+CHECKSUM_BYTES, LENGTH_BYTES = 32, 4
+MAX_BYTES = 1 << 24
+"""Of a file; the largest kernels have 70 KB."""
+READING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+WRITING = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
+
+
+class DamagedError(Exception):
+    """A file of which nothing is used; what is wrong with it."""
+
+
+def read(path: Path, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
+    """The code in a file; None if there is no file, or one of other versions.
+
+    function  its name and fingerprint
+    Raises    DamagedError: anything else is there, or others may have written it
+    """
+    try:
+        data = _bytes(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise DamagedError(f"cannot be read: {error.strerror}") from error
+    return decoded(data, versions, function)
+
+
+def write(path: Path, code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> None:
+    """Put a whole file in the place of whatever is there, at once. Raises OSError."""
+    data = _encoded(code, versions, function)
+    make_folder(path.parent)
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    mode = 0o666 if shared() else 0o600
+    try:
+        with open(unfinished, "wb", opener=lambda name, _: os.open(name, WRITING, mode)) as file:
+            file.write(data)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _bytes(path: Path) -> bytes:
+    """The content, read once; what is no file, too large or of others is not read. Raises OSError and DamagedError."""
+    with open(path, "rb", opener=lambda name, _: os.open(name, READING)) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise DamagedError("not a file")
+        if reason := distrust(found):
+            raise DamagedError(reason)
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DamagedError(f"has more than {MAX_BYTES:,} bytes")
+    return data
+
+
+def _encoded(code: NativeCode, versions: dict[str, Any], function: dict[str, str]) -> bytes:
+    header = {"versions": versions, "function": function, "symbol": code.symbol, "needs": code.needs}
+    text = json.dumps(header).encode()
+    body = len(text).to_bytes(LENGTH_BYTES, "big") + text + code.object
+    return MAGIC + _checksum(body) + body
+
+
+def _checksum(body: bytes) -> bytes:
+    return blake2b(body, digest_size=CHECKSUM_BYTES).digest()
+
+
+def decoded(data: bytes, versions: dict[str, Any], function: dict[str, str]) -> NativeCode | None:
+    """``read`` of a file's content."""
+    if not data.startswith(MAGIC):
+        if data.startswith(KIND):
+            return None
+        raise DamagedError("not the file of a kernel")
+    checksum, body = data[len(MAGIC) :][:CHECKSUM_BYTES], data[len(MAGIC) + CHECKSUM_BYTES :]
+    if checksum != _checksum(body):
+        raise DamagedError("its checksum is wrong")
+    end = LENGTH_BYTES + int.from_bytes(body[:LENGTH_BYTES], "big")
+    header: dict[str, Any] = json.loads(body[LENGTH_BYTES:end])
+    if header["versions"] != versions:
+        return None
+    if header["function"] != function:
+        raise DamagedError(f"holds another function, {header['function']['name']}")
+    return NativeCode(header["symbol"], tuple(header["needs"]), body[end:])

@@ -1,0 +1,57 @@
+"""Several streams in one call: what a kernel sees of their memories.
+
+``bases`` of a lane kernel has four words for each lane: weights, state and arena of that lane, then the number of
+lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessors of ``pointer``.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numba.core.registry import cpu_target
+from numpy.typing import NDArray
+
+from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
+from pulse.jit.registry import device
+
+LANE_WORDS = 4
+COUNT = 3
+BLOCK = 4  # lanes of the smallest block that shares one reading of the weights
+CHUNK = 64  # lanes whose places a kernel keeps on the stack
+
+
+def _fits_eight() -> bool:
+    """Whether this processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
+    context: Any = cpu_target.target_context
+    return "+avx512f" in context.codegen().magic_tuple()[-1].split(",")
+
+
+EIGHT = _fits_eight()
+
+
+class LaneBases:
+    """The memories of all lanes for kernels as plain Python: region by ``[i]``, other lanes by ``+``."""
+
+    __slots__ = ("start", "words")
+
+    def __init__(self, words: Sequence[NDArray[np.uint8] | int], start: int = 0) -> None:
+        self.words = words
+        self.start = start
+
+    def __add__(self, count: int) -> "LaneBases":
+        return LaneBases(self.words, self.start + int(count))
+
+    def __getitem__(self, i: int) -> Any:
+        return self.words[self.start + int(i)]
+
+
+@device
+def lane(row: P, number: int) -> P:
+    """The row over the memories of one lane."""
+    return lanes_on(row, LANE_WORDS * number)
+
+
+@device
+def lane_count(row: Part) -> int:
+    """How many lanes there are."""
+    return word_of_bases(row, COUNT)

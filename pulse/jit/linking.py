@@ -1,0 +1,50 @@
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false, reportUnknownArgumentType=false
+"""Object code made part of this process, by llvmlite alone.
+
+One engine links everything and is never given back: a thread of a C library may be inside of what it holds. LLVM's
+newer engine (LLJIT) would give an error instead of ending the process where a name is missing, but llvmlite calls it
+experimental and does not test it; so names are looked up first.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pulse.errors import CompileError
+from pulse.jit import python_call
+from pulse.jit.processor import target_machine
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """A compiled function.
+
+    symbol  the name of the function in the object code
+    needs   the C functions that it calls by name
+    object  ELF, Mach-O or COFF, as LLVM emits it
+    """
+
+    symbol: str
+    needs: tuple[str, ...]
+    object: bytes
+
+
+@cache
+def _engine() -> Any:
+    for name, address in python_call.addresses().items():
+        llvm.add_symbol(name, address)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), target_machine())
+
+
+def linked(name: str, code: NativeCode) -> int:
+    """The address of the function. One thread at a time. Raises CompileError: a C function is not in this process."""
+    engine = _engine()
+    if missing := [need for need in code.needs if llvm.address_of_symbol(need) is None]:
+        raise CompileError(
+            f"{name}: calls {', '.join(missing)}, which no library of this process has; load the library first"
+        )
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code.object))
+    engine.finalize_object()
+    return engine.get_function_address(code.symbol)

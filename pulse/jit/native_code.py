@@ -1,0 +1,114 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""From a Python function to object code that stands on its own: numba compiles, LLVM emits.
+
+What comes out has one global symbol and needs no more than C functions by name, so llvmlite alone can link it. What
+numba adds for exceptions and memory is removed where nothing can reach it, and refused where something can.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import compiler
+from numba.core.codegen import AOTCodeLibrary, JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+
+from pulse.errors import CompileError
+from pulse.jit import python_call
+from pulse.jit.linking import NativeCode
+from pulse.jit.processor import target_machine
+
+INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
+"""What the names of the interpreter and of numba's own library begin with."""
+
+
+class _Codegen(JITCPUCodegen):
+    """Numba's compiler for this processor; what it makes is not linked into the process."""
+
+    _library_class = AOTCodeLibrary
+
+    def _add_module(self, module) -> None:
+        pass
+
+
+@cache
+def _target_context():
+    return cpu_target.target_context.subtarget(_internal_codegen=_Codegen("pulse"))
+
+
+@global_compiler_lock
+def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
+    """Numba's optimised LLVM code, and which of its functions is the one in C. Raises CompileError."""
+    flags = compiler.Flags()
+    cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
+    flags.no_cpython_wrapper = flags.no_compile = True
+    flags.no_cfunc_wrapper = flags.enable_pyobject = False
+    try:
+        found = compiler.compile_extra(
+            cpu_target.typing_context,
+            _target_context(),
+            function,
+            args=signature.args,
+            return_type=signature.return_type,
+            flags=flags,
+            locals={},
+        )
+    except NumbaError as error:
+        raise CompileError(f"{name}: numba cannot compile it: {error}") from error
+    bitcode = found.library.emit_bitcode()
+    if found.library.has_dynamic_globals:
+        raise CompileError(
+            f"{name}: refers to an address of this process, as of a ctypes function or of an array of more than 1 MB, "
+            "which no other process has; pass such things as arguments"
+        )
+    return llvm.parse_bitcode(bitcode), found.fndesc.llvm_cfunc_wrapper_name
+
+
+def optimised(
+    name: str,
+    symbol: str,
+    function: Callable,
+    signature: Any,
+    options: Mapping[str, Any],
+    python: python_call.Form | None = None,
+):
+    """The LLVM code, for ``emitted``; ``symbol`` is its one global function.
+
+    signature  numba's
+    python     how Python calls it; None: only C does
+    Raises     CompileError: it can raise an exception, allocates memory, or holds an address of this process
+    """
+    module, inner = _numba_code(name, function, signature, options)
+    module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
+    if python:
+        module.link_in(llvm.parse_assembly(python.code(symbol, inner, module.triple)))
+    for one in (*module.functions, *module.global_variables):
+        if not one.is_declaration and one.name != symbol:
+            one.linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_ipsccp_pass()
+    passes.add_simplify_cfg_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options()))
+    allowed = python_call.NEEDS if python else ()
+    if inside := [need for need in _needs(module) if need.startswith(INSIDE) and need not in allowed]:
+        raise CompileError(
+            f"{name}: may raise an exception, or needs Python or memory ({', '.join(inside[:3])} …), so it cannot run "
+            "without Python: leave out raise, assert, print, arrays, ranges whose step is a variable, int ** int"
+        )
+    return module
+
+
+def emitted(module: Any, symbol: str) -> NativeCode:
+    """The machine code of what ``optimised`` gave."""
+    return NativeCode(symbol, _needs(module), target_machine().emit_object(module))
+
+
+def _needs(module: Any) -> tuple[str, ...]:
+    everything = (*module.functions, *module.global_variables)
+    return tuple(
+        sorted(one.name for one in everything if one.is_declaration and not one.name.startswith("llvm."))
+    )

@@ -1,0 +1,154 @@
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+"""Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar, cast, get_type_hints
+
+import numpy as np
+from numba.core import types
+from numba.extending import register_jitable
+
+from pulse.errors import LoadError
+from pulse.jit import simd_lowering, stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.instruction import Form, Instruction, in_form
+from pulse.jit.pointer import Bases, Row
+from pulse.jit.row_lowering import RowType
+
+KernelFunction = Callable[..., None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+FASTMATH = {"reassoc", "contract", "nsz"}  # with "arcp", LLVM makes 1/sqrt(0) and 1/sqrt(inf) NaN
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": FASTMATH}
+
+
+class Kernel(CompiledFunction):
+    """What runs the rows of an instruction: ``function`` is plain Python, ``address`` that of
+    ``void(int64* row, int64* bases)``.
+    """
+
+    def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
+        self.instruction = _instruction_of(function)
+        super().__init__(name, function, types.void(RowType(self.instruction, form)), OPTIONS)
+        self.number = number
+        self.form: Form = form
+        """Of the weights that it takes."""
+        self.forms: dict[Form, Kernel] = {form: self}
+        """It, and those that do the same with weights of another form."""
+        self.lanes: Kernel | None = None
+        """The kernel that does the same for several streams at once, where there is one."""
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}>"
+
+    def python(self, row: Row, regions: Bases) -> None:
+        """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
+        with np.errstate(all="ignore"):
+            self.function(self.instruction.seen(row, 0, regions, self.form))
+
+
+KERNELS: dict[str, Kernel] = {}
+_by_number: list[Kernel] = []
+
+
+def _place(function: KernelFunction) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def kernel(function: KernelFunction) -> Kernel:
+    """Declare a kernel; its name is the function's. Raises ValueError when another function has it."""
+    return named_kernel(function.__name__)(function)
+
+
+def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
+    """Declare a kernel under a name of its own, for families made in a loop.
+
+    The type of its parameter is the instruction that it runs. If that has weights, there is a kernel for each form.
+    """
+
+    def declare(function: KernelFunction) -> Kernel:
+        instruction = _instruction_of(function)
+        if not instruction.__dict__.get("kernel"):
+            instruction.kernel = name
+        made: dict[Form, Kernel] = {
+            form: _declared(in_form(name, form), function, form) for form in instruction.forms()
+        }
+        for one in made.values():
+            one.forms = made
+        return made["f32"]
+
+    return declare
+
+
+def _instruction_of(function: KernelFunction) -> type[Instruction]:
+    """The type of its parameter. Raises TypeError: it is none."""
+    found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
+    if not (isinstance(found, type) and issubclass(found, Instruction)):
+        raise TypeError(f"kernel {function.__name__}: its parameter must have an Instruction as its type")
+    return found
+
+
+def _declared(name: str, function: KernelFunction, form: Form) -> Kernel:
+    taken = KERNELS.get(name)
+    if taken and _place(taken.function) != _place(function):
+        raise ValueError(f"kernel {name}: the name is taken by {_place(taken.function)}; choose another")
+    KERNELS[name] = made = Kernel(name, function, len(_by_number), form)
+    _by_number.append(made)
+    return made
+
+
+def lanes_of(single: Kernel) -> Callable[[KernelFunction], Kernel]:
+    """Declare the form of a kernel that runs one row for several streams; see ``lanes``."""
+
+    def declare(function: KernelFunction) -> Kernel:
+        for form, one in single.forms.items():
+            one.lanes = _declared(f"{one.name}_lanes", function, form)
+        return cast(Kernel, single.lanes)
+
+    return declare
+
+
+def kernel_of(number: int) -> Kernel:
+    """The kernel with this number, as in the rows of an unlinked table."""
+    return _by_number[number]
+
+
+def device(function: Function) -> Function:
+    """A helper that kernels may call: inlined when compiled, itself in plain Python."""
+    return register_jitable(forceinline=True, **OPTIONS)(function)
+
+
+def routine(function: Function) -> Function:
+    """A helper that is called, not inlined: one that is large, or used in several places."""
+    return register_jitable(**OPTIONS)(function)
+
+
+def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:
+    """Compile, or load, the named kernels (all if None)."""
+    wanted = [KERNELS[name] for name in (KERNELS if names is None else dict.fromkeys(names))]
+    for one in wanted:
+        one.prepare()
+    return wanted
+
+
+def modules_of(names: Iterable[str]) -> dict[str, str]:
+    """Kernel name -> the module that declares it."""
+    return {name: KERNELS[name].function.__module__ for name in names}
+
+
+def require_kernels(modules: Mapping[str, str]) -> None:
+    """Have kernels declared by importing their modules, where they are not yet. Raises LoadError."""
+    for name, module in modules.items():
+        if name in KERNELS:
+            continue
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise LoadError(
+                f"kernel {name}: its module {module} cannot be imported here ({error}); make it importable"
+            ) from error
+        if name not in KERNELS:
+            raise LoadError(
+                f"kernel {name}: module {module} does not declare it here; use the version that does"
+            )

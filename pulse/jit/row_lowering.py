@@ -1,0 +1,150 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""What the rows of ``instruction`` mean to numba: two pointers, and fields that are loads from known places."""
+
+import operator
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
+from numba.extending import lower_builtin, lower_getattr_generic, models, register_model
+
+from pulse.jit import instruction, pointer
+from pulse.jit.instruction import FORMS, Field, Form, Part, fields_of, words_of
+from pulse.jit.pointer_lowering import INT64, WORDS, PointerType, typed, word
+
+ELEMENTS = {
+    "f32": types.float32,
+    "f64": types.float64,
+    "i64": types.int64,
+    "i32": types.int32,
+    "u8": types.uint8,
+    "i8": types.int8,
+    "bf16": types.uint16,
+}
+
+
+class RowType(types.Type):
+    """A row of an instruction, or a part of one; its name tells the whole layout."""
+
+    def __init__(self, part: type[Part], form: Form = "f32") -> None:
+        self.part, self.form = part, form
+        super().__init__(name=f"{part.__module__}.{part.__qualname__}/{form}({self.layout(part)})")
+
+    def layout(self, part: type[Part]) -> str:
+        """All fields, with those of parts."""
+        return " ".join(
+            f"{each.name}:{each.kind}:{each.spec.element}@{each.at}{each.behind or ''}"
+            + (f"({self.layout(each.part)})" if each.part else "")
+            for each in fields_of(part).values()
+        )
+
+    def type_of(self, each: Field) -> types.Type:
+        """What a kernel gets for a field."""
+        if each.kind == "number":
+            return types.int64
+        if each.kind == "real":
+            return types.float64
+        if each.kind == "part":
+            return RowType(each.part, self.form)
+        if each.kind == "parts":
+            return PartsType(each.part, self.form)
+        if each.kind == "scales" and self.form != "int8":
+            return types.none
+        element = FORMS[self.form] if each.kind == "weights" else each.spec.element or "u8"
+        return PointerType(ELEMENTS[element])
+
+
+class PartsType(types.Type):
+    """Parts of a row, one behind the other: ``parts[i]`` is one of them."""
+
+    def __init__(self, part: type[Part], form: Form) -> None:
+        self.row = RowType(part, form)
+        super().__init__(name=f"parts of {self.row.name}")
+
+
+@register_model(RowType)
+@register_model(PartsType)
+class RowModel(models.StructModel):
+    """The first word, and the bases of the memories."""
+
+    def __init__(self, dmm, fe_type) -> None:
+        super().__init__(dmm, fe_type, [("words", WORDS), ("bases", WORDS)])
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = RowType
+
+    def generic_resolve(self, row, name):
+        each = fields_of(row.part).get(name)
+        return each and row.type_of(each)
+
+
+def _parts_of(builder, value):
+    return builder.extract_value(value, 0), builder.extract_value(value, 1)
+
+
+def _row(context, builder, kind, words, bases):
+    made = cgutils.create_struct_proxy(kind)(context, builder)
+    made.words, made.bases = words, bases
+    return made._getvalue()
+
+
+@lower_getattr_generic(RowType)
+def _field(context, builder, row, value, name):
+    words, bases = _parts_of(builder, value)
+    fields = fields_of(row.part)
+    each, kind = fields[name], row.type_of(fields[name])
+    place = INT64(each.at)
+    for count, size in each.behind:
+        parts = word(builder, words, INT64(fields[count].at))
+        place = builder.add(place, builder.mul(parts, INT64(size)))
+    if each.kind in ("part", "parts"):
+        return _row(context, builder, kind, builder.gep(words, [place], inbounds=True), bases)
+    if kind == types.none:
+        return context.get_dummy_value()
+    packed = word(builder, words, place)
+    if each.kind == "number":
+        return packed
+    if each.kind == "real":
+        return builder.bitcast(packed, ir.DoubleType())
+    base = word(builder, bases, builder.lshr(packed, INT64(pointer.REGION_SHIFT)))
+    offset = builder.and_(packed, INT64((1 << pointer.REGION_SHIFT) - 1))
+    return builder.inttoptr(builder.add(base, offset), context.get_value_type(kind))
+
+
+typed(
+    operator.getitem,
+    lambda args: (
+        signature(args[0].row, args[0], types.int64)
+        if isinstance(args[0], PartsType) and isinstance(args[1], types.Integer)
+        else None
+    ),
+)
+for _function, _result in ((instruction.lanes_on, None), (instruction.word_of_bases, types.int64)):
+    typed(
+        _function,
+        lambda args, result=_result: (
+            signature(result or args[0], args[0], types.int64)
+            if len(args) == 2 and isinstance(args[0], RowType)
+            else None
+        ),
+    )
+
+
+@lower_builtin(operator.getitem, PartsType, types.int64)
+def _one_part(context, builder, sig, args):
+    words, bases = _parts_of(builder, args[0])
+    place = builder.mul(args[1], INT64(words_of(sig.return_type.part)))
+    return _row(context, builder, sig.return_type, builder.gep(words, [place], inbounds=True), bases)
+
+
+@lower_builtin(instruction.lanes_on, RowType, types.int64)
+def _lanes_on(context, builder, sig, args):
+    words, bases = _parts_of(builder, args[0])
+    return _row(context, builder, sig.args[0], words, builder.gep(bases, [args[1]], inbounds=True))
+
+
+@lower_builtin(instruction.word_of_bases, RowType, types.int64)
+def _word_of_bases(context, builder, sig, args):
+    return word(builder, _parts_of(builder, args[0])[1], args[1])

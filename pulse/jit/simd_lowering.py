@@ -1,0 +1,336 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""What ``simd`` means to numba: LLVM vectors of 16 lanes, each function lowered in place, no call.
+
+Explicit 16-lane vectors become one zmm register with AVX-512, two ymm with AVX2, four q with NEON.
+"""
+
+import operator
+from collections.abc import Callable
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typing.templates import signature
+from numba.extending import lower_builtin, lower_cast, models, register_model
+
+from pulse.jit import simd
+from pulse.jit.pointer_lowering import PointerType, typed
+from pulse.jit.simd import LANES
+
+BIT, INT32, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.FloatType()
+FLOATS_LL, INTS_LL, MASK_LL = (ir.VectorType(element, LANES) for element in (FLOAT32, INT32, BIT))
+
+
+class LanesType(types.Type):
+    """Sixteen lanes of one kind."""
+
+    def __init__(self, kind: str, data: ir.Type) -> None:
+        self.data = data
+        super().__init__(name=f"Lanes({kind})")
+
+
+@register_model(LanesType)
+class LanesModel(models.PrimitiveModel):
+    """The LLVM vector."""
+
+    def __init__(self, dmm, fe_type) -> None:
+        super().__init__(dmm, fe_type, fe_type.data)
+
+
+FLOATS = LanesType("float32", FLOATS_LL)
+INTS = LanesType("int32", INTS_LL)
+MASK = LanesType("bool", MASK_LL)
+FLOAT_POINTER, BF16_POINTER, INT8_POINTER = map(PointerType, (types.float32, types.uint16, types.int8))
+
+
+def constant(data: ir.VectorType, values):
+    """An LLVM vector constant; one value is repeated."""
+    values = values if isinstance(values, list) else [values] * LANES
+    return ir.Constant(data, [ir.Constant(data.element, value) for value in values])
+
+
+def splat(builder, scalar, data: ir.VectorType):
+    """A scalar in every lane."""
+    one = builder.insert_element(ir.Constant(data, ir.Undefined), scalar, INT32(0))
+    return builder.shuffle_vector(one, ir.Constant(data, ir.Undefined), constant(INTS_LL, 0))
+
+
+@lower_cast(types.Number, FLOATS)
+@lower_cast(types.Number, INTS)
+def _splat_number(context, builder, fromty, toty, value):
+    element = types.float32 if toty == FLOATS else types.int32
+    return splat(builder, context.cast(builder, value, fromty, element), toty.data)
+
+
+def accepts(given: types.Type, wanted: types.Type) -> bool:
+    """Whether an argument is of the wanted type or a number that converts to it."""
+    if given == wanted:
+        return True
+    if isinstance(wanted, LanesType):
+        return wanted != MASK and isinstance(given, types.Integer if wanted == INTS else types.Number)
+    return isinstance(wanted, types.Number) and isinstance(given, types.Number)
+
+
+def lowers(function: Callable, result: types.Type, *arguments: types.Type, lanes_needed: bool = False):
+    """Decorator: ``build(builder, *values)`` is what ``function`` means for these argument types.
+
+    ``lanes_needed``: at least one argument must be lanes already (operators, which numbers have too).
+    """
+
+    def resolve(given):
+        fits = (
+            len(given) == len(arguments)
+            and all(map(accepts, given, arguments))
+            and (not lanes_needed or any(isinstance(one, LanesType) for one in given))
+        )
+        return signature(result, *arguments) if fits else None
+
+    def register(build: Callable) -> Callable:
+        typed(function, resolve)
+
+        @lower_builtin(function, *arguments)
+        def _lower(context, builder, sig, args):
+            value = build(builder, *args)
+            return context.get_dummy_value() if result == types.none else value
+
+        return build
+
+    return register
+
+
+def call(builder, name: str, result: ir.Type, *args, flags: tuple[str, ...] = ()):
+    """Call an LLVM intrinsic by its full name."""
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(result, [arg.type for arg in args]), name)
+    return builder.call(function, args, fastmath=flags)
+
+
+# memory
+
+
+def vector_pointer(builder, p, i, data: ir.VectorType = FLOATS_LL):
+    """The address of 16 elements from ``p[i]``."""
+    return builder.bitcast(builder.gep(p, [i], inbounds=True), ir.PointerType(data))
+
+
+def first_lanes(builder, n):
+    """The mask of lanes below n, an int32."""
+    return builder.icmp_signed("<", constant(INTS_LL, list(range(LANES))), splat(builder, n, INTS_LL))
+
+
+@lowers(simd.vload, FLOATS, FLOAT_POINTER, types.int64)
+def _load(builder, p, i):
+    return builder.load(vector_pointer(builder, p, i), align=4)
+
+
+@lowers(simd.vload, FLOATS, BF16_POINTER, types.int64)
+def _load_bf16(builder, p, i):
+    halves = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(16), LANES)), align=2)
+    bits = builder.shl(builder.zext(halves, INTS_LL), constant(INTS_LL, 16))
+    return builder.bitcast(bits, FLOATS_LL)
+
+
+@lowers(simd.vload, FLOATS, INT8_POINTER, types.int64)
+def _load_int8(builder, p, i):
+    codes = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(8), LANES)), align=1)
+    return builder.sitofp(builder.sext(codes, INTS_LL), FLOATS_LL)
+
+
+@lowers(simd.vstore, types.none, FLOAT_POINTER, types.int64, FLOATS)
+def _store(builder, p, i, v):
+    builder.store(v, vector_pointer(builder, p, i), align=4)
+
+
+@lowers(simd.vload_part, FLOATS, FLOAT_POINTER, types.int64, types.int32)
+def _load_part(builder, p, i, n):
+    where, mask = vector_pointer(builder, p, i), first_lanes(builder, n)
+    zero = constant(FLOATS_LL, 0.0)
+    return call(builder, "llvm.masked.load.v16f32.p0", FLOATS_LL, where, INT32(4), mask, zero)
+
+
+@lowers(simd.vstore_part, types.none, FLOAT_POINTER, types.int64, types.int32, FLOATS)
+def _store_part(builder, p, i, n, v):
+    where, mask = vector_pointer(builder, p, i), first_lanes(builder, n)
+    call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), v, where, INT32(4), mask)
+
+
+# making
+
+
+@lowers(simd.vsplat, FLOATS, types.float32)
+def _vsplat(builder, x):
+    return splat(builder, x, FLOATS_LL)
+
+
+@lowers(simd.vzero, FLOATS)
+def _vzero(builder):
+    return constant(FLOATS_LL, 0.0)
+
+
+@lowers(simd.vindex, FLOATS)
+def _vindex(builder):
+    return constant(FLOATS_LL, [float(lane) for lane in range(LANES)])
+
+
+# arithmetic
+
+Builder = ir.IRBuilder
+
+for _function, _operator, _in_place, _build in (
+    (simd.vadd, operator.add, operator.iadd, Builder.fadd),
+    (simd.vsub, operator.sub, operator.isub, Builder.fsub),
+    (simd.vmul, operator.mul, operator.imul, Builder.fmul),
+    (simd.vdiv, operator.truediv, operator.itruediv, Builder.fdiv),
+):
+    lowers(_function, FLOATS, FLOATS, FLOATS)(_build)
+    lowers(_operator, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
+    lowers(_in_place, FLOATS, FLOATS, FLOATS, lanes_needed=True)(_build)
+
+for _operator, _build in (
+    (operator.add, Builder.add),
+    (operator.sub, Builder.sub),
+    (operator.mul, Builder.mul),
+    (operator.and_, Builder.and_),
+    (operator.or_, Builder.or_),
+    (operator.xor, Builder.xor),
+    (operator.lshift, Builder.shl),
+    (operator.rshift, Builder.ashr),
+):
+    lowers(_operator, INTS, INTS, INTS, lanes_needed=True)(_build)
+
+lowers(operator.and_, MASK, MASK, MASK)(Builder.and_)
+lowers(operator.or_, MASK, MASK, MASK)(Builder.or_)
+lowers(operator.invert, MASK, MASK)(Builder.not_)
+lowers(operator.neg, FLOATS, FLOATS, lanes_needed=True)(Builder.fneg)
+lowers(simd.vneg, FLOATS, FLOATS)(Builder.fneg)
+
+for _function, _name in (
+    (simd.vabs, "fabs"),
+    (simd.vsqrt, "sqrt"),
+    (simd.vfloor, "floor"),
+    (simd.vceil, "ceil"),
+    (simd.vround, "rint"),
+):
+    lowers(_function, FLOATS, FLOATS)(
+        lambda builder, v, name=f"llvm.{_name}.v16f32": call(builder, name, FLOATS_LL, v)
+    )
+
+
+@lowers(simd.vfma, FLOATS, FLOATS, FLOATS, FLOATS)
+def _fma(builder, a, b, c):
+    return call(builder, "llvm.fma.v16f32", FLOATS_LL, a, b, c)
+
+
+def extreme(builder, a, b, comparison: str):
+    """The smaller ("<") or larger (">") of a and b, NaN where either is."""
+    first = builder.select(builder.fcmp_ordered(comparison, b, a), b, a)
+    return builder.select(builder.fcmp_unordered("uno", b, b), b, first)
+
+
+@lowers(simd.vmin, FLOATS, FLOATS, FLOATS)
+def _min(builder, a, b):
+    return extreme(builder, a, b, "<")
+
+
+@lowers(simd.vmax, FLOATS, FLOATS, FLOATS)
+def _max(builder, a, b):
+    return extreme(builder, a, b, ">")
+
+
+# comparisons and masks
+
+for _function, _sign in (
+    (simd.vlt, "<"),
+    (simd.vle, "<="),
+    (simd.vgt, ">"),
+    (simd.vge, ">="),
+    (simd.veq, "=="),
+):
+    lowers(_function, MASK, FLOATS, FLOATS)(
+        lambda builder, a, b, sign=_sign: builder.fcmp_ordered(sign, a, b)
+    )
+
+
+@lowers(simd.vne, MASK, FLOATS, FLOATS)
+def _ne(builder, a, b):
+    return builder.fcmp_unordered("!=", a, b)
+
+
+lowers(simd.vselect, FLOATS, MASK, FLOATS, FLOATS)(Builder.select)
+
+
+@lowers(simd.vnonzero, MASK, INTS)
+def _nonzero(builder, v):
+    return builder.icmp_signed("!=", v, constant(INTS_LL, 0))
+
+
+# across the lanes
+
+
+def across(builder, v, combine: Callable):
+    """Fold 16 lanes to one by halves."""
+    width = LANES
+    while width > 1:
+        width //= 2
+        low, high = (
+            builder.shuffle_vector(v, v, ir.Constant(ir.VectorType(INT32, width), lanes))
+            for lanes in (list(range(width)), list(range(width, 2 * width)))
+        )
+        v = combine(low, high)
+    return builder.extract_element(v, INT32(0))
+
+
+@lowers(simd.vsum, types.float32, FLOATS)
+def _sum(builder, v):
+    return across(builder, v, builder.fadd)
+
+
+@lowers(simd.vmin_across, types.float32, FLOATS)
+def _min_across(builder, v):
+    return across(builder, v, lambda a, b: extreme(builder, a, b, "<"))
+
+
+@lowers(simd.vmax_across, types.float32, FLOATS)
+def _max_across(builder, v):
+    return across(builder, v, lambda a, b: extreme(builder, a, b, ">"))
+
+
+# bits
+
+
+@lowers(simd.vtoint, INTS, FLOATS)
+def _toint(builder, v):
+    return builder.fptosi(v, INTS_LL)
+
+
+@lowers(simd.vtofloat, FLOATS, INTS)
+def _tofloat(builder, v):
+    return builder.sitofp(v, FLOATS_LL)
+
+
+@lowers(simd.vbits, INTS, FLOATS)
+def _bits(builder, v):
+    return builder.bitcast(v, INTS_LL)
+
+
+@lowers(simd.vfrombits, FLOATS, INTS)
+def _frombits(builder, v):
+    return builder.bitcast(v, FLOATS_LL)
+
+
+@lowers(simd.vexp2i, FLOATS, FLOATS)
+def _exp2i(builder, v):
+    biased = builder.add(_toint(builder, v), constant(INTS_LL, 127))
+    return _frombits(builder, builder.shl(biased, constant(INTS_LL, 23)))
+
+
+@lowers(simd.vexponent, FLOATS, FLOATS)
+def _exponent(builder, v):
+    biased = builder.and_(builder.lshr(_bits(builder, v), constant(INTS_LL, 23)), constant(INTS_LL, 255))
+    return _tofloat(builder, builder.sub(biased, constant(INTS_LL, 127)))
+
+
+@lowers(simd.vmantissa, FLOATS, FLOATS)
+def _mantissa(builder, v):
+    fraction = builder.and_(_bits(builder, v), constant(INTS_LL, 0x7FFFFF))
+    return _frombits(builder, builder.or_(fraction, constant(INTS_LL, 0x3F800000)))

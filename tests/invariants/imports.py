@@ -1,0 +1,89 @@
+"""Which module of ours imports which, and the layers that they stand in."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("pulse", "streaming", "bench")
+LAYERS: Mapping[str, str] = {
+    "base": "pulse: version printable wording errors uncopied collector plugins budget",
+    "jit": "pulse: jit",
+    "dims": "pulse: dim",
+    "graphs": "pulse: facts graph picture dump",
+    "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",
+    "formats": "pulse: infer onnx nhwc tflite",
+    "passes": "pulse: declutter pulsify chunks",
+    "programs": "pulse: program",
+    "proofs": "pulse: oracle proof accuracy onnx.write",
+    "models": "pulse: models",
+    "loading": "pulse: front chain loading recipes tensorflow",
+    "pulse": "pulse: costs extend torch formats api __init__",
+    "sessions": "streaming: errors replacing part snapshot reblocking input_blocks output_trim session __init__",
+    "sound": "streaming: channels latency native terminal progress warming resampling rf64 encodings sound_formats "
+    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing heard "
+    "written",
+    "devices": "streaming: realtime stats hosts",
+    "live": "streaming: live executor",
+    "commands": "streaming: cli",
+    "bench": "bench: __init__",
+}
+"""From the bottom to the top: a package and what of it is in the layer, ``__init__`` for the package itself."""
+
+
+def modules(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> dict[str, Path]:
+    """Name and file of each module."""
+    paths = [path for package in packages for path in (root / package).rglob("*.py")]
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in paths
+    }
+
+
+def imported(path: Path) -> Iterator[str]:
+    """What a file imports anywhere: at its top, in functions, for type checkers; ``module.name`` of what it takes."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def packages_of(name: str) -> tuple[str, ...]:
+    """A module or name, and all that it is in, from the inside out."""
+    return tuple(name.rsplit(".", depth)[0] for depth in range(name.count(".") + 1))
+
+
+def import_graph(files: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Module -> the modules of ours that it imports."""
+    graph: dict[str, set[str]] = {}
+    for name, path in files.items():
+        found = {next((m for m in packages_of(each) if m in files), name) for each in imported(path)}
+        graph[name] = found - {name}
+    return graph
+
+
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle; none where there is no circle."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def members(layer: str) -> list[str]:
+    """The modules and packages of a layer."""
+    package, _, names = LAYERS[layer].partition(": ")
+    return [package if name == "__init__" else f"{package}.{name}" for name in names.split()]
+
+
+@cache
+def layer_of(module: str) -> str:
+    """The layer of a module: the one that names it, or the package that it is nearest in."""
+    named = {member: layer for layer in LAYERS for member in members(layer)}
+    return next(named[each] for each in packages_of(module) if each in named)

@@ -1,0 +1,422 @@
+"""Mutants of pulsed graphs and of programs: wrong on purpose, for a proof to find."""
+
+import os
+import pickle
+import select
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.jit.instruction import Instruction
+from pulse.jit.pointer import REGION_SHIFT
+from pulse.models import PulsedModel
+from pulse.ops.attention import BandedAttention
+from pulse.ops.cells import GATES, Activation, Cell, CellKind
+from pulse.ops.concat import Concat
+from pulse.ops.cumsum import CumSum
+from pulse.ops.delay import Delay, LastFrames
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.ends import FillEnds
+from pulse.ops.matmul import MatMul
+from pulse.ops.norm import LayerNorm, Softmax
+from pulse.ops.op import Op
+from pulse.ops.position import Positions, Range
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.source import Const
+from pulse.ops.stateful import Clock, OnPulses, Stateful
+from pulse.program.machine import run_python
+from pulse.program.memory import aligned_bytes
+from pulse.program.native_program import NativeProgram
+from pulse.program.reference import ReferenceProgram
+from pulse.program.table import link, row_starts
+from pulse.program.whole import streamed
+from pulse.pulsify.driver import pulsify
+from pulse.tolerance import Feeds
+from tests.pulse.models import Sketch
+
+F = np.float32
+PLANTED_AT = 5
+"""The pulse in which something goes wrong once."""
+PLANTED = 1e-4
+"""How wrong it is then: so much of the largest value of the wire."""
+TIME_LIMIT_S = 60
+
+
+# Models
+
+
+def residual() -> PulsedModel:
+    """A causal filter, one that looks ahead, and their sum."""
+    s = Sketch(x="1,2,T")
+    causal = s.conv(s.pad(s["x"], (2, 0)), 3, name="causal")
+    same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
+    return pulsify(s.model(s.each("add", same, causal)), pulse=4)
+
+
+def hourglass() -> PulsedModel:
+    """Half as many frames inside, and a way around."""
+    s = Sketch(1, x="1,3,T")
+    down = s.each("tanh", s.conv(s.pad(s["x"], (3, 0)), 4, stride=2, name="down"))
+    inner = s.conv(down, 3, (2, 0), name="inner")
+    up = s.deconv(inner, 4, stride=2, name="up")
+    return pulsify(s.model(s.each("add", s.cut(up, 1, end=s.length(s["x"]) + 1), s["x"])), pulse=4)
+
+
+def recurrent(kind: CellKind) -> PulsedModel:
+    """A layer, its outputs and its last state."""
+    s = Sketch(2, x="T,1,3")
+    more = (Activation("sigmoid"), Activation("tanh"), Activation("tanh"))
+    op = Recurrent(Cell(kind, more[: 2 if kind == "gru" else 3]), 4, False, None, ())
+    rows = GATES[kind] * 4
+    weights = [s.constant(0.5 * s.taps(*shape)) for shape in ((rows, 3), (rows, 4), (2 * rows,))]
+    y = s.add("layer", op, s["x"], *weights)
+    return pulsify(s.model(y, OutletId(y.node, 1), names=["y", "last"]), pulse=3)
+
+
+def mirrored() -> PulsedModel:
+    """Frames mirrored at both ends, then pools."""
+    s = Sketch(3, x="1,2,T")
+    x = s.conv(s.pad(s["x"], (2, 2), "reflect"), 5, name="filter")
+    return pulsify(s.model(s.pool(s.each("softsign", x), "avg", 3, stride=2)), pulse=6)
+
+
+def sums() -> PulsedModel:
+    """A running sum, a ramp, constants at the ends."""
+    s = Sketch(4, x="1,2,T")
+    total = s.add("total", CumSum(2, True, False), s.each("tanh", s["x"]))
+    ramp = s.add("ramp", Range(0.5, 0.01, s.length(total), np.dtype(F)))
+    y = s.each("add", s.each("softsign", total), ramp)
+    return pulsify(s.model(s.conv(s.ends(y, 2, 1), 3, name="after")), pulse=4)
+
+
+def attentive() -> PulsedModel:
+    """Each frame asks the four before it."""
+    s = Sketch(5, x="1,T,4")
+    q, k, v = (s.add(name, MatMul(), s["x"], s.constant(s.taps(4, 4) / F(2))) for name in "qkv")
+    bias = s.rng.standard_normal((1, 5)).astype(F)
+    y = s.add("seen", BandedAttention(0.5, bias, 4), q, k, v)
+    return pulsify(s.model(y), pulse=4)
+
+
+def gated() -> PulsedModel:
+    """Products, a norm, a gate and a softmax over features."""
+    s = Sketch(6, x="1,T,6")
+    a, b = (s.add(name, MatMul(), s["x"], s.constant(s.taps(6, 6) / F(3))) for name in "ab")
+    gate = s.each("mul", s.each("sigmoid", a), s.each("tanh", b))
+    rows = s.add("norm", LayerNorm(2, 1e-5), gate, s.constant(s.taps(6)))
+    late = s.add("late", Transpose((0, 2, 1)), rows)
+    mixed = s.conv(late, 3, (2, 0), name="mix")
+    return pulsify(s.model(s.add("shares", Softmax(1), mixed)), pulse=5)
+
+
+def stacked() -> PulsedModel:
+    """Pairs of frames side by side, joined with the frame in front of them."""
+    s = Sketch(7, x="1,2,T")
+    s.scope.assume("T/2*2 == T")
+    half = s.dim("T/2")
+    pairs = s.add("pairs", Reshape((s.dim("1"), s.dim("2"), half, s.dim("2"))), s["x"])
+    turned = s.add("turned", Transpose((0, 1, 3, 2)), pairs)
+    rows = s.add("rows", Reshape((s.dim("1"), s.dim("4"), half)), turned)
+    before = s.cut(s.pad(rows, (1, 0)), 0, end=half, name="before")
+    both = s.add("both", Concat(1), rows, before)
+    return pulsify(s.model(s.conv(both, 3, (2, 0), out=3, name="join")), pulse=4)
+
+
+MODELS: dict[str, Callable[[], PulsedModel]] = {
+    "residual": residual,
+    "hourglass": hourglass,
+    "gru": lambda: recurrent("gru"),
+    "lstm": lambda: recurrent("lstm"),
+    "mirrored": mirrored,
+    "sums": sums,
+    "attentive": attentive,
+    "gated": gated,
+    "stacked": stacked,
+}
+
+
+# Ops that go wrong once
+
+
+@dataclass(frozen=True, eq=False)
+class Planted(Stateful):
+    """An op one element of whose output is off in one pulse."""
+
+    op: Op
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    @property
+    def awaits(self) -> Any:
+        return self.op.awaits if isinstance(self.op, Stateful) else None
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return self.op.facts(inputs)
+
+    def begin(self) -> list[Array]:
+        return self.op.begin() if isinstance(self.op, Stateful) else []
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        results = (
+            self.op.step(inputs, state, clock)
+            if isinstance(self.op, Stateful)
+            else list(self.op.eval(inputs, {}))
+        )
+        if clock.pulse == PLANTED_AT and clock.end is None:
+            y = results[0].copy()
+            at = np.unravel_index(int(np.nanargmax(np.abs(y))), y.shape)
+            y[at] += PLANTED * y[at]
+            results[0] = y
+        return list(results)
+
+
+@dataclass(frozen=True, eq=False)
+class Stale(Planted):
+    """A stateful op that forgets to keep its state in one pulse."""
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        assert isinstance(self.op, Stateful)
+        before = [array.copy() for array in state]
+        results = self.op.step(inputs, state, clock)
+        if clock.pulse == PLANTED_AT:
+            state[:] = before
+        return results
+
+
+# Mutants of graphs
+
+
+@dataclass(frozen=True)
+class GraphMutant:
+    """One node with another op; ``slow`` where only the numpy backend has it."""
+
+    name: str
+    node: int
+    op: Op
+    slow: bool = False
+
+
+def graph_mutants(model: PulsedModel) -> Iterator[GraphMutant]:
+    """Delays that are off by one, stale and wrong states, wrong taps, wrong ends, wrong positions, planted errors."""
+    graph = model.graph
+    for number in graph.order(model.targets):
+        node = graph.nodes[number]
+        for name, op, slow in _changed(node.op, [graph.fact(o).dtype for o in node.inputs]):
+            yield GraphMutant(f"{node.name}: {name}", number, op, slow)
+
+
+def _changed(op: Op, dtypes: Sequence[Any]) -> Iterator[tuple[str, Op, bool]]:
+    if isinstance(op, Delay):
+        frames = op.initial.shape[op.axis]
+        longer = np.concatenate(
+            [op.initial, np.take(op.initial, [-1], op.axis) if frames else _frame(op)], op.axis
+        )
+        yield "a frame later", replace(op, delay=op.delay + 1, initial=longer), False
+        if op.delay:
+            shorter = np.take(op.initial, range(1, frames), op.axis)
+            yield "a frame earlier", replace(op, delay=op.delay - 1, initial=shorter), False
+        for at in (0, frames - 1) if frames else ():
+            other = op.initial.copy()
+            np.moveaxis(other, op.axis, 0)[at].flat[0] += 0.01
+            yield f"other history {at}", replace(op, initial=other), False
+        yield "stale once", Stale(op), True
+    if isinstance(op, FillEnds):
+        yield "ends a frame later", replace(op, shift=op.shift + 1), False
+        yield "a frame later", replace(op, offset=op.offset + 1), False
+        yield "one frame less", replace(op, length=op.length - 1), False
+        if op.mode == "constant":
+            yield "another fill", replace(op, fill=op.fill + 0.01), False
+    if isinstance(op, Positions):
+        yield "a frame later", replace(op, offset=op.offset + 1), False
+        yield "drifting", replace(op, step_size=op.step_size * 1.01), False
+    if isinstance(op, OnPulses):
+        yield "a frame later", replace(op, offset=op.offset + 1), False
+        yield "one frame less", replace(op, length=op.length - 1), False
+        if op.begin():
+            yield "stale once", Stale(op), True
+    if isinstance(op, LastFrames):
+        yield "one frame less", replace(op, length=op.length - 1), False
+    if isinstance(op, RecurrentStream):
+        cell = op.op.cell
+        swapped = replace(cell, activations=cell.activations[::-1])
+        yield "other activations", replace(op, op=replace(op.op, cell=swapped)), False
+        if cell.kind == "gru":
+            other = replace(cell, linear_before_reset=not cell.linear_before_reset)
+            yield "reset elsewhere", replace(op, op=replace(op.op, cell=other)), False
+    if isinstance(op, Elementwise) and op.kind in OTHERS:
+        yield OTHERS[op.kind], Elementwise(OTHERS[op.kind]), False
+    if isinstance(op, Const) and op.value.dtype == F and op.value.size > 1:
+        for at in sorted({0, op.value.size // 2, op.value.size - 1}):
+            value = op.value.copy()
+            value.flat[at] *= 1.01
+            yield f"tap {at} off by 1 %", Const(value), False
+    if not op.copies and not isinstance(op, Const) and all(dtype == F for dtype in dtypes):
+        yield "one error of 1e-4", Planted(op), True
+
+
+OTHERS = {"tanh": "softsign", "softsign": "tanh", "add": "sub", "mul": "add"}
+"""An elementwise function, and another one in its place."""
+
+
+def _frame(op: Delay) -> Array:
+    shape = list(op.initial.shape)
+    shape[op.axis] = 1
+    return np.zeros(shape, op.initial.dtype)
+
+
+def mutated(model: PulsedModel, mutant: GraphMutant) -> PulsedModel:
+    """The model with the mutant in its graph; the good one stays as it is."""
+    graph = copy(model.graph)
+    graph.nodes = [copy(node) for node in graph.nodes]
+    node = graph.nodes[mutant.node]
+    node.op, node.outputs = mutant.op, [copy(outlet) for outlet in node.outputs]
+    if isinstance(mutant.op, Const):
+        node.outputs[0].fact = replace(node.outputs[0].fact, value=mutant.op.value)
+    return replace(model, graph=graph)
+
+
+def program_of(model: PulsedModel, mutant: GraphMutant) -> ReferenceProgram | NativeProgram:
+    """The program of a graph with a mutant in it."""
+    wrong = mutated(model, mutant)
+    return ReferenceProgram(wrong) if mutant.slow else NativeProgram(wrong)
+
+
+# Mutants of programs
+
+
+@dataclass(frozen=True)
+class TableMutant:
+    """A program whose table or memory is another."""
+
+    name: str
+    table: Array
+    rows: int
+    weights: Array
+    initial: Array
+
+
+def table_mutants(program: NativeProgram, rng: np.random.Generator) -> Iterator[TableMutant]:
+    """Rows left out and exchanged, arguments and operands off by one, other weights, other first states."""
+    table = program.unlinked
+    starts = list(row_starts(table))
+    spans = [(start, start + int(table[start + 1])) for start in starts]
+    plain = TableMutant("", table, len(starts), program.weights, program.initial)
+    for number, (start, stop) in enumerate(spans):
+        kernel = program.instructions[number].kernel
+        without = np.concatenate([table[:start], table[stop:]])
+        yield replace(plain, name=f"row {number} {kernel}: left out", table=without, rows=plain.rows - 1)
+        if number:
+            first = spans[number - 1][0]
+            exchanged = np.concatenate([table[:first], table[start:stop], table[first:start], table[stop:]])
+            yield replace(plain, name=f"row {number} {kernel}: too early", table=exchanged)
+        for at in range(start + 2, stop):
+            word = int(table[at])
+            step = 4 if word >> REGION_SHIFT else 1
+            if rng.random() > 0.25 or not (word >> REGION_SHIFT or 0 < word < 1 << 20):
+                continue
+            for change in (step, -step):
+                other = table.copy()
+                other[at] = word + change
+                if beyond(program.instructions[number].instruction, other[start:stop]):
+                    continue
+                yield replace(
+                    plain, name=f"row {number} {kernel}: argument {at - start - 2} {change:+d}", table=other
+                )
+    for name in ("weights", "initial"):
+        image = getattr(program, name).copy()
+        floats = image.view(F)
+        places = np.flatnonzero((np.abs(floats) > 1e-3) & (np.abs(floats) < 1e3))
+        for at in rng.permutation(places)[:6]:
+            other = image.copy()
+            other.view(F)[at] *= F(1.01)
+            yield replace(plain, name=f"{name}: element {at} off by 1 %", **{name: other})
+
+
+def beyond(declared: Instruction, words: Array) -> bool:
+    """Whether a row asks for more elements of an operand than there are: zeros lie behind a table, which is no error of
+    the numbers that a proof could find.
+    """
+    row = type(declared).seen(words, 0, [], declared.form)
+    return any(row.counted(spec) > value.size for _, spec, value in declared.operands() if spec.count)
+
+
+def stays_inside(model: PulsedModel, program: NativeProgram, mutant: TableMutant) -> bool:
+    """Whether a stream in plain Python leaves no region, so that the compiled table may be run."""
+    regions = [mutant.weights.copy(), mutant.initial.copy(), np.zeros(program.arena_bytes, np.uint8)]
+    where = [program.places[outlet] for outlet in model.graph.inputs]
+    places = [place.view(regions[place.region]) for place in where]
+    rng = np.random.default_rng(0)
+    try:
+        for _ in range(3):
+            for place in places:
+                place[...] = rng.standard_normal(place.shape)
+            run_python(mutant.table, regions)
+        for length, offset in program.ends:
+            regions[1][offset : offset + 8].view(np.int64)[0] = length.eval({model.symbol: 3 * model.pulse})
+        for _ in range(3):
+            run_python(mutant.table, regions)
+    except (IndexError, ValueError, OverflowError, ZeroDivisionError, MemoryError, AssertionError, TypeError):
+        return False
+    return True
+
+
+def adopt(program: NativeProgram, mutant: TableMutant) -> None:
+    """Let a program be the mutant."""
+    program.table = link(mutant.table)
+    program.instructions = program.instructions[: mutant.rows]
+    program.weights = _aligned(mutant.weights)
+    program.initial = mutant.initial
+
+
+def _aligned(image: Array) -> Array:
+    memory = aligned_bytes(image.size)
+    memory[:] = image
+    return memory
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """What work gives in a process of its own; None where that crashes or does not end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(read)
+            with os.fdopen(write, "wb") as out:
+                pickle.dump(work(), out)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(write)
+    data = b""
+    with os.fdopen(read, "rb") as source:
+        while select.select([source], [], [], TIME_LIMIT_S)[0]:
+            part = os.read(source.fileno(), 1 << 16)
+            if not part:
+                break
+            data += part
+        else:
+            os.kill(child, 9)
+    _, status = os.waitpid(child, 0)
+    return pickle.loads(data) if status == 0 else None
+
+
+def same_bits(
+    first: ReferenceProgram | NativeProgram,
+    second: ReferenceProgram | NativeProgram,
+    streams: Sequence[Feeds],
+) -> bool:
+    """Whether two programs give the same for each of these inputs, bit by bit."""
+    for feeds in streams:
+        one, two = streamed(first, feeds), streamed(second, feeds)
+        if any(one[name].tobytes() != two[name].tobytes() for name in one):
+            return False
+    return True

@@ -1,0 +1,122 @@
+"""Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
+
+Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed files, made of MODELS/*.onnx
+       python -m tests.invariants.mutation_worker FOLDER  *.onnx, *.tflite and folders in FOLDER, as they are
+       python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
+Prints a line of JSON for each file: before it is read, and when it is done.
+"""
+
+import faulthandler
+import json
+import resource
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pulse
+from pulse import dump
+from pulse.errors import PulseError, PulseWarning
+from pulse.plugins import load_plugins
+from tests.invariants.mutations import models_in, mutated, small_models
+from tests.invariants.tensorflow_mutations import mutated_graph
+
+KINDS = (".onnx", ".tflite")
+MEMORY = 2 << 30
+SECONDS = 10
+"""Of CPU time: the machines of the tests are shared."""
+
+
+def files() -> Iterator[tuple[str, Path | bytes]]:
+    """Name and source of each file that the command line asks for."""
+    if sys.argv[1] == "tensorflow":
+        yield from map(mutated_graph, range(int(sys.argv[2]), int(sys.argv[3])))
+    elif len(sys.argv) > 2:
+        seeds = models_in(Path(sys.argv[3])) if len(sys.argv) > 3 else small_models()
+        yield from (mutated(number, seeds) for number in range(int(sys.argv[1]), int(sys.argv[2])))
+    else:
+        found = [path for path in Path(sys.argv[1]).iterdir() if path.is_dir() or path.suffix in KINDS]
+        yield from ((path.name, path) for path in sorted(found))
+
+
+def read(source: Path | bytes) -> str:
+    """How far it goes: every stage up to pulses, each printed."""
+    stage = "load"
+    try:
+        model = pulse.load(source)
+        "\n".join(model.model.lines()).encode()
+        stage = "analyse"
+        typed = model.analyse()
+        dump.text(typed.graph).encode()
+        stage = "declutter"
+        lean = typed.declutter()
+        lean.graph.check()
+        stage = "pulsify"
+        dump.text(lean.pulsify().graph).encode()
+        stage = "pulsed"
+    except PulseError as error:
+        message = str(error)
+        assert message, "an error without words"
+        return stage
+    return stage
+
+
+def watch(opened: list[str]) -> None:
+    """Note every file that is opened from here on, Python's own modules aside."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and not arguments[0].endswith((".py", ".pyc")):
+            opened.append(arguments[0])
+
+    sys.addaudithook(hook)
+
+
+def peak_mib() -> int:
+    """The most that this process had in memory; ``ru_maxrss`` would be that of its parent, where that had more."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    (peak,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    return int(peak.split()[1]) >> 10
+
+
+def say(**fields: Any) -> None:
+    """One line for the test."""
+    print(json.dumps(fields), flush=True)
+
+
+def main() -> None:
+    warnings.simplefilter("error")
+    warnings.simplefilter("ignore", PulseWarning)
+    read(mutated(0, small_models())[1])
+    read(mutated_graph(0)[1])
+    load_plugins("pulse.operators")
+    opened: list[str] = []
+    watch(opened)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    faulthandler.enable()
+    faulthandler.register(signal.SIGVTALRM, chain=True)
+    for name, source in files():
+        opened.clear()
+        say(begin=name)
+        signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+        failed: Exception | None = None
+        stage = "crash"
+        try:
+            stage = read(source)
+        except Exception as error:
+            failed = error
+        folder = source.parent.resolve() if isinstance(source, Path) else None
+        outside = [
+            path for path in opened if folder is None or not Path(path).resolve().is_relative_to(folder)
+        ]
+        failure = "" if failed is None else "".join(traceback.format_exception(failed))
+        spent_s = SECONDS - signal.setitimer(signal.ITIMER_VIRTUAL, 0)[0]
+        say(end=name, stage=stage, failure=failure, outside=outside, peak_mib=peak_mib(), spent_s=spent_s)
+
+
+if __name__ == "__main__":
+    main()

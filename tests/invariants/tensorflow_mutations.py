@@ -1,0 +1,63 @@
+"""Broken GraphDefs and SavedModels, by number."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from pulse.tensorflow.messages import classes
+from tests.invariants.mutations import Random, Source, cut, flipped, moved, rewritten
+from tests.pulse.tensorflow.loops import branched, functional, lowered, until
+from tests.pulse.tensorflow.saved import stateful
+from tests.pulse.tensorflow.variables import counter
+from tests.pulse.tensorflow.windows import dilated
+
+REWRITES = 5
+"""Of each three other changes."""
+
+
+@cache
+def seeds() -> tuple[Source, ...]:
+    """Graphs with loops, branches, variables, functions and windows."""
+    sketches = {
+        "functional": functional(),
+        "lowered": lowered(),
+        "until": until(5.0),
+        "branched": branched(),
+        "dilated": dilated(),
+        "references": counter(False),
+        "resources": counter(True),
+    }
+    return tuple((name, sketch.data) for name, sketch in sketches.items())
+
+
+@cache
+def lists_for_maps() -> dict[str, object]:
+    """The messages with lists of entries for maps, whose entries can be changed like others."""
+    return classes(maps=False)
+
+
+def _changed(data: bytes, rng: Random, message: str) -> tuple[str, bytes]:
+    choice = int(rng.integers(3 + REWRITES))
+    if choice >= 3 and message:
+        return "rewritten", rewritten(data, rng, lists_for_maps()[message])
+    mutate = (flipped, cut, moved)[choice % 3]
+    return mutate.__name__, mutate(data, rng)
+
+
+def mutated_graph(number: int) -> Source:
+    """The graph of a number, and how it came about."""
+    rng = np.random.default_rng(number)
+    name, data = seeds()[int(rng.integers(len(seeds())))]
+    how, changed = _changed(data, rng, "GraphDef")
+    return f"{number}: {name} {how}", changed
+
+
+def write_folders(folder: Path, numbers: range) -> None:
+    """A SavedModel for each number, one of its files changed."""
+    for number in numbers:
+        rng = np.random.default_rng(number)
+        made = stateful(folder / f"model{number}")
+        path = sorted(path for path in made.rglob("*") if path.is_file())[number % 3]
+        message = "SavedModel" if path.name == "saved_model.pb" else ""
+        path.write_bytes(_changed(path.read_bytes(), rng, message)[1])

@@ -1,0 +1,66 @@
+"""Whatever the graph, declutter gives an equal one, and every rule has its part in that."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import default_rng
+
+from pulse.declutter import DECLUTTER, decluttered
+from pulse.models import TypedModel
+from pulse.ops.source import Const
+from tests.agreement import Expected
+from tests.invariants.graphs import feeds, random_model, shortest
+
+
+def shared_labels(model: TypedModel, lean: TypedModel) -> list[str]:
+    """Wires whose name outlived the rewrites; weights excepted, which may have taken a scale in."""
+    names = {model.graph.label(outlet) for outlet in model.graph.wires()}
+    wires = [outlet for outlet in lean.graph.wires() if not isinstance(lean.graph.node(outlet).op, Const)]
+    return [label for label in map(lean.graph.label, wires) if label in names]
+
+
+def prove_equal(model: TypedModel, lean: TypedModel, seed: int) -> None:
+    rng = default_rng(seed)
+    least = shortest(model)
+    assert list(lean.inputs) == list(model.inputs)
+    for length in (least, least + 1, least + 2, least + 13):
+        values = feeds(model, length, rng)
+        labels = [*model.outputs, *shared_labels(model, lean)]
+        expected, after = Expected(model, values, labels), lean.run(values, labels)
+        assert list(expected.outputs) == list(after)
+        expected.require(after, seed)
+
+
+def check(seed: int, depth: int) -> Counter[str]:
+    model = random_model(default_rng(seed), depth)
+    nodes = len(model.graph.nodes)
+    lean, fired = decluttered(model)
+    assert len(model.graph.nodes) == nodes
+    model.graph.check()
+    lean.graph.check()
+    prove_equal(model, lean, seed)
+    again, more = decluttered(lean)
+    assert not more
+    assert len(again.graph.nodes) == len(lean.graph.nodes)
+    return fired
+
+
+def test_every_rule_is_reached_and_keeps_the_meaning() -> None:
+    fired = sum((check(seed, depth=12) for seed in range(150)), Counter[str]())
+    assert {rule.name for rule in DECLUTTER} == set(fired), fired
+
+
+@given(st.integers(0, 2**32), st.integers(1, 25))
+@settings(max_examples=30, deadline=None)
+def test_declutter_keeps_the_meaning(seed: int, depth: int) -> None:
+    check(seed, depth)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 6))
+@settings(max_examples=20, deadline=None)
+def test_declutter_may_stop_anywhere(seed: int, patches: int) -> None:
+    model = random_model(default_rng(seed), 8)
+    lean, fired = decluttered(model, stop_after=patches)
+    assert fired.total() <= patches
+    prove_equal(model, lean, seed)

@@ -1,0 +1,97 @@
+"""The invariant for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, what is offline."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from pulse.models import PulsedModel
+from pulse.onnx.write.model import to_onnx
+from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.program.compiler import BACKENDS
+from pulse.program.program import Program
+from pulse.pulsify.driver import pulsify
+from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.operator_cases import compared, fuzz
+from tests.invariants.test_fuzzed_pulsify import backends
+from tests.pulse.onnx.write.streams import notes_of, reopened
+
+
+def note(reached: Counter[str], proto: ModelProto) -> None:
+    """Count what a file has to do."""
+    notes = notes_of(proto)
+    reached["end"] += notes.end is not None
+    reached["causal"] += notes.end is None
+    reached["pulses"] += any(state.input == "pulses" for state in notes.states)
+    reached["initial"] += any(state.initial for state in notes.states)
+    reached["states"] += len(notes.states)
+    reached.update(node.op_type for node in proto.graph.node)
+
+
+def hold(seeds: range, depth: int, read_back: int) -> Counter[str]:
+    """Random graphs; every ``read_back``-th is read back and run by both backends too."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        typed = random_model(rng, int(rng.integers(1, depth + 1)))
+        lean = typed.declutter() if seed % 2 else typed
+        model = pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 5)))
+        proto = to_onnx(model)
+        programs: list[Program] = [RuntimeProgram(model, proto)]
+        if seed % read_back == 0:
+            back = reopened(proto)
+            programs += [back.compile(backend) for backend in BACKENDS]
+            reached["read back"] += 1
+        note(reached, proto)
+        least = shortest(typed)
+        for length in (least, least + int(rng.integers(1, 40))):
+            reached["streams"] += compared(typed, programs, feeds(typed, length, rng), (seed, length))
+        reached["files"] += 1
+    return reached
+
+
+def files(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
+    """The file in onnxruntime; of one in five also what is read back."""
+    proto = to_onnx(model)
+    programs: list[Program] = [RuntimeProgram(model, proto)]
+    return [*programs, *backends(reopened(proto), rng)] if rng.random() < 0.2 else programs
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_random_graphs() -> None:
+    """Some; files with and without a clock, with states that do not begin as zeros."""
+    reached = hold(range(90), depth=10, read_back=6)
+    assert reached["files"] == 90
+    assert reached["streams"] >= 170
+    assert min(reached[face] for face in ("end", "causal", "pulses", "initial", "read back")) >= 8, reached
+    assert min(reached[face] for face in ("Concat", "Gather", "Where", "Conv", "Softmax", "CumSum")) >= 5, (
+        reached
+    )
+    assert reached["RNN"] + reached["GRU"] + reached["LSTM"] >= 10
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_operator_cases() -> None:
+    """Some; every ending is reached."""
+    found = fuzz(range(250), files)
+    assert found["equal"] >= 100, found
+    assert found["refused"] >= 20, found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_many_random_graphs() -> None:
+    """Thousands, deeper."""
+    reached = hold(range(50_000, 55_000), depth=14, read_back=3)
+    print(dict(reached))
+    assert reached["files"] == 5_000
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_many_operator_cases() -> None:
+    """Ten thousand."""
+    found = fuzz(range(100_000, 110_000), files)
+    print(dict(found))
+    assert sum(found.values()) == 10_000

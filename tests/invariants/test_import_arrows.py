@@ -1,0 +1,97 @@
+"""Who may import whom: pulse knows no clock, no device, no thread; no circle; layers import only what is below."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.invariants.imports import (
+    LAYERS,
+    circle,
+    import_graph,
+    imported,
+    layer_of,
+    members,
+    modules,
+    packages_of,
+)
+
+TIME = {
+    "streaming",
+    "sounddevice",
+    "anyio",
+    "trio",
+    "asyncio",
+    "threading",
+    "multiprocessing",
+    "queue",
+    "time",
+    "sched",
+}
+ALLOWED = {
+    "pulse.jit.compiled": {"threading"},  # a lock: two threads may ask for one function at once
+    "pulse.program.machine": {"time"},  # how long a tick of the cycle counter is
+}
+
+
+def test_pulse_knows_no_time() -> None:
+    files = modules(packages=("pulse",))
+    assert files
+    for name, path in files.items():
+        found = {package for module in imported(path) for package in packages_of(module)}
+        assert found & TIME <= ALLOWED.get(name, set()), name
+
+
+@pytest.fixture(scope="module")
+def graph() -> dict[str, set[str]]:
+    return import_graph(modules())
+
+
+def test_no_circle(graph: dict[str, set[str]]) -> None:
+    assert not circle(graph)
+
+
+def test_layers_import_what_is_below(graph: dict[str, set[str]]) -> None:
+    order = list(LAYERS)
+    wrong = [
+        f"{name} ({layer_of(name)}) imports {other} ({layer_of(other)})"
+        for name, others in graph.items()
+        for other in sorted(others)
+        if order.index(layer_of(other)) > order.index(layer_of(name))
+    ]
+    assert not wrong
+
+
+def test_every_module_has_a_layer() -> None:
+    named = [member for layer in LAYERS for member in members(layer)]
+    assert len(set(named)) == len(named)
+    there = {package for name in modules() for package in packages_of(name)}
+    assert set(named) <= there
+    for package in ("pulse", "streaming"):
+        parts = {name for name in modules() if name.count(".") == 1 and name.startswith(f"{package}.")}
+        assert parts <= set(named)
+
+
+def test_drawing() -> None:
+    from tests.tables.layers import DOCUMENT, drawn
+
+    assert DOCUMENT.read_text() == drawn(DOCUMENT.read_text()), "run: python -m tests.tables layers"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import p.a",
+        "from p import a",
+        "from p.a import name",
+        "def f():\n    from p.a import name",
+        "async def f():\n    import p.a",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.a import name",
+    ],
+)
+def test_circles_are_found(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p").mkdir()
+    for name, content in {"__init__": "", "a": "import p.b", "b": "import p.c", "c": text}.items():
+        (tmp_path / "p" / f"{name}.py").write_text(content)
+    assert {"p.a", "p.b", "p.c"} == set(circle(import_graph(modules(tmp_path, ("p",)))))
+    (tmp_path / "p" / "c.py").write_text("import p")
+    assert not circle(import_graph(modules(tmp_path, ("p",))))

@@ -1,0 +1,145 @@
+"""Any operator behind anything that moves frames: it streams as it does alone, and is exact."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from pulse.models import PulsedModel
+from pulse.onnx.write.model import to_onnx
+from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.program.compiler import compile_model
+from pulse.program.program import Program
+from tests.invariants.fronts import FRONTS, Front
+from tests.invariants.moved_cases import Streaming, assignments, attempt, newest_cases, streaming
+from tests.invariants.operator_cases import Runners
+from tests.invariants.test_fuzzed_pulsify import backends
+
+REFUSED = "the padding before the first frame depends on the length"
+"""The one honest refusal: SAME padding, whose place depends on the remainder of a length that a front has changed."""
+UNFIT = "its lengths do not fit"
+"""The model meets its stream with a tensor of constant length, which the frames that a front adds do not fit."""
+
+
+def reference(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
+    """The pulsed graph in numpy."""
+    return [compile_model(model, "numpy")]
+
+
+def exported(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
+    """Every program that there is of it, the file included."""
+    return [*backends(model, rng), RuntimeProgram(model, to_onnx(model))]
+
+
+def every_case() -> Iterator[Streaming]:
+    """Each case over each of its axes, where it streams."""
+    for case in newest_cases():
+        for axes in assignments(case[2]):
+            found = streaming(case, axes)
+            if found is not None:
+                yield found
+
+
+def every_kind() -> Iterator[Streaming]:
+    """One for each set of operators, number of streaming inputs, and axis counted from the end."""
+    seen: set[object] = set()
+    for case in newest_cases():
+        operators = frozenset(node.op_type for node in case[1].graph.node)
+        for axes in assignments(case[2]):
+            name, axis = next(iter(axes.items()))
+            kind = operators, len(axes), axis - case[2][name].ndim
+            found = streaming(case, axes) if kind not in seen else None
+            if found is not None:
+                seen.add(kind)
+                yield found
+
+
+def in_front(found: Streaming, front: Front, one: bool) -> dict[str, Front]:
+    """The front for all inputs; with ``one`` for the first alone, if it keeps the length; none if it does not suit."""
+    names = list(found.axes)[:1] if one and front.keeps_length else list(found.axes)
+    suiting = all(front.suits(found.case[2][name]) for name in names)
+    return dict.fromkeys(names, front) if suiting else {}
+
+
+def move(
+    found: Streaming,
+    fronts: dict[str, Front],
+    runners: Runners,
+    rng: np.random.Generator,
+    ended: Counter[str],
+    pairs: Counter[tuple[str, str]],
+) -> None:
+    """Try one, count how it ended, and which relation met which front."""
+    if not fronts:
+        return
+    end = attempt(found, fronts, int(rng.integers(1, 4)), runners, rng)
+    ended[end] += 1
+    if end == "equal":
+        pairs.update((relation, front.name) for relation in found.relations for front in fronts.values())
+
+
+def honest(ended: Counter[str]) -> bool:
+    """Whether nothing ended in another way than those that are known."""
+    return set(ended) <= {"equal", "no length", REFUSED, UNFIT}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_kinds_of_operators_behind_some_fronts() -> None:
+    """Every kind behind one or more, every relation that looks at other frames behind each."""
+    ended: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    kinds = 0
+    for number, found in enumerate(every_kind()):
+        rng = np.random.default_rng(number)
+        count = 8 if found.relations & {"Window", "Cumulative", "Banded", "Ends"} else 1
+        for front in rng.choice(np.array(FRONTS, object), count, replace=False):
+            runners = backends if rng.random() < 0.25 else reference
+            move(found, in_front(found, front, rng.random() < 0.5), runners, rng, ended, pairs)
+        kinds += 1
+    assert honest(ended), ended
+    assert kinds >= 400
+    assert ended["equal"] >= 700 and ended["no length"] <= 10, ended
+    for relation in ("Pointwise", "Window", "Cumulative", "Banded"):
+        assert all(pairs[relation, front.name] for front in FRONTS), (relation, pairs)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_fronts_behind_fronts() -> None:
+    """Two in a row, another pair in front of each input that may differ; the file too."""
+    ended: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    keeping = [front for front in FRONTS if front.keeps_length]
+    cases = newest_cases()
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        case = cases[int(rng.integers(len(cases)))]
+        choice = list(assignments(case[2]))
+        found = streaming(case, choice[int(rng.integers(len(choice)))]) if choice else None
+        if found is None:
+            continue
+        moved: dict[str, Front] = {}
+        for name in found.axes:
+            own = FRONTS if len(found.axes) == 1 else keeping
+            first, second = (own[int(rng.integers(len(own)))] for _ in range(2))
+            if first.suits(case[2][name]) and second.suits(case[2][name]):
+                moved[name] = first.then(second)
+        move(found, moved, exported if seed % 2 else backends, rng, ended, pairs)
+    assert honest(ended), ended
+    assert ended["equal"] >= 200, ended
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("front", FRONTS, ids=[front.name for front in FRONTS])
+def test_every_operator_case(front: Front) -> None:
+    """All axes of all cases, at every front of its own, in front of one input and of all."""
+    ended: Counter[str] = Counter()
+    pairs: Counter[tuple[str, str]] = Counter()
+    for number, found in enumerate(every_case()):
+        rng = np.random.default_rng(number)
+        for one in (False, True)[: len(found.axes)]:
+            move(found, in_front(found, front, one), backends, rng, ended, pairs)
+    print(ended, pairs)
+    assert honest(ended), ended
+    assert ended["equal"] >= 1000

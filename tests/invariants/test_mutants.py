@@ -1,0 +1,105 @@
+"""The power of the proof: mutants of pulsed graphs and of programs are all found, or give the same bit by bit."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse.models import PulsedModel
+from pulse.oracle import oracle_of
+from pulse.program.native_program import NativeProgram
+from pulse.program.reference import ReferenceProgram
+from pulse.proof import compare
+from pulse.proof.signals import feeds_of
+from pulse.proof.trials import short_lengths, trials_of
+from pulse.tolerance import Feeds
+from tests.invariants.mutants import (
+    MODELS,
+    adopt,
+    apart,
+    graph_mutants,
+    program_of,
+    same_bits,
+    stays_inside,
+    table_mutants,
+)
+
+LEAST = {"residual": 30, "hourglass": 40, "mirrored": 16, "sums": 25, "attentive": 18, "gated": 25}
+"""How many mutants of a graph must be found; 14 of others."""
+
+
+def streams(model: PulsedModel) -> list[Feeds]:
+    """Short ones and a long one."""
+    lengths = short_lengths(model)
+    plain = [
+        feeds_of(model, length, seed=length)
+        for length in (lengths[0], lengths[len(lengths) // 2], lengths[-1])
+    ]
+    return [*plain, feeds_of(model, trials_of(model).longest, "mixed", 9)]
+
+
+def outcome(model: PulsedModel, good: Any, mutant: Any, heard: list[Feeds]) -> str:
+    """``same`` bit by bit, else how the proof ends."""
+    return "same" if same_bits(good, mutant, heard) else compare(model, oracle_of(model), [mutant]).outcome
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_good_one_is_proved(name: str) -> None:
+    model = MODELS[name]()
+    assert compare(model, oracle_of(model), [NativeProgram(model)]).outcome == "equal"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_mutants_of_graphs(name: str) -> None:
+    """Delays off by one, stale states, wrong taps, other ends, a single error of 1e-4 of a wire's scale."""
+    model = MODELS[name]()
+    fast, slow, heard = NativeProgram(model), ReferenceProgram(model), streams(model)
+    found: Counter[str] = Counter()
+    for mutant in graph_mutants(model):
+        ended = outcome(model, slow if mutant.slow else fast, program_of(model, mutant), heard)
+        assert ended in ("diverged", "same"), mutant.name
+        found[ended] += 1
+    print(name, dict(found))
+    assert found["diverged"] >= LEAST.get(name, 14), found
+    assert found["same"] <= found["diverged"] // 3, found
+
+
+def test_there_are_enough_of_them() -> None:
+    assert sum(len(list(graph_mutants(make()))) for make in MODELS.values()) >= 220
+
+
+def run(name: str, share: float) -> Counter[str]:
+    """Some of the mutants of a model's program."""
+    model = MODELS[name]()
+    program, heard, chosen = NativeProgram(model), streams(model), np.random.default_rng(1)
+    found: Counter[str] = Counter()
+    for mutant in table_mutants(program, np.random.default_rng(0)):
+        if chosen.random() > share:
+            continue
+        if not stays_inside(model, program, mutant):
+            found["leaves its memory"] += 1
+            continue
+
+        def tried(mutant: Any = mutant) -> str:
+            other = NativeProgram(model)
+            adopt(other, mutant)
+            return outcome(model, program, other, heard)
+
+        ended = apart(tried)
+        assert ended in ("diverged", "same"), (mutant.name, ended)
+        found[ended] += 1
+    print(name, dict(found))
+    return found
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_some_mutants_of_programs(name: str) -> None:
+    assert run(name, 0.15)["diverged"] >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_all_mutants_of_programs(name: str) -> None:
+    """Rows left out or exchanged, arguments and operands off by one, other weights, other first states."""
+    assert run(name, 1.0)["diverged"] >= 15

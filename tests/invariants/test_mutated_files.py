@@ -1,0 +1,81 @@
+"""A broken file is refused in words, or is a model: no crash, no hang, little memory, no file but its own is read."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.invariants import tflite_mutations
+from tests.invariants.hostile import write_all
+from tests.shared import shared
+
+ROOT = Path(__file__).parents[2]
+PEAK_MIB = 1024
+"""What a process may use at most; its limit is twice that."""
+TFLITE_FILES = 400
+
+
+def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
+    """What a worker tells of each file; fails with the file's name where the worker dies."""
+    command = [sys.executable, "-m", "tests.invariants.mutation_worker", *map(str, arguments)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    last = told[-1] if told else {"begin": "the start"}
+    assert done.returncode == 0, f"died in {last}:\n{done.stderr[-5000:]}"
+    yield from (line for line in told if "end" in line)
+
+
+def assert_harmless(*arguments: object) -> Counter[str]:
+    """Every file of a worker; how far each went."""
+    stages: Counter[str] = Counter()
+    for told in outcomes(*arguments):
+        assert not told["failure"], f"{told['end']}:\n{told['failure']}"
+        assert not told["outside"], f"{told['end']} made it read {told['outside']}"
+        assert told["peak_mib"] < PEAK_MIB, f"{told['end']}: {told['peak_mib']} MiB"
+        stages[told["stage"]] += 1
+    return stages
+
+
+def test_files_changed_at_random() -> None:
+    stages = assert_harmless(0, 400)
+    assert sum(stages.values()) == 400
+    assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
+
+
+def test_files_made_to_do_harm(tmp_path: Path) -> None:
+    write_all(tmp_path / "models")
+    stages = assert_harmless(tmp_path / "models")
+    assert sum(stages.values()) == len(list((tmp_path / "models").glob("*.onnx")))
+    assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
+
+
+def test_tflite_files_changed_at_random(tmp_path: Path) -> None:
+    tflite_mutations.write(tmp_path / "models", 0, TFLITE_FILES)
+    stages = assert_harmless(tmp_path / "models")
+    assert sum(stages.values()) == TFLITE_FILES
+    assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(400, 10_400, 1000))
+def test_many_files_changed_at_random(start: int) -> None:
+    assert sum(assert_harmless(start, start + 1000).values()) == 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(TFLITE_FILES, TFLITE_FILES + 2000, 500))
+def test_many_tflite_files_changed_at_random(tmp_path: Path, start: int) -> None:
+    tflite_mutations.write(tmp_path / "models", start, start + 500)
+    assert sum(assert_harmless(tmp_path / "models").values()) == 500
+
+
+@pytest.mark.slow
+def test_real_models_changed_at_random() -> None:
+    assert sum(assert_harmless(0, 200, shared("models")).values()) == 200

@@ -1,0 +1,31 @@
+"""A broken TensorFlow file is refused in words, or is a model, as ONNX files are."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.invariants.tensorflow_mutations import write_folders
+from tests.invariants.test_mutated_files import assert_harmless
+
+
+def test_graphs_changed_at_random() -> None:
+    stages = assert_harmless("tensorflow", 0, 300)
+    assert sum(stages.values()) == 300
+    assert min(stages[stage] for stage in ("load", "analyse", "pulsify", "pulsed")) > 3
+
+
+def test_saved_models_changed_at_random(tmp_path: Path) -> None:
+    write_folders(tmp_path, range(60))
+    stages = assert_harmless(tmp_path)
+    assert sum(stages.values()) == 60 and stages["load"] > 5 and len(stages) > 1
+
+
+@pytest.mark.slow
+def test_many_graphs_changed_at_random() -> None:
+    assert sum(assert_harmless("tensorflow", 300, 2000).values()) == 1700
+
+
+@pytest.mark.slow
+def test_many_saved_models_changed_at_random(tmp_path: Path) -> None:
+    write_folders(tmp_path, range(60, 460))
+    assert sum(assert_harmless(tmp_path).values()) == 400

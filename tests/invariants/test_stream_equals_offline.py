@@ -1,0 +1,90 @@
+"""The invariant: for every model, pulse and length, all valid frames of a stream equal the offline output."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pulse.errors import PulsifyError
+from pulse.models import PulsedModel, TypedModel
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.pulsify.driver import pulsify
+from pulse.pulsify.relate import relate
+from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.operator_cases import compared
+
+REACHED = (
+    "Pointwise",
+    "Window",
+    "Ends",
+    "Cumulative",
+    "Banded",
+    "delay",
+    "lead",
+    "rate",
+    "several lengths",
+    "side input",
+)
+
+
+def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
+    """Count what a model made the pulsifier do."""
+    relations = relate(model.typed, model.symbol).relations.values()
+    reached.update({type(relation).__name__ for relation in relations})
+    streams = [where.fact.stream for where in model.wires.values() if where.fact.stream is not None]
+    reached["delay"] += any(stream.offset > 0 for stream in streams)
+    reached["lead"] += any(stream.offset < 0 for stream in streams)
+    reached["rate"] += any(stream.rate != 1 for stream in streams)
+    reached["side input"] += any(not port.streams for port in model.inputs)
+    reached["nodes"] += len(typed.graph.nodes)
+
+
+def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
+    """Check the invariant on random graphs; gives what was reached."""
+    reached: Counter[str] = Counter()
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        typed = random_model(rng, int(rng.integers(1, depth + 1)))
+        lean = typed.declutter() if seed % 2 else typed
+        model = pulsify(lean, pulse=pulsify(lean).pulse * int(rng.integers(1, 5)))
+        note(reached, lean, model)
+        programs = [compile_model(model, backend) for backend in backends]
+        least = shortest(typed)
+        ran = 0
+        for length in (least, least + 1, least + int(rng.integers(2, 40))):
+            ran += compared(typed, programs, feeds(typed, length, rng), (seed, length))
+        reached["models"] += 1
+        reached["several lengths"] += ran > 1
+    return reached
+
+
+@pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
+def test_random_graphs() -> None:
+    """Both backends, many graphs, every relation reached."""
+    reached = hold(range(150), BACKENDS, depth=10)
+    assert reached["models"] == 150
+    assert all(reached[face] >= 10 for face in REACHED), reached
+    assert reached["Positional"] >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:(invalid|divide by zero|overflow):RuntimeWarning")
+def test_many_random_graphs() -> None:
+    """The same, twenty thousand of them, deeper."""
+    reached = hold(range(10_000, 30_000), BACKENDS, depth=14)
+    print(dict(reached))
+    assert reached["models"] == 20_000
+
+
+def test_a_pulse_that_does_not_suit_names_those_that_do() -> None:
+    """Every model tells its smallest pulse, and refuses others by naming a multiple."""
+    tried = 0
+    for seed in range(80):
+        typed = random_model(np.random.default_rng(seed), 12)
+        least = pulsify(typed).pulse
+        if least == 1:
+            continue
+        tried += 1
+        with pytest.raises(PulsifyError, match=rf"multiple of {least}: use .*{least}"):
+            pulsify(typed, pulse=least + 1)
+    assert tried >= 8

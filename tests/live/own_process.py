@@ -1,0 +1,50 @@
+"""Scenarios in a process of their own: for what a server that dies does to a process that plays."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.live.servers import missing
+
+ROOT = Path(__file__).parents[2]
+SKIPPED = 77
+LIMIT_S = 300
+"""All of it may have to be compiled first."""
+
+
+def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.CompletedProcess[str]:
+    """Call a function of a module of ``tests.live``; it has to return, and the process to end well."""
+    call = scenario if scenario.endswith(")") else f"{scenario}()"
+    code = f"from tests.live import own_process, {module}; own_process.inside(lambda: {module}.{call})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    if done.returncode == SKIPPED:
+        missing(done.stdout)
+    assert done.returncode == 0, f"{scenario}: code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def inside(scenario: Callable[[], None]) -> None:
+    """The other side of it."""
+    os.environ["PULSE_REQUIRE_SERVERS"] = "0"
+    try:
+        scenario()
+    except pytest.skip.Exception as reason:
+        print(reason)
+        raise SystemExit(SKIPPED) from None
+
+
+def until(true: Callable[[], object], limit_s: float = 30.0) -> bool:
+    """Whether something has come true within a limit."""
+    end = time.monotonic() + limit_s
+    while not true():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.005)
+    return True

@@ -1,0 +1,312 @@
+"""Random expressions against plain Python integers."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import lcm
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from pulse.dim import SymbolScope, TDim, broadcast, dim_max, dim_min, eq, ge, gt
+from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
+from pulse.errors import DimError
+
+Tree = int | str | tuple
+Env = dict[str, int]
+GRID = [dict(zip("ST", values)) for values in product(range(-13, 14), repeat=2)]
+
+ASSUMPTIONS: dict[str, Callable[[int, int], bool]] = {
+    "S >= 0": lambda s, t: s >= 0,
+    "S > 8": lambda s, t: s > 8,
+    "S <= 7": lambda s, t: s <= 7,
+    "T >= 1": lambda s, t: t >= 1,
+    "S >= 2*T": lambda s, t: s >= 2 * t,
+    "S + T == 3": lambda s, t: s + t == 3,
+    "2*(S/2) == S": lambda s, t: s % 2 == 0,
+    "T % 3 == 1": lambda s, t: t % 3 == 1,
+    "S/3 <= T": lambda s, t: s // 3 <= t,
+    "max(S, T) >= 3": lambda s, t: max(s, t) >= 3,
+    "S*T >= 1": lambda s, t: s * t >= 1,
+}
+
+
+def _agreed(a: int, b: int) -> int:
+    if 1 not in (a, b) and a != b:
+        raise ArithmeticError
+    return b if a == 1 else a
+
+
+BINARY: dict[str, tuple[Callable[[int, int], int], Callable[[TDim, TDim], TDim]]] = {
+    "+": (lambda a, b: a + b, lambda a, b: a + b),
+    "-": (lambda a, b: a - b, lambda a, b: a - b),
+    "*": (lambda a, b: a * b, lambda a, b: a * b),
+    "//": (lambda a, b: a // b, lambda a, b: a // b),
+    "%": (lambda a, b: a % b, lambda a, b: a % b),
+    "min": (min, dim_min),
+    "max": (max, dim_max),
+    "broadcast": (_agreed, broadcast),
+    "ge": (lambda a, b: int(a >= b), ge),
+    "gt": (lambda a, b: int(a > b), gt),
+    "eq": (lambda a, b: int(a == b), eq),
+}
+
+
+def brute(tree: Tree, env: Env) -> int:
+    """The value by Python integers. Raises ArithmeticError where a broadcast has none."""
+    if isinstance(tree, int):
+        return tree
+    if isinstance(tree, str):
+        return env[tree]
+    return BINARY[tree[0]][0](brute(tree[1], env), brute(tree[2], env))
+
+
+def built(tree: Tree, scope: SymbolScope) -> TDim:
+    if isinstance(tree, int):
+        return TDim.of(tree)
+    if isinstance(tree, str):
+        return TDim.of(scope.symbol(tree))
+    return BINARY[tree[0]][1](built(tree[1], scope), built(tree[2], scope))
+
+
+def defined(tree: Tree, points: list[Env]) -> Iterator[tuple[Env, int]]:
+    for env in points:
+        try:
+            yield env, brute(tree, env)
+        except ArithmeticError:
+            continue
+
+
+def atoms(dim: TDim, depth: int = 0) -> Iterator[tuple[object, int]]:
+    """Every atom with the number of quotients around it."""
+    for monomial, _ in dim.terms:
+        for atom in monomial:
+            yield atom, depth
+            for arg in atom.args:
+                yield from atoms(arg, depth + isinstance(atom, Div))
+
+
+LEAVES = st.sampled_from(["S", "T", "S", "T"]) | st.integers(-5, 5)
+STEPS = st.integers(2, 6)
+
+
+def _wider(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    linear = st.tuples(st.sampled_from(["+", "-"]), inner, inner)
+    scaled = st.tuples(st.just("*"), inner, st.integers(-4, 4))
+    quotient = st.tuples(st.sampled_from(["//", "//", "//", "%"]), inner, STEPS)
+    other = st.tuples(st.sampled_from(["min", "max", "broadcast", "ge", "gt", "eq", "*"]), inner, inner)
+    return linear | linear | scaled | quotient | quotient | other
+
+
+SMALL = LEAVES | _wider(LEAVES) | _wider(LEAVES | _wider(LEAVES))
+QUOTIENTS = st.tuples(st.just("//"), SMALL, STEPS)
+SCALED = st.tuples(st.just("*"), QUOTIENTS, st.integers(-4, 4))
+NESTED = st.tuples(st.just("//"), st.tuples(st.sampled_from(["+", "-"]), LEAVES, SCALED), STEPS)
+TREES = _wider(_wider(_wider(LEAVES) | LEAVES)) | NESTED | _wider(NESTED)
+CHOSEN = st.lists(st.sampled_from(sorted(ASSUMPTIONS)), max_size=3, unique=True)
+
+QUICK = settings(
+    max_examples=500,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def assumed(texts: list[str]) -> tuple[SymbolScope, list[Env]] | None:
+    """A scope under assumptions, and the points of the grid that they allow; None if they contradict."""
+    scope = SymbolScope()
+    points = [env for env in GRID if all(ASSUMPTIONS[text](env["S"], env["T"]) for text in texts)]
+    try:
+        for text in texts:
+            scope.assume(text)
+    except DimError:
+        assert not points
+        return None
+    return scope, points
+
+
+def built_or_undefined(tree: Tree, scope: SymbolScope, points: list[Env]) -> TDim | None:
+    try:
+        return built(tree, scope)
+    except DimError:
+        assert not list(defined(tree, points)), tree
+        return None
+
+
+def values(scope: SymbolScope, env: Env) -> dict:
+    return {scope.symbol(name): value for name, value in env.items()}
+
+
+def assert_reached(reached: Counter, *faces: str) -> None:
+    missing = [face for face in faces if not reached[face]]
+    assert not missing, (missing, reached)
+
+
+def test_canonical_forms_keep_the_value_and_the_text() -> None:
+    reached: Counter = Counter()
+
+    @QUICK
+    @given(TREES, CHOSEN)
+    def check(tree: Tree, texts: list[str]) -> None:
+        setting = assumed(texts)
+        if setting is None:
+            reached["contradiction"] += 1
+            return
+        scope, points = setting
+        dim = built_or_undefined(tree, scope, points)
+        if dim is None:
+            reached["no broadcast"] += 1
+            return
+        for env, value in defined(tree, points):
+            assert dim.eval(values(scope, env)) == value, (tree, str(dim), env)
+        again = scope.parse(str(dim))
+        assert again == dim
+        assert hash(again) == hash(dim)
+        assert dim + 1 - 1 == dim
+        assert dim + scope.symbol("T") - scope.symbol("T") == dim
+        assert 0 - (0 - dim) == dim
+        for atom, depth in atoms(dim):
+            reached[type(atom).__name__] += 1
+            reached["nested Div"] += isinstance(atom, Div) and depth > 0
+        reached["collapsed"] += isinstance(tree, tuple) and not list(atoms(dim))
+        reached["negative"] += any(value < 0 for _, value in defined(tree, points))
+        reached["product"] += any(len(monomial) > 1 for monomial, _ in dim.terms)
+
+    check()
+    kinds = (Div, Min, Max, Broadcast, Ge, Eq)
+    faces = ("nested Div", "collapsed", "negative", "product", "contradiction")
+    assert_reached(reached, *(kind.__name__ for kind in kinds), *faces)
+
+
+def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere() -> None:
+    reached: Counter = Counter()
+
+    @QUICK
+    @given(SMALL, SMALL, CHOSEN)
+    def check(left: Tree, right: Tree, texts: list[str]) -> None:
+        setting = assumed(texts)
+        if setting is None:
+            return
+        scope, points = setting
+        a, b = built_or_undefined(left, scope, points), built_or_undefined(right, scope, points)
+        if a is None or b is None:
+            return
+        if a == b:
+            reached["equal"] += 1
+            assert hash(a) == hash(b)
+            assert a.prove_eq(b).yes
+        at = {tuple(env.items()): value for env, value in defined(left, points)}
+        others = {tuple(env.items()): value for env, value in defined(right, points)}
+        pairs = [(at[point], others[point]) for point in at.keys() & others.keys()]
+        relations: dict[str, Callable[[int, int], bool]] = {
+            "ge": lambda x, y: x >= y,
+            "gt": lambda x, y: x > y,
+            "le": lambda x, y: x <= y,
+            "lt": lambda x, y: x < y,
+            "eq": lambda x, y: x == y,
+        }
+        for name, holds in relations.items():
+            proof = getattr(a, f"prove_{name}")(b)
+            reached[f"{name} {proof.verdict}"] += 1
+            divided = any(isinstance(atom, Div) for atom, _ in atoms(a - b))
+            reached[f"{proof.verdict} with quotients"] += divided
+            if not proof.unknown:
+                assert all(holds(x, y) == proof.yes for x, y in pairs), (proof, texts)
+        low, high = a.bounds()
+        assert low is None or all(low <= x for x in at.values()), (a, low, texts)
+        assert high is None or all(x <= high for x in at.values()), (a, high, texts)
+        reached["bounded"] += low is not None and high is not None and not a.is_const
+
+    check()
+    verdicts = ("yes", "no", "unknown")
+    assert_reached(reached, "equal", "bounded")
+    assert_reached(reached, *(f"{r} {v}" for r in ("ge", "gt", "le", "lt", "eq") for v in verdicts))
+    assert_reached(reached, *(f"{v} with quotients" for v in verdicts))
+
+
+def test_proofs_decide_quasi_affine_dims_of_one_symbol() -> None:
+    reached: Counter = Counter()
+    small = st.integers(-3, 3)
+    piece = st.tuples(small, small, st.integers(-7, 7), st.integers(1, 6))
+    terms = st.tuples(st.lists(piece, max_size=4), st.integers(-3, 3), st.sampled_from([None, 0, -5]))
+
+    @QUICK
+    @given(terms)
+    def check(drawn: tuple) -> None:
+        parts, const, least = drawn
+        scope = SymbolScope()
+        symbol = scope.symbol("S")
+        if least is not None:
+            scope.assume(f"S >= {least}")
+        dim = sum((c * ((a * symbol + b) // k) for c, a, b, k in parts), TDim.of(const))
+        period = lcm(*(k for *_, k in parts))
+        span = range(-20 * period - 40 if least is None else least, 20 * period + 40)
+        found = [sum(c * ((a * s + b) // k) for c, a, b, k in parts) + const for s in span]
+        ge_is = "yes" if min(found) >= 0 else "no" if max(found) < 0 else "unknown"
+        eq_is = "yes" if not any(found) else "no" if 0 not in found else "unknown"
+        assert dim.prove_ge(0).verdict == ge_is, (str(dim), least)
+        assert dim.prove_eq(0).verdict == eq_is, (str(dim), least)
+        falls = (dim.slope(symbol) > 0 and least is None) or dim.slope(symbol) < 0
+        assert dim.bounds()[0] == (None if falls else min(found)), (str(dim), least)
+        reached[f"ge {ge_is}"] += 1
+        reached[f"eq {eq_is}"] += 1
+
+    check()
+    assert_reached(reached, *(f"{r} {v}" for r in ("ge", "eq") for v in ("yes", "no", "unknown")))
+
+
+def test_subs_commutes_with_eval() -> None:
+    reached: Counter = Counter()
+
+    @QUICK
+    @given(TREES, SMALL, SMALL)
+    def check(tree: Tree, for_s: Tree, for_t: Tree) -> None:
+        scope = SymbolScope()
+        try:
+            dim, new = built(tree, scope), {"S": built(for_s, scope), "T": built(for_t, scope)}
+            replaced = dim.subs(values(scope, new))
+        except DimError:
+            reached["undefined"] += 1
+            return
+        for env in GRID[::5]:
+            try:
+                inner = {"S": brute(for_s, env), "T": brute(for_t, env)}
+                expected = brute(tree, inner)
+            except ArithmeticError:
+                continue
+            assert replaced.eval(values(scope, env)) == expected, (tree, for_s, for_t, env)
+            reached["compared"] += 1
+
+    check()
+    assert_reached(reached, "compared", "undefined")
+
+
+def test_slope_is_the_growth_at_large_values() -> None:
+    reached: Counter = Counter()
+
+    @QUICK
+    @given(TREES, st.integers(-6, 6))
+    def check(tree: Tree, t: int) -> None:
+        scope = SymbolScope()
+        try:
+            dim = built(tree, scope)
+            slope = dim.slope(scope.symbol("S"))
+        except DimError:
+            reached["refused"] += 1
+            return
+        # the drift from slope * S stays as it is however far out
+        drifts = []
+        for start in (10**6, 10**9, 10**12):
+            near = [{"S": start + i, "T": t} for i in range(60)]
+            drifts.append([value - slope * env["S"] for env, value in defined(tree, near)])
+        for drift in drifts:
+            assert all(abs(d) < 10**5 for d in drift), (tree, str(dim), slope)
+        reached["fraction"] += slope.denominator > 1
+        reached["zero"] += slope == 0
+        reached["piecewise"] += any(isinstance(atom, Min | Max | Ge | Eq) for atom, _ in atoms(dim))
+
+    check()
+    assert_reached(reached, "refused", "fraction", "zero", "piecewise")

@@ -1,0 +1,148 @@
+"""Kernels as machine code: compiled for this processor or another one, their loops, and the registers in them.
+
+The LLVM code is kept beside the kernel's file: it is compiled for these tests once on a machine.
+"""
+
+import os
+import re
+from collections.abc import Set
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.native_code import optimised
+from pulse.jit.processor import processor, target_machine
+from pulse.jit.registry import KERNELS
+
+LABEL = re.compile(r"^([.\w$]+):")
+JUMP = re.compile(r"^\s+(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?:#.*|//.*)?$")
+
+LIBM = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "tanh"),
+    *("erf", "expm1", "log1p", "sqrt"),
+}
+"""Functions of numbers: all that a kernel may call that is neither its own nor an instruction."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor: its triple and name as LLVM has them (empty: this one), and how its full registers look.
+
+    arithmetic, moves  instructions on full registers, as a regular expression
+    any_vector         moves of vectors, of any width
+    """
+
+    name: str
+    triple: str
+    processor: str
+    arithmetic: str
+    moves: str
+    any_vector: str = r"\bv?mov(?:[au]p[sd]|dq[au]\w*)\b.*%[xyz]mm"
+
+    def assembly(self, module: Any) -> str:
+        """The code of an LLVM module for this processor."""
+        if not self.triple:
+            return target_machine().emit_assembly(module)
+        target = llvm.Target.from_triple(self.triple).create_target_machine(cpu=self.processor, opt=3)
+        module.triple, module.data_layout = self.triple, str(target.target_data)
+        return target.emit_assembly(module)
+
+
+def x86(name: str, processor: str, register: str, triple: str = "x86_64-unknown-linux-gnu") -> Machine:
+    """A processor whose full registers have this letter: xmm, ymm, zmm."""
+    functions = r"\bv?(?:f[n]?m(?:add|sub)\d*|add|sub|mul|div|max|min|and|or|xor|cmp\w*)(?:ps|pd)\b"
+    return Machine(name, triple, processor, rf"{functions}.*%{register}", rf"\bv?mov\w+\b.*%{register}")
+
+
+NEON_MOVES = r"\b(?:ldr|str|ldp|stp|ldur|stur)\s+q\d+"
+NEON = r"\bf(?:mla|mls|add|sub|mul|div|max|min|cm)\w*\s+v\d+\.(?:4s|2d)", NEON_MOVES, NEON_MOVES
+AVX2 = x86("avx2", "haswell", "ymm")
+AVX512 = x86("avx512", "skylake-avx512", "zmm")
+ARM = Machine("neon", "aarch64-unknown-linux-gnu", "cortex-a72", *NEON)
+
+
+@cache
+def host() -> Machine:
+    """This processor, with the widest registers that it has."""
+    here = processor()
+    if not here.triple.startswith(("x86_64", "i686")):
+        return Machine("host", "", "", *NEON)
+    known = here.features.split(",")
+    register = "zmm" if "+avx512f" in known else "ymm" if "+avx" in known else "xmm"
+    return x86("host", "", register, "")
+
+
+def llvm_code(one: CompiledFunction) -> Any:
+    """The optimised LLVM code of a function, a module of its own; without what lets Python call it."""
+    path = one.path()
+    assert path is not None
+    kept = path.with_suffix(".bc")
+    if not kept.exists():
+        made = optimised(one.name, one.name, one.function, one.signature, one._options)
+        unfinished = kept.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(made.as_bitcode())
+        os.replace(unfinished, kept)
+    return llvm.parse_bitcode(kept.read_bytes())
+
+
+def module(name: str) -> Any:
+    """The same of a kernel."""
+    return llvm_code(KERNELS[name])
+
+
+def check_calls(code: Any, pointers: bool = False, known: Set[str] = LIBM) -> None:
+    """Own functions, instructions and those that are known are called, nothing else.
+
+    All of the stack is taken at the entry, so a loop needs no more of it the longer it runs.
+    ``pointers``: functions whose address is data may be called too.
+    """
+    own = {function.name: function for function in code.functions if not function.is_declaration}
+    declared = {function.name for function in code.functions}
+    assert own
+    for function in own.values():
+        for place, block in enumerate(function.blocks):
+            for instruction in block.instructions:
+                if instruction.opcode == "call":
+                    *_, callee = instruction.operands
+                    if callee.name not in declared:
+                        assert pointers or " asm " in str(instruction), f"{function.name} calls {instruction}"
+                        continue
+                    good = callee.name.startswith("llvm.") or callee.name in own or callee.name in known
+                    assert good, f"{function.name} calls {callee.name}"
+                if instruction.opcode == "alloca":
+                    assert place == 0, f"{function.name} takes stack on its way: {instruction}"
+
+
+@cache
+def assembly(name: str, machine: Machine) -> str:
+    """The machine code of a kernel."""
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return machine.assembly(module(name))
+
+
+def loops(text: str) -> list[list[str]]:
+    """The bodies of the innermost loops: from a label to a jump back to it, with no other such pair inside."""
+    lines = text.splitlines()
+    labels = {found[1]: number for number, line in enumerate(lines) if (found := LABEL.match(line))}
+    spans: dict[int, int] = {}
+    for number, line in enumerate(lines):
+        jump = JUMP.match(line)
+        start = labels.get(jump[1]) if jump else None
+        if start is not None and start < number:
+            spans[start] = max(number, spans.get(start, 0))
+    inner = [
+        (start, stop)
+        for start, stop in spans.items()
+        if not any(start < other and spans[other] < stop for other in spans)
+    ]
+    return [lines[start : stop + 1] for start, stop in inner]
+
+
+def vector_loops(name: str, machine: Machine, pattern: str) -> int:
+    """How many innermost loops have an instruction of the pattern."""
+    wanted = re.compile(pattern)
+    return sum(any(wanted.search(line) for line in body) for body in loops(assembly(name, machine)))

@@ -1,0 +1,121 @@
+"""Damages the file of a kernel again and again, in a process of its own; a line of JSON for each time.
+
+``python -m tests.pulse.jit.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
+"""
+
+import ctypes
+import json
+import os
+import random
+import shutil
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from pulse.jit.instruction import Instruction, Operand, updates
+from pulse.jit.pointer import operand
+from pulse.jit.registry import Kernel
+
+
+class Scaling(Instruction):
+    """One number."""
+
+    y: Operand = updates("f32", 1)
+
+
+def doubles(row: Scaling) -> None:
+    """Y *= 2."""
+    y = row.y
+    y[0] = y[0] * 2
+
+
+def halves(row: Scaling) -> None:
+    """Y /= 2."""
+    y = row.y
+    y[0] = y[0] * 0.5
+
+
+def flipped(data, chance):
+    place = chance.randrange(len(data))
+    return data[:place] + bytes([data[place] ^ 1 << chance.randrange(8)]) + data[place + 1 :]
+
+
+def scattered(data, chance):
+    for _ in range(chance.randrange(2, 50)):
+        data = flipped(data, chance)
+    return data
+
+
+BYTES = {
+    "flipped": flipped,
+    "scattered": scattered,
+    "cut": lambda data, chance: data[: chance.randrange(len(data))],
+    "empty": lambda data, chance: b"",
+    "longer": lambda data, chance: data + chance.randbytes(chance.randrange(1, 5000)),
+    "noise": lambda data, chance: chance.randbytes(len(data)),
+    "shifted": lambda data, chance: data[chance.randrange(1, 100) :],
+    "twice": lambda data, chance: data + data,
+}
+"""What is in the file instead."""
+FORMS = {
+    "folder": lambda path: path.mkdir(),
+    "full folder": lambda path: (path / "in" / "side").mkdir(parents=True),
+    **({"pipe": os.mkfifo} if hasattr(os, "mkfifo") else {}),
+    "dangling link": lambda path: path.symlink_to(path.parent / "nowhere"),
+    "looping link": lambda path: path.symlink_to(path),
+    "missing": lambda path: None,
+}
+"""What is in its place."""
+KINDS = [*BYTES, "another kernel's", *FORMS]
+
+
+def damage(path, kind, chance, whole, other):
+    """Leave something at the path that is not what was written."""
+    if kind in BYTES:
+        changed = BYTES[kind](whole, chance)
+        path.write_bytes(changed if changed != whole else b"")
+    elif kind == "another kernel's":
+        path.write_bytes(other)
+    else:
+        path.unlink()
+        FORMS[kind](path)
+
+
+def run(function):
+    """A kernel made anew, on a 3: the kernel, and what it gives."""
+    made = Kernel(function.__name__, function, 0)
+    y = np.full(1, 3, np.float32)
+    row, bases = np.array([0, 3, operand(0, 0)]), np.array([y.ctypes.data])
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(made.address)
+    call(row.ctypes.data, bases.ctypes.data)
+    return made, float(y[0])
+
+
+def main(seed, count):
+    """Damage the file so many times, each kind in its turn."""
+    chance = random.Random(seed)
+    other = Path(run(halves)[0].path()).read_bytes()
+    path = Path(run(doubles)[0].path())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for number in range(count):
+            kind = KINDS[(seed + number) % len(KINDS)]
+            print(json.dumps({"kind": kind}), end=" ", flush=True)
+            damage(path, kind, chance, path.read_bytes(), other)
+            made, value = run(doubles)
+            found = {
+                "value": value,
+                "from_disk": made.cached,
+                "whole": made.kept,
+                "again": run(doubles)[0].cached,
+            }
+            print(json.dumps(found), flush=True)
+    print(json.dumps([str(one.message) for one in told]))
+    print(json.dumps(sorted(one.name for one in path.parent.iterdir())))
+    shutil.rmtree(path.parent)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

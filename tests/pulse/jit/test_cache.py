@@ -1,0 +1,393 @@
+"""The disk cache: where it is, whom it belongs to, what it is keyed by, a second process, damage, full disks."""
+
+import json
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.errors import PulseWarning
+from pulse.jit import fingerprint
+from pulse.jit.cache import cache_location
+from pulse.jit.registry import Kernel
+from tests.pulse.jit import damage
+from tests.pulse.jit.folders import folder as folder
+from tests.pulse.jit.folders import kernels_in
+from tests.streaming.disks import small_disk as small_disk
+
+posix = pytest.mark.skipif(os.name != "posix", reason="folders have no owner and mode as on POSIX here")
+root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away"
+)
+OTHER = 12345
+"""The number of another user."""
+
+SCRIPT = """
+import json, sys
+from pulse.jit.cache import cache_location
+from pulse.jit.instruction import Instruction, Operand, updates
+from pulse.jit.pointer import operand
+from pulse.jit.registry import kernel
+from pulse.program.table import TableBuilder, link
+from pulse.program import machine
+import numpy as np
+
+class Scaling(Instruction):
+    y: Operand = updates("f32", 1)
+
+@kernel
+def script_kernel(row: Scaling):
+    y = row.y
+    y[0] = y[0] * VALUE
+
+builder = TableBuilder()
+builder.add(script_kernel, operand(0, 0))
+table = link(builder.finish())
+y = np.ones(1, np.float32)
+bases = np.array([y.ctypes.data])
+machine.run(table.ctypes.data, 1, bases.ctypes.data)
+location = cache_location()
+print(json.dumps([script_kernel.cached, float(y[0]), str(location.path), location.kind]))
+"""
+
+
+def start(folder, value="2.0", **environment):
+    script = Path(folder) / "script.py"
+    script.write_text(SCRIPT.replace("VALUE", value))
+    root = str(Path(pulse.__file__).parent.parent)
+    kept = {k: v for k, v in os.environ.items() if k not in ("PULSE_CACHE", "XDG_CACHE_HOME")}
+    return subprocess.Popen(
+        [sys.executable, "-B", str(script)],
+        env={**kept, "PYTHONPATH": root, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer(process):
+    """What the script prints, and what is on stderr where that is not nothing."""
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return json.loads(out) + ([errors] if errors else [])
+
+
+def test_second_process_loads_and_a_changed_kernel_does_not(tmp_path):
+    place = str(tmp_path / "cache")
+    first, second = (answer(start(tmp_path, PULSE_CACHE=place)) for _ in range(2))
+    changed = answer(start(tmp_path, value="3.0", PULSE_CACHE=place))
+    assert first == [False, 2.0, place, "environment"]
+    assert second == [True, 2.0, place, "environment"]
+    assert changed == [False, 3.0, place, "environment"]
+
+
+def test_processes_that_compile_at_once(tmp_path):
+    place = str(tmp_path / "cache")
+    processes = [start(tmp_path, PULSE_CACHE=place) for _ in range(2)]
+    assert [answer(process)[1] for process in processes] == [2.0, 2.0]
+    assert answer(start(tmp_path, PULSE_CACHE=place))[0] is True
+    files = [path for path in Path(place).rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".kernel"}
+
+
+def test_nowhere_to_write_is_a_temporary_folder_that_goes_away(tmp_path):
+    blocked = tmp_path / "file"  # a file where a folder is needed cannot be written, not even by root
+    blocked.write_text("")
+    package = list(Path(pulse.__file__).parent.rglob("*.nb?"))
+    cached, value, path, kind, errors = answer(
+        start(tmp_path, HOME=str(blocked), LOCALAPPDATA=str(blocked), XDG_CACHE_HOME=str(blocked))
+    )
+    assert (cached, value, kind) == (False, 2.0, "temporary")
+    assert not Path(path).exists()
+    assert errors.count("PulseWarning: ") == 1 and "set PULSE_CACHE to a folder that can be written" in errors
+    assert package == [] == list(Path(pulse.__file__).parent.rglob("*.kernel"))
+
+
+def test_user_folder(tmp_path, monkeypatch):
+    with kernels_in(""):
+        for name in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
+            monkeypatch.setenv(name, str(tmp_path))
+        location = cache_location()
+        assert location.kind == "user" and tmp_path in location.path.parents and location.folder.is_dir()
+
+
+def test_a_home_that_nobody_knows(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with kernels_in("~nobody-of-this-name/kernels"):
+        assert cache_location().path == tmp_path / "~nobody-of-this-name" / "kernels"
+
+
+@posix
+def test_folders_are_the_users_own(tmp_path):
+    """Those around the cache too, where they are made for it."""
+    with kernels_in(tmp_path / "a" / "b"):
+        made = [tmp_path / "a", cache_location().path, cache_location().folder]
+        assert [stat.S_IMODE(one.stat().st_mode) for one in made] == [0o700] * 3
+    before = os.umask(0o027)
+    try:
+        with kernels_in(tmp_path / "c", shared="1"):
+            assert stat.S_IMODE(cache_location().folder.stat().st_mode) == 0o750
+            made = Path(damage.run(damage.doubles)[0].path())
+            assert stat.S_IMODE(made.stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
+
+
+def of_the_group(path):
+    path.mkdir()
+    path.chmod(0o770)
+
+
+def of_all(path):
+    path.mkdir()
+    path.chmod(0o1777)
+
+
+def given_away(path):
+    path.mkdir(mode=0o755)
+    os.chown(path, OTHER, -1)
+
+
+def planted_link(path):
+    target = path.parent / "elsewhere"
+    target.mkdir(mode=0o700)
+    path.symlink_to(target)
+    os.lchown(path, OTHER, -1)
+
+
+def link_to_a_planted_one(path):
+    given_away(path.parent / "elsewhere")
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def planted_inside(path):
+    with kernels_in(path):
+        os.chown(cache_location().folder, OTHER, -1)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("plant", "words"),
+    [
+        (of_the_group, "can be written to by other users"),
+        (of_all, "can be written to by other users"),
+        *(
+            pytest.param(plant, rf"belongs to another user \(uid {OTHER}\)", marks=root)
+            for plant in (given_away, planted_link, link_to_a_planted_one, planted_inside)
+        ),
+    ],
+)
+def test_a_folder_of_others_is_refused_unless_it_is_asked_for(tmp_path, plant, words):
+    path = tmp_path / "kernels"
+    plant(path)
+    with kernels_in(path):
+        with pytest.warns(PulseWarning, match=words) as told:
+            damage.run(damage.doubles)
+            damage.run(damage.halves)
+        assert len(told) == 1 and "PULSE_CACHE_SHARED=1" in str(told[0].message)
+        location = cache_location()
+        assert location.kind == "temporary" and stat.S_IMODE(location.path.stat().st_mode) == 0o700
+    assert not list(path.rglob("*.kernel"))
+    with kernels_in(path, shared="1"):
+        damage.run(damage.doubles)
+        assert cache_location().kind == "environment"
+    assert len(list(path.resolve().rglob("*.kernel"))) == 1
+
+
+@posix
+def test_a_link_of_the_users_own(tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "kernels").symlink_to(tmp_path / "elsewhere")
+    with kernels_in(tmp_path / "kernels"):
+        damage.run(damage.doubles)
+    assert len(list((tmp_path / "elsewhere").rglob("*.kernel"))) == 1
+
+
+@root
+def test_what_root_built_another_user_runs():
+    """An image: built with PULSE_CACHE_SHARED=1, run without it, by a user who cannot write there."""
+    place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
+    place.chmod(0o755)
+    run = (
+        "import os; from pulse.jit.cache import cache_location; from tests.pulse.jit import damage\n"
+        "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
+        "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
+    )
+    told = []
+    try:
+        for shared, first in (("1", ""), ("0", f"os.setuid({OTHER})")):
+            environment = {**os.environ, "PULSE_CACHE": str(place / "kernels"), "PULSE_CACHE_SHARED": shared}
+            command = [sys.executable, "-c", run.format(first or "os.umask(0o022)")]
+            folder = Path(__file__).parents[3]
+            told.append(
+                subprocess.run(
+                    command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+                )
+            )
+    finally:
+        shutil.rmtree(place)
+    assert [(one.stdout, one.stderr) for one in told] == [("False\n", ""), ("True\n", "")]
+
+
+class Planted:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, proof):
+        self.proof = proof
+
+    def __reduce__(self):
+        return open, (str(self.proof), "w")
+
+
+@pytest.mark.parametrize("shared", ["0", "1"])
+def test_nothing_in_a_file_is_run_before_it_is_known(folder, shared):
+    """Not even where the files of others are wanted: none is a program but its own object code."""
+    with kernels_in(folder, shared):
+        path = Path(damage.run(damage.doubles)[0].path())
+        path.write_bytes(pickle.dumps(Planted(folder / "proof")))
+        with pytest.warns(PulseWarning, match="not the file of a kernel; it is compiled again"):
+            assert damage.run(damage.doubles)[1] == 6
+        assert not (folder / "proof").exists() and damage.run(damage.doubles)[0].cached
+
+
+@root
+def test_a_whole_file_of_another_user(folder):
+    path = Path(damage.run(damage.doubles)[0].path())
+    os.chown(path, OTHER, -1)
+    with pytest.warns(PulseWarning, match=f"another user .uid {OTHER}.; it is compiled again"):
+        made, value = damage.run(damage.doubles)
+    assert (made.cached, value, path.stat().st_uid) == (False, 6, os.geteuid())
+
+
+def damaged(tmp_path, seed, count):
+    """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
+    environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
+    command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
+    found = subprocess.run(
+        command,
+        env=environment,
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    lines = found.stdout.splitlines()
+    assert (found.returncode, found.stderr, len(lines)) == (0, "", count + 2), lines[-1:]
+    cases = [line.partition("} ") for line in lines[:count]]
+    kinds = [json.loads(kind + "}")["kind"] for kind, _, _ in cases]
+    return kinds, {outcome for _, _, outcome in cases}, *map(json.loads, lines[count:])
+
+
+@pytest.mark.parametrize(
+    ("processes", "count"), [(1, len(damage.KINDS)), pytest.param(20, 100, marks=pytest.mark.slow)]
+)
+def test_damaged_files(tmp_path, processes, count):
+    """The process lives, the kernel is right and its file whole again each time; one line tells of all."""
+    reached = set()
+    for seed in range(processes):
+        kinds, outcomes, told, left = damaged(tmp_path, seed, count)
+        assert outcomes == {'{"value": 6.0, "from_disk": false, "whole": true, "again": true}'}
+        assert len(told) == 1 and "it is compiled again and replaced" in told[0]
+        assert [name.partition("-")[0] for name in left] == ["doubles", "halves"]
+        reached.update(kinds)
+    assert reached == set(damage.KINDS)
+
+
+def test_a_disk_that_is_full(small_disk):
+    """Kernels run, and one line tells that none is kept."""
+    with kernels_in(small_disk / "kernels"):
+        folder = cache_location().folder
+        (small_disk / "rest").write_bytes(
+            bytes(os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize)
+        )
+        with pytest.warns(
+            PulseWarning, match="No space left on device, so compiled kernels are not kept"
+        ) as told:
+            ran = [damage.run(function) for function in (damage.doubles, damage.halves)]
+        assert len(told) == 1 and str(folder) in str(told[0].message)
+        assert [value for _, value in ran] == [6, 1.5]
+        assert [made.unkept for made, _ in ran] == ["No space left on device"] * 2
+        assert not list(folder.iterdir())
+
+
+def test_a_disk_that_cannot_be_written_any_more(small_disk):
+    """What is there is used, without a word."""
+    with kernels_in(small_disk / "kernels"):
+        damage.run(damage.doubles)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with kernels_in(small_disk / "kernels"):
+        assert damage.run(damage.doubles)[0].cached
+        with pytest.warns(PulseWarning, match="Read-only file system, so compiled kernels are not kept"):
+            assert damage.run(damage.halves)[1] == 1.5
+
+
+def test_not_even_a_temporary_folder(tmp_path, monkeypatch):
+    def full(**_):
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    (tmp_path / "file").write_text("")
+    with kernels_in(tmp_path / "file" / "kernels"):
+        with pytest.warns(PulseWarning, match="set PULSE_CACHE to a folder that can be written") as told:
+            made, value = damage.run(damage.doubles)
+        assert (len(told), made.kept, made.path(), value) == (1, False, None, 6)
+
+
+def test_a_warning_that_is_an_error_damages_nothing(folder):
+    """It is raised once; then all is as if it had been told."""
+    path = Path(damage.run(damage.doubles)[0].path())
+    path.write_bytes(b"")
+    made = Kernel("doubles", damage.doubles, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(PulseWarning):
+            made.prepare()
+        made.prepare()
+    assert made.kept and made.address
+
+
+OFFSET = 1
+
+
+def helper(x):
+    return x + OFFSET
+
+
+def uses_helper(x):
+    return helper(x)
+
+
+def closing_over(value):
+    return lambda x: x + value
+
+
+def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch):
+    before = fingerprint.fingerprint(uses_helper)
+    assert fingerprint.fingerprint(uses_helper) == before
+    monkeypatch.setitem(globals(), "OFFSET", 2)
+    assert fingerprint.fingerprint(uses_helper) != before
+    closures = [1, 2, np.arange(3), np.arange(3.0), helper, (helper, 1), [(helper, 2)], {"a": [uses_helper]}]
+    assert len({fingerprint.fingerprint(closing_over(value)) for value in closures}) == len(closures)
+    assert fingerprint.fingerprint(closing_over(1)) == fingerprint.fingerprint(closing_over(1))
+
+
+def test_sources_hash_covers_what_kernels_are_made_of():
+    from pulse.jit import registry
+
+    assert fingerprint._links(registry.__name__) >= {
+        "pulse.jit.simd_lowering",
+        "pulse.jit.row_lowering",
+        "pulse.jit.instruction",
+        "pulse.jit.compiled",
+    }
+    assert "pulse.jit.pointer_lowering" in fingerprint._links("pulse.jit.row_lowering")

@@ -1,0 +1,184 @@
+"""Declared instructions: what emit checks, what the row is, what plain Python refuses, what the compiler is told."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from pulse.jit.instruction import (
+    Instruction,
+    Operand,
+    OptionalOperand,
+    Part,
+    ScalesOperand,
+    fields_of,
+    many,
+    packed_weights,
+    reads,
+    updates,
+    weight_scales,
+    writes,
+)
+from pulse.jit.pointer import operand, real_bits
+from pulse.jit.registry import named_kernel
+from pulse.jit.row_lowering import RowType
+from pulse.program.lowering import Emitted
+from pulse.program.memory import Buffer, Region, Value
+from tests.pulse.program.kernels.rows import At, run_both
+
+
+class Pair(Part):
+    """Where a sum begins, and its factor."""
+
+    start: int
+    factor: float
+
+
+class Sums(Instruction):
+    """``y[k] = base + factor * sum(x[start:n])``, k < count, of its pair k; then the last one to ``last``."""
+
+    n: int
+    count: int
+    x: Operand = reads("f32", "n")
+    pairs: Sequence[Pair] = many("count")
+    y: Operand = updates("f32", "count")
+    base: float
+    last: Pair
+    also: OptionalOperand = writes("f32")
+
+    def multiply_adds(self) -> int:
+        return self.n * self.count
+
+
+class Weighed(Instruction):
+    """Weights of any form."""
+
+    W: Operand = packed_weights()
+    x: Operand = reads(None)
+    scales: ScalesOperand = weight_scales()
+
+
+@named_kernel("tests_sums")
+def sums(row: Sums) -> None:
+    """Pair by pair."""
+    x, y, pairs = row.x, row.y, row.pairs
+    for k in range(row.count):
+        total = 0.0
+        for i in range(pairs[k].start, row.n):
+            total += x[i]
+        y[k] = row.base + pairs[k].factor * total
+    y[0] = y[0] + row.last.factor
+
+
+@named_kernel("tests_outside")
+def outside(row: Sums) -> None:
+    """One element behind the declared ones."""
+    y = row.y
+    y[0] = row.x[row.n]
+
+
+@named_kernel("tests_writing")
+def writing(row: Sums) -> None:
+    """To what is only read."""
+    x = row.x
+    x[0] = 1.0
+
+
+def tensor(size: int, dtype: type[np.generic] = np.float32) -> Value:
+    return Value(Buffer(Region.ARENA, 8 * size), 0, (size,), (1,), np.dtype(dtype))
+
+
+def made(**other: object) -> Sums:
+    given = {
+        "n": 4,
+        "count": 2,
+        "x": tensor(4),
+        "pairs": [Pair(start=0, factor=2.0), Pair(start=3, factor=0.5)],
+        "y": tensor(2),
+        "base": 0.25,
+        "last": Pair(start=7, factor=100.0),
+        "also": None,
+    }
+    return Sums(**{**given, **other})  # type: ignore[arg-type]
+
+
+def test_the_words_of_a_row() -> None:
+    """In the order of the declaration; parts lie inside, what is missing is 0."""
+    row = made()
+    first, half = real_bits(2.0), real_bits(0.5)
+    words = [4, 2, row.x, 0, first, 3, half, row.y, real_bits(0.25), 7, real_bits(100.0), 0]
+    assert list(row.arguments()) == words
+    assert [name for name, _ in row.named()][3:7] == [
+        "pairs[0].start",
+        "pairs[0].factor",
+        "pairs[1].start",
+        "pairs[1].factor",
+    ]
+    assert [name for name, _, _ in row.operands()] == ["x", "y"]
+    assert list(Emitted(row, "node", "Op").operands) == [row.x, row.y]
+
+
+@pytest.mark.parametrize(
+    ("other", "error", "told"),
+    [
+        ({"x": tensor(4, np.float64)}, TypeError, r"Sums\.x: a tensor of float64, not f32"),
+        ({"x": tensor(3)}, ValueError, r"Sums\.x: 3 elements, of 4"),
+        ({"pairs": []}, ValueError, r"Sums\.pairs: 0 parts where count says 2"),
+        ({"n": 4.0}, TypeError, "cannot be interpreted as an integer"),
+        ({"z": 1}, TypeError, "unexpected keyword argument 'z'"),
+    ],
+)
+def test_what_is_not_as_declared_is_refused(other: dict, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        made(**other)
+
+
+ARRAYS = [np.arange(4, dtype=np.float32), np.zeros(2, np.float32)]
+WORDS = (4, 2, At(0), 0, 2.0, 3, 0.5, At(1), 0.25, 7, 100.0, 0)
+
+
+def test_fields_behind_parts_and_of_parts() -> None:
+    """As plain Python and compiled."""
+    for got in run_both(sums, ARRAYS, *WORDS):
+        assert got[1].tolist() == [112.25, 1.75]
+
+
+def test_plain_python_checks_what_is_declared() -> None:
+    """The region goes on behind the four elements that are declared."""
+    words = [0, 14, 4, 2, operand(0, 0), 0, real_bits(2.0), 3, real_bits(0.5), operand(0, 32), *[0] * 4]
+    region = np.zeros(64, np.uint8)
+    sums.python(words, [region])
+    with pytest.raises(IndexError, match="elements 4 to 5"):
+        outside.python(words, [region])
+    with pytest.raises(ValueError, match="read-only"):
+        writing.python(words, [region])
+
+
+def test_a_kernel_for_each_form_of_weights() -> None:
+    """Named by the form of the row's weights; the types that the compiler gets differ."""
+
+    @named_kernel("tests_weighed")
+    def weighed(row: Weighed) -> None:
+        pass
+
+    assert {form: kernel.name for form, kernel in weighed.forms.items()} == {
+        "f32": "tests_weighed",
+        "bf16": "tests_weighed_bf16",
+        "int8": "tests_weighed_int8",
+    }
+    rows = {form: str(RowType(Weighed, form)) for form in weighed.forms}
+    assert len(set(rows.values())) == 3
+    for dtype, name in ((np.float32, ""), (np.uint16, "_bf16"), (np.int8, "_int8")):
+        row = Weighed(W=tensor(1, dtype), x=tensor(1, np.int64), scales=None)
+        assert row.kernel_name == f"tests_weighed{name}"
+
+
+def test_the_type_tells_the_layout() -> None:
+    """So a kernel that was compiled for another one is not taken for this: the type is in its fingerprint."""
+
+    def declared(*names: str) -> type[Instruction]:
+        return type("Declared", (Instruction,), {"__annotations__": dict.fromkeys(names, int)})
+
+    assert str(RowType(declared("a", "b"))) == str(RowType(declared("a", "b")))
+    assert str(RowType(declared("a", "b"))) != str(RowType(declared("b", "a")))
+    assert [each.at for each in fields_of(declared("a", "b")).values()] == [2, 3]

@@ -1,0 +1,161 @@
+"""Functions as object code that stands on its own: how Python calls them, what they may need, what is refused."""
+
+import ctypes
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numba.core import types
+from numba.extending import intrinsic
+
+from pulse.errors import CompileError
+from pulse.jit.address import external, words_at
+from pulse.jit.entries import Callback, Entry
+from pulse.jit.linking import linked
+from pulse.jit.native_code import emitted, optimised
+from pulse.jit.pointer_lowering import INT64
+from streaming.native.primitives import load, store
+
+LIMIT = 1 << 62
+
+
+def compiled(function, signature, symbol="plain"):
+    return emitted(optimised("plain", symbol, function, signature, {"error_model": "numpy"}), symbol)
+
+
+def spins(address, limit):
+    """Read a word until it is not 0, so often at most; how often was left."""
+    words = words_at(address)
+    while limit > 0 and load(words, 0) == 0:
+        store(words, 1, 1)
+        limit -= 1
+    return limit
+
+
+def weighs(a, b, c, d, e, f):
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f
+
+
+def nothing():
+    pass
+
+
+@pytest.fixture(scope="module")
+def weigh():
+    return Entry("test.weigh", weighs, types.int64, 6).call
+
+
+def test_ints_go_in_and_come_out(weigh):
+    assert weigh(1, 10, 100, 1000, 10000, 100000) == 654321
+    assert weigh(-1, 0, 0, 0, 0, 0) == -1
+    assert weigh(-(1 << 63), 0, 0, 0, 0, 0) == -(1 << 63)
+    assert weigh(np.int64(7), True, 0, 0, 0, 0) == 9
+    assert weigh.__name__ == "test.weigh"
+
+
+def test_nothing_comes_back_as_none():
+    call = Entry("test.nothing", nothing, types.none, 0).call
+    before = sys.getrefcount(None)
+    assert [call() for _ in range(1000)] == [None] * 1000
+    assert abs(sys.getrefcount(None) - before) < 500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((1, 2, 3), TypeError),
+        ((1,) * 7, TypeError),
+        ((1, 2, 3, 4, 5, "6"), TypeError),
+        ((1.5, 2, 3, 4, 5, 6), TypeError),
+        ((1, 2, 3, 4, 5, 1 << 63), OverflowError),
+    ],
+)
+def test_other_arguments_raise(weigh, arguments, error):
+    with pytest.raises(error):
+        weigh(*arguments)
+    with pytest.raises(TypeError):
+        weigh(1, 2, 3, 4, 5, f=6)
+
+
+@pytest.mark.parametrize("brief", [True, False])
+def test_a_brief_entry_keeps_the_gil(brief):
+    """Another thread of Python runs while an entry does, but not while a brief one does."""
+    words = np.zeros(2, np.int64)
+    call = Entry(f"test.spins_{brief}", spins, types.int64, 2, brief).call
+    began = threading.Event()
+
+    def other():
+        began.set()
+        while words[1] == 0:
+            pass
+        words[0] = 1
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    began.wait()
+    left = call(words.ctypes.data, 1000 if brief else LIMIT)
+    thread.join()
+    assert (left == 0) == brief
+
+
+def test_names_of_different_objects_never_meet():
+    """Where two have the same symbol, each keeps its own code."""
+    addresses = [
+        linked("plain", compiled(lambda: number, types.int64(), "same"))  # noqa: B023
+        for number in range(3)
+    ]
+    assert [ctypes.CFUNCTYPE(ctypes.c_int64)(address)() for address in addresses] == [0, 1, 2]
+
+
+def test_object_code_has_one_global_symbol_and_needs_what_it_calls():
+    code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
+    assert (code.symbol, code.needs) == ("plain", ("tanh",))
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(linked("plain", code))(0.5) == np.tanh(0.5)
+    for name in (b"Py", b"NRT_", b"numba_"):
+        assert name not in code.object
+
+
+def test_it_is_linked_without_numba():
+    """Object code of one process, in one that has llvmlite alone."""
+    code = compiled(lambda x: np.tanh(x), types.float64(types.float64))
+    script = (
+        "import ctypes, sys, llvmlite.binding as llvm\n"
+        "llvm.initialize_native_target(); llvm.initialize_native_asmprinter()\n"
+        "machine = llvm.Target.from_default_triple().create_target_machine(jit=True)\n"
+        "engine = llvm.create_mcjit_compiler(llvm.parse_assembly(''), machine)\n"
+        "engine.add_object_file(llvm.ObjectFileRef.from_data(sys.stdin.buffer.read()))\n"
+        "address = engine.get_function_address('plain')\n"
+        "print(ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)(0.5), 'numba' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", script], input=code.object, capture_output=True, check=True)
+    assert told.stdout.decode().split() == [str(np.tanh(0.5)), "False"]
+
+
+@intrinsic
+def elsewhere(typingctx):
+    """A C function that nobody has."""
+
+    def build(context, builder, sig, args):
+        return builder.call(external(builder, "function_of_nobody", INT64), [])
+
+    return types.int64(), build
+
+
+def test_a_c_function_that_is_not_there():
+    with pytest.raises(
+        CompileError, match=r"test\.elsewhere: calls function_of_nobody, which no library of this pro"
+    ):
+        Callback("test.elsewhere", lambda: elsewhere(), types.int64()).prepare()
+
+
+def test_addresses_of_this_process_are_refused():
+    function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(("cos", ctypes.CDLL(None)))
+    with pytest.raises(CompileError, match="plain: refers to an address of this process"):
+        compiled(lambda x: function(x), types.float64(types.float64))
+
+
+def test_what_numba_does_not_know():
+    with pytest.raises(CompileError, match=r"plain: numba cannot compile it: (?s:.*)no_such_name"):
+        compiled(lambda x: no_such_name(x), types.float64(types.float64))  # noqa: F821

@@ -1,0 +1,268 @@
+"""Each lane function: the compiled form against the plain-Python form, special values included."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pulse.jit import simd
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import operand
+from pulse.jit.registry import kernel
+from pulse.jit.simd import (
+    vabs,
+    vadd,
+    vbits,
+    vceil,
+    vdiv,
+    veq,
+    vexp2i,
+    vexponent,
+    vfloor,
+    vfma,
+    vfrombits,
+    vge,
+    vgt,
+    vindex,
+    vle,
+    vload,
+    vload_part,
+    vlt,
+    vmantissa,
+    vmax,
+    vmax_across,
+    vmin,
+    vmin_across,
+    vmul,
+    vne,
+    vneg,
+    vnonzero,
+    vround,
+    vselect,
+    vsplat,
+    vsqrt,
+    vstore,
+    vstore_part,
+    vsub,
+    vsum,
+    vtofloat,
+    vtoint,
+    vzero,
+)  # fmt: skip
+from pulse.program import machine
+from pulse.program.table import TableBuilder, link
+
+F = np.float32
+INF, NAN = np.inf, np.nan
+
+
+class Floats(Instruction):
+    x: Operand = reads("f32")
+    z: Operand = writes("f32")
+
+
+class Part(Floats):
+    n: int
+
+
+class Codes(Instruction):
+    x: Operand = reads("bf16")
+    z: Operand = writes("f32")
+
+
+class Bytes(Instruction):
+    x: Operand = reads("i8")
+    z: Operand = writes("f32")
+
+
+@kernel
+def infra_arithmetic(row: Floats):
+    x, z = row.x, row.z
+    a, b, c = vload(x, 0), vload(x, 16), vload(x, 32)
+    vstore(z, 0, vadd(a, b))
+    vstore(z, 16, a - b)
+    vstore(z, 32, vmul(a, 0.5) * b)
+    vstore(z, 48, vdiv(a, b))
+    vstore(z, 64, vfma(a, b, c))
+    vstore(z, 80, -vneg(vabs(a)))
+    vstore(z, 96, 2 / vsqrt(vabs(a)))
+    vstore(z, 112, vfloor(a))
+    vstore(z, 128, vceil(a))
+    vstore(z, 144, vround(a))
+    total = vzero()
+    total += vindex()
+    total *= vsplat(0.25)
+    total -= 1
+    total /= 3
+    vstore(z, 160, total)
+    vstore(z, 176, 1.5 - vsub(0.25, a))
+
+
+@kernel
+def infra_choice(row: Floats):
+    x, z = row.x, row.z
+    a, b = vload(x, 0), vload(x, 16)
+    vstore(z, 0, vmin(a, b))
+    vstore(z, 16, vmax(a, b))
+    vstore(z, 32, vmax(a, 0.0))
+    vstore(z, 48, vmin(1.0, a))
+    vstore(z, 64, vselect(vlt(a, b) | vgt(a, 2.0), 1.0, 0.0))
+    vstore(z, 80, vselect(vle(a, b) & ~veq(a, b), a, b))
+    vstore(z, 96, vselect(vge(a, b), a, 7))
+    vstore(z, 112, vselect(vne(a, a), 1, 0))
+    z[128] = vmin_across(a)
+    z[129] = vmax_across(a)
+
+
+@kernel
+def infra_bits(row: Floats):
+    x, z = row.x, row.z
+    a = vload(x, 0)
+    whole = vtoint(a)
+    vstore(z, 0, vtofloat(whole))
+    vstore(z, 16, vtofloat(((whole << 3) - 5 + whole) ^ 3))
+    vstore(z, 32, vtofloat((whole >> 1) * whole))
+    vstore(z, 48, vfrombits(vbits(a) & 0x7FFFFFFF))
+    vstore(z, 64, vfrombits(vbits(a) | -2147483648))
+    vstore(z, 80, vselect(vnonzero(whole & 1), 1.0, 0.0))
+    vstore(z, 96, vexp2i(vround(a)))
+    vstore(z, 112, vexponent(a))
+    vstore(z, 128, vmantissa(a))
+    z[144] = vsum(a)
+
+
+@kernel
+def infra_part(row: Part):
+    x, z, n = row.x, row.z, row.n
+    v = vload_part(x, 0, n)
+    vstore(z, 0, v)
+    vstore_part(z, 16, n, v + 1.0)
+
+
+@kernel
+def infra_bf16(row: Codes):
+    vstore(row.z, 0, vload(row.x, 1))
+
+
+@kernel
+def infra_int8(row: Bytes):
+    vstore(row.z, 0, vload(row.x, 1))
+
+
+def outputs(kernel, x, size, *numbers):
+    """Python's output and the compiled one; x ends where its region ends."""
+    builder = TableBuilder()
+    builder.add(kernel, operand(0, 0), operand(1, 0), *numbers)
+    table = builder.finish()
+    x = np.asarray(x, F)
+    python, compiled = np.full(size, 9, F), np.full(size, 9, F)
+    machine.run_python(table, [x.view(np.uint8), python.view(np.uint8)])
+    linked = link(table)
+    bases = np.array([x.ctypes.data, compiled.ctypes.data], np.int64)
+    machine.run(linked.ctypes.data, 1, bases.ctypes.data)
+    return python, compiled
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, INF, -INF, NAN, 2.5, 3.5, -2.5, 1e30, -1e-30, 0.5, 8388609.0, 100.25, -7.75]
+
+
+def normal(width=32):
+    limits = st.floats(-1e6, 1e6, width=width).map(lambda v: 0.0 if abs(v) < 1e-6 else v)
+    return st.lists(limits, min_size=48, max_size=48)
+
+
+@settings(max_examples=30, deadline=None)
+@given(normal())
+def test_arithmetic(x):
+    python, compiled = outputs(infra_arithmetic, x, 192)
+    np.testing.assert_allclose(compiled, python, rtol=3e-7, atol=1e-6)
+    for rounding in (112, 128, 144, 176):
+        exact = slice(rounding, rounding + 16)
+        np.testing.assert_allclose(compiled[exact], python[exact], rtol=0, atol=0 if rounding < 160 else 0.1)
+
+
+def test_special_values():
+    x = [*SPECIAL, *np.roll(SPECIAL, 5), *np.roll(SPECIAL, 3)]
+    python, compiled = outputs(infra_arithmetic, x, 192)
+    np.testing.assert_allclose(compiled, python, rtol=3e-7)
+    assert np.isnan(python[6]) and np.isinf(python[4])
+
+
+@pytest.mark.parametrize("turn", range(16))
+def test_choice_propagates_nan(turn):
+    a, b = np.array(SPECIAL, F), np.roll(np.array(SPECIAL, F), turn)
+    for z in outputs(infra_choice, [*a, *b], 144):
+        np.testing.assert_array_equal(z[:16], np.minimum(a, b))
+        np.testing.assert_array_equal(z[16:32], np.maximum(a, b))
+        np.testing.assert_array_equal(z[32:48], np.maximum(a, F(0)))
+        np.testing.assert_array_equal(z[48:64], np.minimum(F(1), a))
+        np.testing.assert_array_equal(z[64:80], ((a < b) | (a > 2)).astype(F))
+        np.testing.assert_array_equal(z[80:96], np.where((a <= b) & (a != b), a, b))
+        np.testing.assert_array_equal(z[96:112], np.where(a >= b, a, F(7)))
+        np.testing.assert_array_equal(z[112:128], np.isnan(a).astype(F))
+        assert np.isnan(z[128]) and np.isnan(z[129])
+    for z in outputs(infra_choice, [*np.roll(np.arange(16), turn), *b], 144):
+        assert (z[128], z[129]) == (0, 15)
+
+
+def test_bits():
+    x = np.array([1, -1, 2, 3, -4, 5.75, -6.5, 7, 100.5, -90, 11, -12.25, 1.5, 14, -125, 126], F)
+    for z in outputs(infra_bits, x, 160):
+        whole = x.astype(np.int32)
+        np.testing.assert_array_equal(z[:16], whole)
+        np.testing.assert_array_equal(z[16:32], (9 * whole - 5) ^ 3)
+        np.testing.assert_array_equal(z[32:48], (whole >> 1) * whole)
+        np.testing.assert_array_equal(z[48:64], abs(x))
+        np.testing.assert_array_equal(z[64:80], -abs(x))
+        np.testing.assert_array_equal(z[80:96], whole & 1)
+        np.testing.assert_array_equal(z[96:112], np.exp2(np.rint(x.astype(np.float64))).astype(F))
+        mantissa, exponent = np.frexp(abs(x))
+        np.testing.assert_array_equal(z[112:128], exponent - 1)
+        np.testing.assert_array_equal(z[128:144], mantissa * 2)
+        np.testing.assert_allclose(z[144], x.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 15, 16, 40])
+def test_part_touches_only_its_lanes(n):
+    x = np.arange(1, min(n, 16) + 1, dtype=F)
+    for z in outputs(infra_part, x, 32, n):
+        np.testing.assert_array_equal(z[:16], np.pad(x, (0, 16 - len(x))))
+        np.testing.assert_array_equal(z[16:], np.pad(x + 1, (0, 16 - len(x)), constant_values=9))
+
+
+def test_part_load_reads_nothing_past_the_end_of_a_page():
+    import mmap
+
+    page = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    memory = np.frombuffer(page, np.uint8)
+    memory.view(F)[:] = NAN
+    tail = memory[: mmap.PAGESIZE].view(F)[-3:]
+    tail[:] = 1, 2, 3
+    for z in outputs(infra_part, tail, 32, 3):
+        np.testing.assert_array_equal(z[:16], [1, 2, 3, *[0] * 13])
+
+
+def test_narrow_loads_widen_every_value():
+    for start in range(-128, 112, 16):
+        codes = np.arange(start, start + 16).astype(np.int8)
+        for z in outputs(infra_int8, np.concatenate([[0], codes, [0] * 3]).astype(np.int8).view(F), 16):
+            np.testing.assert_array_equal(z, codes)
+    values = np.array([*SPECIAL[:8], 1e-39, -3e38, 2**-126, 65280, 1.0078125, -1e-40, 3, 0.1], F)
+    halves = (values.view(np.uint32) >> 16).astype(np.uint16)
+    wanted = (halves.astype(np.uint32) << 16).view(F)
+    for z in outputs(infra_bf16, np.concatenate([[0], halves, [0]]).astype(np.uint16).view(F), 16):
+        np.testing.assert_array_equal(z, wanted)
+
+
+def test_python_lanes_refuse_mixed_kinds_and_are_values():
+    floats = simd.vsplat(1.5)
+    with pytest.raises(TypeError):
+        floats + simd.vtoint(floats)
+    with pytest.raises(TypeError):
+        simd.vadd(simd.vtoint(floats), 1.0)
+    with pytest.raises(TypeError):
+        simd.vtofloat(floats)
+    before = floats
+    floats += 1
+    assert np.asarray(before)[0] == 1.5 and np.asarray(floats)[0] == 2.5
+    assert np.asarray(np.float32(2) * floats).dtype == F
