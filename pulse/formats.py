@@ -4,8 +4,10 @@ from pathlib import Path
 
 from pulse.loading.formats import Content, Format, Reading, register
 from pulse.models import Model, TypedModel
+from pulse.onnx.registry import COVERING
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
+from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.verify import IDENTIFIER
 
 
@@ -20,6 +22,13 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
 
     assert isinstance(content.source, Path | bytes)
     return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
+
+
+def _tensorflow_covers(kind: str) -> bool:
+    from pulse.tensorflow import operators as operators
+    from pulse.tensorflow.registry import TRANSLATORS
+
+    return kind in TRANSLATORS
 
 
 def _tflite(content: Content, reading: Reading) -> Model:
@@ -38,3 +47,5 @@ for row in (
     Format("recipe in metadata", holds_recipe, _recipe),
 ):
     register(row)
+
+COVERING[DOMAIN] = _tensorflow_covers

@@ -71,8 +71,8 @@ def cumsum(node: TensorflowNode) -> OutletId:
 @tensorflow_op("Cumprod")
 def cumprod(node: TensorflowNode) -> OutletId:
     """Running products along an axis."""
-    ends = {name: int(node.flag(name)) for name in ("exclusive", "reverse")}
-    return node.as_onnx("CumProd", [node.input(0), node.input(1)], **ends)
+    exclusive, reverse = int(node.flag("exclusive")), int(node.flag("reverse"))
+    return node.as_onnx("CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)
 
 
 @tensorflow_op("TopKV2")
