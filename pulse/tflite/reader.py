@@ -20,7 +20,7 @@ from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedNetwork, known
-from pulse.wording import spelled
+from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
@@ -53,7 +53,7 @@ def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
     if len(signatures) > 1:
         warnings.warn(
             f"{title}: has the signatures {listed}, and the first is read; "
-            f"{spelled('signature', 'NAME')} reads another",
+            f"{spell('signature', 'NAME')} reads another",
             PulseWarning,
             stacklevel=5,
         )

@@ -12,8 +12,8 @@ from types import TracebackType
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
-from pulse.wording import spelled
+from pulse.not_copyable import NotCopyable
+from pulse.wording import spell
 from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Samples
 from streaming.errors import DeviceError
@@ -69,7 +69,7 @@ class FileHost:
             self.encoding = form.suiting(source_encoding) if encoding is None else form.asked(encoding)
             refuse_same([source], [target])
         elif encoding is not None:
-            raise InputError(f"{spelled('encoding', encoding)}: nothing is written; give a file to play to")
+            raise InputError(f"{spell('encoding', encoding)}: nothing is written; give a file to play to")
         self._target = replace(self._source, name=NOWHERE if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
@@ -80,9 +80,7 @@ class FileHost:
         """The file that is heard, or played to. Raises InputError: a device is wanted."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):
-            raise InputError(
-                f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}"
-            )
+            raise InputError(f"{self.source} takes the place of the devices: leave out {spell(kind, wanted)}")
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":
@@ -97,7 +95,7 @@ class FileHost:
         return False
 
 
-class FileStream(Uncopied):
+class FileStream(NotCopyable):
     """A thread that plays a file; see ``host.OpenStream``."""
 
     instead = "it has a thread; open another one"

@@ -13,8 +13,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program, require_program
-from pulse.uncopied import Uncopied
 from streaming.hosts.host import Host
 from streaming.hosts.usual import usual_host
 from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
@@ -35,7 +35,7 @@ RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
 
 
-class Live(Uncopied):
+class Live(NotCopyable):
     """A program between a device that hears and one that plays.
 
     program    whose inputs that stream are sound

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.latency import Latency
 from streaming.replacing import unwritable
 from streaming.stats.account import Account, finite
@@ -30,7 +30,7 @@ from streaming.stats.setup import Setup
 from streaming.stats.ticks import Ticks
 
 
-class StatsWriter(Uncopied):
+class StatsWriter(NotCopyable):
     """Writes a header at once, a line for each interval, and a summary at the end; each line is complete in the file.
 
     What goes wrong after the header, such as a full disk, never stops the run: the file is cut back to its last
