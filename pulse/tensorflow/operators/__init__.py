@@ -16,6 +16,7 @@ from pulse.tensorflow.operators import quantize as quantize
 from pulse.tensorflow.operators import recurrent as recurrent
 from pulse.tensorflow.operators import recurrent_cudnn as recurrent_cudnn
 from pulse.tensorflow.operators import reduce as reduce
+from pulse.tensorflow.operators import scatter as scatter
 from pulse.tensorflow.operators import search as search
 from pulse.tensorflow.operators import shape as shape
 from pulse.tensorflow.operators import shape_blocks as shape_blocks

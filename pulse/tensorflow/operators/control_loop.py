@@ -1,7 +1,6 @@
 """Loops. One that counts, and takes and makes one element of a list in each turn, is a scan over frames."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +19,14 @@ from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
-from pulse.ops.source import Const, Source
+from pulse.ops.source import Source
 from pulse.ops.time_position import Range
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.nodes import Endpoint, Function
 from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
+from pulse.tensorflow.operators.control_loop_parts import Counter, Parts, UnsureError, grafted, needs, uncast
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.typed import TypedGraph, TypedNetwork, constant, known
+from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire
 
 
@@ -34,63 +34,6 @@ from pulse.wiring import wire
 def loop(node: TensorflowNode) -> list[OutletId]:
     """Turn by turn where they are few, else a scan, else an op that decides while running."""
     return _While(node).wired()
-
-
-class UnsureError(Exception):
-    """A loop is no run over frames."""
-
-
-@dataclass(frozen=True)
-class _Counter:
-    """A variable that goes up by the same step in each turn."""
-
-    start: TDim
-    step: int
-
-
-def grafted(
-    model: TypedNetwork,
-    targets: Sequence[OutletId],
-    graph: TypedGraph,
-    given: Mapping[OutletId, OutletId],
-    prefix: str = "",
-) -> list[OutletId]:
-    """Wire what some outlets of a model need into a graph; nothing in front of what is given. Raises FactError."""
-    places = dict(given)
-    wanted = {outlet for outlet in targets if outlet not in places}
-    chosen: list[int] = []
-    for number in reversed(model.graph.order(list(targets))):
-        outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
-        if outlets & wanted:
-            chosen.append(number)
-            wanted.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
-    for number in reversed(chosen):
-        node = model.graph.nodes[number]
-        if isinstance(node.op, Source):
-            raise UnsureError
-        if isinstance(node.op, Const):
-            made = [constant(graph, prefix + node.name, node.op.value)]
-        else:
-            made = wire(graph, prefix + node.name, node.op, [places[outlet] for outlet in node.inputs])
-        for slot, outlet in enumerate(made):
-            places.setdefault(OutletId(number, slot), outlet)
-    return [places[outlet] for outlet in targets]
-
-
-def needs(
-    model: TypedNetwork, targets: Sequence[OutletId], given: Mapping[OutletId, OutletId]
-) -> set[OutletId]:
-    """The inputs of a model that some outlets need, where others are given."""
-    wanted = {outlet for outlet in targets if outlet not in given}
-    found: set[OutletId] = set()
-    for number in reversed(model.graph.order(list(targets))):
-        made = model.graph.nodes[number]
-        outlets = {OutletId(number, slot) for slot in range(len(made.outputs))}
-        if outlets & wanted:
-            if isinstance(made.op, Source):
-                found |= outlets
-            wanted.update(outlet for outlet in made.inputs if outlet not in given)
-    return found
 
 
 class _While:
@@ -158,10 +101,10 @@ class _While:
             return self._decided()
 
     @cached_property
-    def _counters(self) -> dict[int, _Counter]:
+    def _counters(self) -> dict[int, Counter]:
         body = self._body
         sources = self._sources(body, self._function.inputs)
-        found: dict[int, _Counter] = {}
+        found: dict[int, Counter] = {}
         for source, place in sources.items():
             made = body.graph.node(body.graph.outputs[place])
             value = self._node.graph.fact(self._first[place]).value
@@ -181,7 +124,7 @@ class _While:
                     and step.dtype.kind in "iu"
                     and step != 0
                 ):
-                    found[place] = _Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+                    found[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
         return found
 
     def _turns(self) -> TDim:
@@ -213,7 +156,7 @@ class _While:
         if kind in ("greater", "greater_equal"):
             left, right = right, left
             kind = {"greater": "less", "greater_equal": "less_equal"}[kind]
-        counter = self._counters.get(sources.get(_uncast(model, left), -1))
+        counter = self._counters.get(sources.get(uncast(model, left), -1))
         limit = model.graph.fact(right).value
         if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
             raise UnsureError
@@ -234,7 +177,7 @@ class _While:
                 return self._unrolled(count, parts)
         return self._scanned(turns, parts)
 
-    def _parts(self, turns: TDim) -> "_Parts":
+    def _parts(self, turns: TDim) -> Parts:
         """What each variable is to the loop. Raises UnsureError."""
         body, node = self._body, self._node
         sources = self._sources(body, self._function.inputs)
@@ -252,7 +195,7 @@ class _While:
             if self._writes_one(place, made.inputs, own):
                 last[place] = made.inputs[2]
                 continue
-            index = self._counters.get(sources.get(_uncast(body, made.inputs[1]), -1))
+            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
             first = node.graph.node(self._first[place])
             if made.inputs[0] != own.get(place) or index is None or not isinstance(first.op, Reserved):
                 raise UnsureError
@@ -260,7 +203,7 @@ class _While:
             if index.start != 0 or index.step != 1 or not whole:
                 raise UnsureError
             written[place] = made.inputs[2]
-        return _Parts(own, written, last, states, self._read(sources))
+        return Parts(own, written, last, states, self._read(sources))
 
     def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
         """Whether each turn writes the one element that a list has, so that the last one stays."""
@@ -283,18 +226,18 @@ class _While:
         for made in body.graph.nodes:
             if not isinstance(made.op, ListItem):
                 continue
-            index = self._counters.get(sources.get(_uncast(body, made.inputs[1]), -1))
+            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
             if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
                 continue
             (whole,) = grafted(body, [made.inputs[0]], self._node.graph, outside)
             found[OutletId(made.id)] = (whole, index.start)
         return found
 
-    def _targets(self, parts: "_Parts") -> list[OutletId]:
+    def _targets(self, parts: Parts) -> list[OutletId]:
         states = (self._body.graph.outputs[place] for place in parts.states)
         return [*states, *parts.last.values(), *parts.written.values()]
 
-    def _unrolled(self, turns: int, parts: "_Parts") -> list[OutletId]:
+    def _unrolled(self, turns: int, parts: Parts) -> list[OutletId]:
         """Every turn wired behind the one before it."""
         node, graph = self._node, self._node.graph
         current = {place: self._first[place] for place in parts.states}
@@ -329,7 +272,7 @@ class _While:
         """Lists of one element, by their variables."""
         return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
 
-    def _at(self, place: int, counter: _Counter, turn: TDim, name: str) -> OutletId:
+    def _at(self, place: int, counter: Counter, turn: TDim, name: str) -> OutletId:
         """A counter's value after some turns."""
         value = counter.start + turn * counter.step
         if not value.is_const:
@@ -361,7 +304,7 @@ class _While:
                 results.append(first)
         return results
 
-    def _scanned(self, turns: TDim, parts: "_Parts") -> list[OutletId]:
+    def _scanned(self, turns: TDim, parts: Parts) -> list[OutletId]:
         """A scan over the elements that the turns take."""
         node, body, graph = self._node, self._body, TypedGraph()
         label = self._function.inputs
@@ -425,7 +368,7 @@ class _While:
         found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
         return self._results(found, turns)
 
-    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: "_Parts") -> list[OutletId]:
+    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: Parts) -> list[OutletId]:
         """The results of a turn, states in the types that they began with, each a wire of its own."""
         results: list[OutletId] = []
         for number, outlet in enumerate(made):
@@ -442,7 +385,7 @@ class _While:
             return outlet
         return self._node.wire(Slice(0, start, start + turns), [outlet], f"frames{outlet.node}")
 
-    def _counted(self, place: int, counter: _Counter, turns: TDim) -> OutletId:
+    def _counted(self, place: int, counter: Counter, turns: TDim) -> OutletId:
         if not counter.start.is_const:
             raise UnsureError
         dtype = self._node.graph.fact(self._first[place]).dtype
@@ -481,30 +424,3 @@ class _While:
         outlets = wire(node.graph, node.wire_name, op, operands)
         found = dict(zip(states, outlets))
         return [found.get(place, first) for place, first in enumerate(self._first)]
-
-
-def _uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
-    """A wire of integers before it was given another integer type."""
-    made = model.graph.node(outlet)
-    while isinstance(made.op, Cast) and made.op.dtype.kind in "iu":
-        outlet = made.inputs[0]
-        made = model.graph.node(outlet)
-    return outlet
-
-
-@dataclass(frozen=True, eq=False)
-class _Parts:
-    """What the variables of a loop are.
-
-    sources   variable -> the body's input, where its value is not known
-    written   lists -> what each turn writes
-    last      lists of one element -> what each turn writes
-    states    all that goes from turn to turn otherwise
-    read      elements that a turn takes -> what they are taken of, outside of the loop, and the first of them
-    """
-
-    sources: Mapping[int, OutletId]
-    written: Mapping[int, OutletId]
-    last: Mapping[int, OutletId]
-    states: Sequence[int]
-    read: Mapping[OutletId, tuple[OutletId, TDim]]

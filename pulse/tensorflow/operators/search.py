@@ -53,3 +53,9 @@ def where(node: TensorflowNode) -> OutletId:
     """The places of what is true, where that is known."""
     value = node.numbers(0, "condition")
     return node.constant(np.argwhere(value).astype(np.int64))
+
+
+@tensorflow_op("TopKV2")
+def top_k(node: TensorflowNode) -> list[OutletId]:
+    """The largest values along the last axis, and their places."""
+    return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)

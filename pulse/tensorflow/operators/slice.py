@@ -160,6 +160,29 @@ def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) 
     return outlets
 
 
+@tensorflow_op("Roll")
+def roll(node: TensorflowNode) -> OutletId:
+    """Axes turned: what is shifted over the end comes in front."""
+    x, shape = node.input(0), node.fact(0).shape
+    shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
+    if len(shifts) != len(axes):
+        raise node.error(f"{len(shifts)} shifts for {len(axes)} axes")
+    for place, (shift, axis) in enumerate(zip(shifts, axes)):
+        axis = node.axis(axis, len(shape))
+        size = shape[axis]
+        if not size.is_const:
+            raise node.error(
+                f"it turns axis {axis} of {size} frames, whose end comes in front; turn another one"
+            )
+        cut = TDim.of((int(size) - shift) % int(size) if int(size) else 0)
+        ends = [
+            node.wire(Slice(axis, *pair), [x], f"part{place}_{i}")
+            for i, pair in enumerate(((cut, size), (TDim.of(0), cut)))
+        ]
+        x = node.wire(Concat(axis), ends, "" if place == len(axes) - 1 else f"turned{place}")
+    return x
+
+
 @tensorflow_op("ReverseV2")
 def reverse(node: TensorflowNode) -> OutletId:
     """Axes from the last frame to the first."""
