@@ -88,17 +88,17 @@ def fireredvad(models: Path) -> Step:
     window = (_hann(size - 1)[np.arange(size) % (size - 1)] ** 0.85).astype(np.float32)  # povey
     bank = np.ascontiguousarray(kaldi_triangles(bins // 2 + 1, BANDS, 16_000, 20, 8_000).T.astype(np.float32))
     floor = np.finfo(np.float32).eps
-    heard, frames = np.zeros(3 * hop, np.float32), 0  # the hop in which a frame ends has samples behind it
+    recent, frames = np.zeros(3 * hop, np.float32), 0  # the hop in which a frame ends has samples behind it
     infer = _voice(models)
 
     def step(x: Floats) -> Floats | None:
         nonlocal frames
-        heard[:-hop] = heard[hop:]
-        heard[-hop:] = x * INT16
+        recent[:-hop] = recent[hop:]
+        recent[-hop:] = x * INT16
         frames += 1
         if frames * hop < size:
             return None
-        level = heard[:size] - heard[:size].mean()
+        level = recent[:size] - recent[:size].mean()
         level[1:] -= np.float32(0.97) * level[:-1]
         level[0] *= np.float32(0.03)
         power = np.abs(np.fft.rfft(level * window, bins)) ** 2

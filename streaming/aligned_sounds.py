@@ -87,8 +87,8 @@ class AlignedSounds:
 class _Track:
     """One sound on its way to the model's rate."""
 
-    def __init__(self, heard: RoutedSound, rate_hz: int) -> None:
-        self.reader, self.takes = heard.reader, heard.channels
+    def __init__(self, routed: RoutedSound, rate_hz: int) -> None:
+        self.reader, self.takes = routed.reader, routed.channels
         self._widths = [each.streams(self.reader.channels) for each in self.takes.values()]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)

@@ -53,9 +53,9 @@ class NpyFormat:
         self._fortran = before > 1 and behind <= 1
         self._waits = before > 1 and behind > 1
         magic = np.lib.format.magic(1, 0)
-        room = -(-(len(magic) + 2 + len(self._text(self._shape_of(MOST))) + 1) // ALIGN) * ALIGN
-        self._start = magic + (room - len(magic) - 2).to_bytes(2, "little")
-        self._room = room - len(self._start)
+        size = -(-(len(magic) + 2 + len(self._text(self._shape_of(MOST))) + 1) // ALIGN) * ALIGN
+        self._start = magic + (size - len(magic) - 2).to_bytes(2, "little")
+        self._header_bytes = size - len(self._start)
 
     def head(self, frames: int) -> bytes:
         """Padded with spaces, so that it has room for the largest number."""
@@ -101,17 +101,17 @@ class NpyFormat:
 
     def _put_in_order(self, part: Part, whole: Part, frames: int) -> None:
         """What waits in ``part``, in C order into ``whole``."""
-        room, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
+        size, row_bytes = len(self.head(0)), self._behind * self._dtype.itemsize
         step = max(PIECE_BYTES // (self._before * row_bytes), 1)
         with part.place.open("rb") as waiting:
-            waiting.seek(room)
+            waiting.seek(size)
             for first in range(0, frames, step):
                 piece = np.fromfile(
                     waiting, self._dtype, min(step, frames - first) * self._before * self._behind
                 )
                 rows = piece.reshape(-1, self._before, self._behind)
                 for row in range(self._before):
-                    whole.amend(rows[:, row].tobytes(), room + (row * frames + first) * row_bytes)
+                    whole.amend(rows[:, row].tobytes(), size + (row * frames + first) * row_bytes)
 
     def _shape_of(self, frames: int) -> tuple[int, ...]:
         return tuple(frames if axis == self._axis else size for axis, size in enumerate(self._shape))
@@ -122,7 +122,7 @@ class NpyFormat:
         return (shape[axis], *shape[:axis], *shape[axis + 1 :])
 
     def _head(self, shape: tuple[int, ...]) -> bytes:
-        return self._start + self._text(shape).ljust(self._room - 1) + b"\n"
+        return self._start + self._text(shape).ljust(self._header_bytes - 1) + b"\n"
 
     def _text(self, shape: tuple[int, ...]) -> bytes:
         described = np.lib.format.dtype_to_descr(self._dtype)

@@ -33,13 +33,13 @@ def lengthen(path: Path) -> bool:
         form, start = _form(file)
         frame_bytes = unpack("<H", form[12:14])[0]
         frames = (size - start) // frame_bytes
-        room = start - len(_head(form, 0, 0, frame_bytes, 0))
-        up = 0 if room == 0 or room >= CHUNK_HEAD else CHUNK_HEAD - room
+        gap = start - len(_head(form, 0, 0, frame_bytes, 0))
+        up = 0 if gap == 0 or gap >= CHUNK_HEAD else CHUNK_HEAD - gap
         if up:
             _grow(file, size, up)
             _move_up(file, start, size, up)
         file.seek(0)
-        write_all(file.write, _head(form, size + up, frames, frame_bytes, room + up))
+        write_all(file.write, _head(form, size + up, frames, frame_bytes, gap + up))
     return True
 
 

@@ -70,7 +70,7 @@ class _Exchange:
         self._waiting: asyncio.Queue[tuple[int, int, Array]] = asyncio.Queue(MOST_WAITING)
         self._results: deque[tuple[int, Array]] = deque()
 
-    def callback(self, heard: Array, played: Array, frames: int, times: Any, flags: object) -> None:
+    def callback(self, captured: Array, played: Array, frames: int, times: Any, flags: object) -> None:
         """In the device's thread: hand over what is heard, play the result that is due now or silence.
 
         A block has arrived when PortAudio called, before Python's lock was acquired.
@@ -78,7 +78,7 @@ class _Exchange:
         waited_s = max(0.0, self.device_time_s() - times.currentTime)
         arrived_ns = time.monotonic_ns() - int(waited_s * 1e9)
         self.flagged += bool(flags)
-        self._loop.call_soon_threadsafe(self._accept, self.blocks, arrived_ns, heard.copy())
+        self._loop.call_soon_threadsafe(self._accept, self.blocks, arrived_ns, captured.copy())
         due = self.blocks - HEADROOM
         while self._results and self._results[0][0] < due:
             self._results.popleft()

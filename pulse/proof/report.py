@@ -276,8 +276,8 @@ class Report:
 
 
 def _listed(tried: Sequence[TrialRecord]) -> str:
-    heard = {trial.signal for trial in tried}
-    return ", ".join(signal for signal in SIGNALS if signal in heard)
+    used = {trial.signal for trial in tried}
+    return ", ".join(signal for signal in SIGNALS if signal in used)
 
 
 def json_number(value: float) -> float | str:

@@ -55,7 +55,7 @@ def run(
         str | None,
         typer.Option("--output", help="The output to write, where there are several.", show_default=False),
     ] = None,
-    heard: Annotated[
+    in_routes: Annotated[
         list[str] | None,
         typer.Option(
             "--in",
@@ -163,7 +163,7 @@ def run(
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
-    if heard and not written and not live.live and target is None:
+    if in_routes and not written and not live.live and target is None:
         source, target = None, source
     events = asked_events.choice()
     if events is not None and model is None:
@@ -182,23 +182,25 @@ def run(
             raise InputError(
                 "--out does not go with --live; --output is what is played, --frames a file of frames"
             )
-        run_live(opened, program, source, target, subtype, output, channel, heard or [], live, events, json)
+        run_live(
+            opened, program, source, target, subtype, output, channel, in_routes or [], live, events, json
+        )
         return
     if live != NOT_LIVE:
         raise InputError("the options of the panel Live need --live")
     if written and (target is not None or output is not None or events is not None):
         raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
-    if not heard:
+    if not in_routes:
         source = source or noisy_path()
     deadline_s = None if opened.rate_hz is None else program.pulse / opened.rate_hz
-    if source is not None and source.suffix.lower() in READABLE and not heard:
+    if source is not None and source.suffix.lower() in READABLE and not in_routes:
         if raw or form or subtype:
             raise InputError(f"{source}: holds frames; --raw, --format and --subtype are for sound")
         if written:
             raise InputError(f"{source}: holds frames; --out is for sound, give OUT and --output")
         report = _run_arrays(opened, program, source, target, output, events, deadline_s)
     else:
-        asked = SoundOptions(channel, raw, form, subtype, events, heard or [], written or [])
+        asked = SoundOptions(channel, raw, form, subtype, events, in_routes or [], written or [])
         report = _run_sound(opened, program, source, target, output, asked, deadline_s, model is None)
     if json:
         print_json(report)
@@ -231,7 +233,7 @@ class SoundOptions:
     form: str | None
     subtype: str | None
     events: "Choice | None"
-    heard: list[str]
+    in_routes: list[str]
     written: list[str]
 
 
@@ -270,7 +272,7 @@ def _run_sound(
     with ExitStack() as stack:
         writes = _writes(opened, program, source, target, output, asked, builtin)
         writes = [_standard(write, asked.events is not None) for write in writes]
-        sounds = open_sounds(stack, program, asked.heard, source, asked.channel, raw)
+        sounds = open_sounds(stack, program, asked.in_routes, source, asked.channel, raw)
         for write in writes:
             if not write.target.streamed:
                 refuse_same([path for path in sounds.paths if not is_stream(path)], [write.target.path])
@@ -279,9 +281,9 @@ def _run_sound(
         title = f"{sounds.title} -> {', '.join(write.target.path.name for write in writes)}"
         with progress(title, shown) as advance:
             result = stream_sound(
-                program, sounds.heard, writes, opened.rate_hz, sounds.arrays, deadline_s, advance
+                program, sounds.routed, writes, opened.rate_hz, sounds.arrays, deadline_s, advance
             )
-        reader = sounds.heard[0].reader
+        reader = sounds.routed[0].reader
         about = {
             "file_rate_hz": reader.rate_hz,
             "file_channels": reader.channels,
@@ -322,24 +324,24 @@ def _writes(
     from streaming.routing import is_playable, sound_inputs
     from streaming.target import Target
 
-    heard = sound_inputs(program)[0]
+    sound_input = sound_inputs(program)[0]
     if asked.written:
-        return _named_writes(program, heard, asked)
+        return _named_writes(program, sound_input, asked)
     chosen = _output(
-        program, output, lambda candidate: is_playable(candidate, heard) == (asked.events is None)
+        program, output, lambda candidate: is_playable(candidate, sound_input) == (asked.events is None)
     )
-    sound = is_playable(chosen, heard)
+    sound = is_playable(chosen, sound_input)
     if asked.events is not None:
         path = target or Path(f"{opened.title}-events.csv")
         name = "sound" if source is None else source.stem
         return [OutputRoute((chosen,), Target.of_events(path, asked.events, name, asked.form))]
     path = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
     write = OutputRoute((chosen,), Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype))
-    _require_sound(write, heard)
+    _require_sound(write, sound_input)
     return [write]
 
 
-def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "list[OutputRoute]":
+def _named_writes(program: "Program", sound_input: "Port", asked: SoundOptions) -> "list[OutputRoute]":
     """Those of --out. Raises InputError."""
     from pulse.errors import InputError
     from streaming.output_files import OutputRoute
@@ -355,9 +357,9 @@ def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "li
         ports.setdefault(path, []).append(port)
     writes: list[OutputRoute] = []
     for path, those in ports.items():
-        usual = "wav" if is_playable(those[0], heard) else "csv"
+        usual = "wav" if is_playable(those[0], sound_input) else "csv"
         write = OutputRoute(tuple(those), Target.of(Path(path), usual, asked.form, asked.subtype))
-        _require_sound(write, heard)
+        _require_sound(write, sound_input)
         if not write.target.is_sound and len(those) > 1:
             raise InputError(
                 f"{path}: holds the frames of one output, not of {', '.join(port.name for port in those)}; name a file "
@@ -367,12 +369,12 @@ def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "li
     return writes
 
 
-def _require_sound(write: "OutputRoute", heard: "Port") -> None:
+def _require_sound(write: "OutputRoute", sound_input: "Port") -> None:
     from pulse.errors import InputError
     from streaming.routing import is_playable
 
     for port in write.ports:
-        if write.target.is_sound and not is_playable(port, heard):
+        if write.target.is_sound and not is_playable(port, sound_input):
             raise InputError(
                 f"{write.target.name}: output {port.name} is no sound at the rate of the input; write .npy or .csv"
             )

@@ -72,14 +72,14 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
     files = f"{source} -> {_name(report['output'], 'output')}"
     if "file_rate_hz" in report:
         channels = report["file_channels"]
-        heard = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
-        choice = "mono" if channels == 1 else f"{channels} channels, {heard}"
+        chosen_streams = f"{report['streams']} streams" if report["streams"] > 1 else report["channel"]
+        choice = "mono" if channels == 1 else f"{channels} channels, {chosen_streams}"
         encoding = "" if report["encoding"] is None else f", {report['encoding'].lower()}"
         files += f"  ({report['duration_s']:.2f} s, {report['file_rate_hz']} Hz, {choice}{encoding})"
     pairs = [
         ("model", f"{report['model']}, {backend_text(program)}"),
         ("file", files),
-        *_heard_pairs(report.get("heard", []), report.get("padded_s", {})),
+        *_source_pairs(report.get("heard", []), report.get("padded_s", {})),
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
@@ -125,7 +125,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         stderr().print(f"warning: {warning}", style="yellow")
 
 
-def _heard_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
+def _source_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
     """The source of each input, where there are several or one was padded."""
     if len(rows) < 2 and not padded_s:
         return []

@@ -21,12 +21,12 @@ from streaming.wav_stream import StreamFormat
 class Sounds:
     """What was opened, in the order of the model's inputs.
 
-    heard   the sounds
+    routed  the sounds
     arrays  what the other inputs get
     paths   of all
     """
 
-    heard: list[RoutedSound]
+    routed: list[RoutedSound]
     arrays: Mapping[str, Array]
     paths: list[Path] = field(default_factory=list[Path])
 
@@ -45,7 +45,7 @@ class Sounds:
                 "channels": each.reader.channels,
                 "channel": choice.index,
             }
-            for each in self.heard
+            for each in self.routed
             for name, choice in each.channels.items()
         ]
 
@@ -58,7 +58,7 @@ def open_sounds(
     channel: str,
     raw: StreamFormat | None,
 ) -> Sounds:
-    """Open what is heard.
+    """Open the sources of all inputs.
 
     texts    routes, see ``routing.Route``
     source   IN: for the inputs that no route names; one that several need gives each a channel, in their order
@@ -93,7 +93,7 @@ def open_sounds(
         )
     if rest:
         asked.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
-    heard: list[RoutedSound] = []
+    routed: list[RoutedSound] = []
     for place in sorted(asked, key=lambda place: min(map(names.index, asked[place]))):
         reader = stack.enter_context(open_source(Path(place), raw))
         takes = asked[place]
@@ -107,9 +107,9 @@ def open_sounds(
                     f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
                     "from 0"
                 )
-        heard.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))
+        routed.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))
         paths.append(Path(place))
-    return Sounds(heard, arrays, paths)
+    return Sounds(routed, arrays, paths)
 
 
 def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:

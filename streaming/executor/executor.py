@@ -128,10 +128,10 @@ class Executor(NotCopyable):
         Raises           what source or sink raise; InputError; ExecutorError
         """
         source = source_of(source)
-        heard = source if isinstance(source, SoundSource) else None
+        sound = source if isinstance(source, SoundSource) else None
         async with (
             self.stream(source, channel) as stream,
-            sink_of(sink).opened(self.program, self.rate_hz, heard) as write,
+            sink_of(sink).opened(self.program, self.rate_hz, sound) as write,
         ):
             async for outputs in stream:
                 await write(outputs)

@@ -43,7 +43,7 @@ class Flow:
         self._feeding = anyio.CancelScope()
         self._exhausted = False
         self._fed = anyio.Event()
-        self._room = anyio.Event()
+        self._space = anyio.Event()
         self._left = anyio.Event()
         self._alarm: anyio.CancelScope | None = None
         self._listening = False
@@ -145,24 +145,24 @@ class Flow:
         steps = self._steps
         arrival = steps.arrival(anyio.current_time() if self._policy.needs_deadline else inf)
         for _ in range(steps.feed(block)):
-            has_room = steps.has_room
-            if not has_room and self._policy.drops:
-                has_room = steps.drop()
+            has_space = steps.has_space
+            if not has_space and self._policy.drops:
+                has_space = steps.drop()
                 await anyio.lowlevel.checkpoint()
-            elif not has_room:
-                has_room = await self._wait_for_room()
+            elif not has_space:
+                has_space = await self._wait_for_space()
             if self.closed:
                 return
-            if has_room:
+            if has_space:
                 steps.submit(arrival)
                 if self._alarm is not None:
                     self._alarm.deadline = steps.due_s
         steps.keep()
 
-    async def _wait_for_room(self) -> bool:
-        while not self.closed and not self._steps.has_room:
-            self._room = anyio.Event()
-            await self._room.wait()
+    async def _wait_for_space(self) -> bool:
+        while not self.closed and not self._steps.has_space:
+            self._space = anyio.Event()
+            await self._space.wait()
         return True
 
     def _outputs(self) -> Outputs | None:
@@ -170,8 +170,8 @@ class Flow:
         steps = self._steps
         failure = self._slots.failure  # before all that ran before it is taken: the engine goes on meanwhile
         outputs = steps.ready()
-        if steps.has_room:
-            self._room.set()
+        if steps.has_space:
+            self._space.set()
         if outputs is None and self._policy.needs_deadline:
             outputs = steps.late(anyio.current_time())
         if outputs is not None:

@@ -262,6 +262,6 @@ def _names(program: Program) -> str:
 
 def _whole_length(port: Port, program: Program, source: SoundSource | None, file_hz: int) -> int | None:
     """How many samples the file is to have where it is as long as its source; None where that is not known."""
-    heard = next(iter(sound_inputs(program)), None)
-    same = source is not None and heard is not None and port.length == heard.length
+    sound_input = next(iter(sound_inputs(program)), None)
+    same = source is not None and sound_input is not None and port.length == sound_input.length
     return source.samples if source is not None and same and source.rate_hz == file_hz else None

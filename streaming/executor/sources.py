@@ -109,7 +109,7 @@ def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) 
     """The blocks of any source. Raises InputError: no source, or sound for a model without an input of sound."""
     source = source_of(source)
     if isinstance(source, SoundSource):
-        return _heard(source, program, rate_hz, channel)
+        return _sound_blocks(source, program, rate_hz, channel)
     if isinstance(source, np.ndarray | Mapping):
         return _each([cast("Block", source)])
     if isinstance(source, AsyncGenerator):
@@ -145,7 +145,9 @@ async def _each(source: Iterable[Block]) -> AsyncGenerator[Block]:
             close()
 
 
-def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
+def _sound_blocks(
+    source: SoundSource, program: Program, rate_hz: int | None, channel: str
+) -> AsyncGenerator[Block]:
     """Sound as the model's input takes it."""
     ports = sound_inputs(program)
     if not ports or len(ports) < len([port for port in program.inputs if port.streams]):
@@ -181,7 +183,7 @@ def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: 
             for number, port in enumerate(ports)
         }
 
-    def heard(block: Samples) -> Block:
+    def converted(block: Samples) -> Block:
         return shaped(resampler.process(block if len(ports) > 1 else choice.select(block)))
 
     async def blocks() -> AsyncGenerator[Block]:
@@ -189,9 +191,9 @@ def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: 
         try:
             async for block in sound:
                 if len(block) > LONG_S * source.rate_hz:
-                    yield await anyio.to_thread.run_sync(heard, block)
+                    yield await anyio.to_thread.run_sync(converted, block)
                 else:
-                    yield heard(block)
+                    yield converted(block)
         finally:
             await sound.aclose()
         yield shaped(resampler.flush())

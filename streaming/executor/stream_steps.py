@@ -56,7 +56,7 @@ class StreamSteps:
         return tally
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """Whether a pulse may be submitted."""
         return self._slots.free > 0
 

@@ -11,10 +11,10 @@ from streaming.native.callback_signature import FUNCTION
 class DeviceCall:
     """Calls the callback of a request, without the GIL.
 
-    heard    a block [frames, channels_in], or how many frames where nothing is heard
-    flags    PortAudio's
-    times_s  when the first sample was heard, what time it is, when the first one will be played; None: not known
-    returns  what is to be played [frames, channels_out], and the callback's answer
+    captured  a block [frames, channels_in], or how many frames without input
+    flags     PortAudio's
+    times_s   when the first sample was captured, what time it is, when the first one will be played; None: not known
+    returns   what is to be played [frames, channels_out], and the callback's answer
     Raises   InputError: another number of channels
     """
 
@@ -23,11 +23,11 @@ class DeviceCall:
         self._request = request
 
     def __call__(
-        self, heard: Samples | int, flags: int = 0, times_s: tuple[float, float, float] | None = None
+        self, captured: Samples | int, flags: int = 0, times_s: tuple[float, float, float] | None = None
     ) -> tuple[Samples, int]:
         request = self._request
-        block = None if isinstance(heard, int) else np.ascontiguousarray(heard, np.float32)
-        frames = heard if isinstance(heard, int) else len(heard)
+        block = None if isinstance(captured, int) else np.ascontiguousarray(captured, np.float32)
+        frames = captured if isinstance(captured, int) else len(captured)
         if block is not None and block.shape != (frames, request.channels_in):
             raise InputError(
                 f"a block {block.shape} for {request.channels_in} channels: give [frames, channels]"

@@ -48,7 +48,7 @@ class Instances(NotCopyable):
             )
         self._outputs = np.zeros((streams, max(self.packed[0].output_bytes, 64)), np.uint8)
         self._lines = np.zeros((streams, max(delay - own, 1)), np.float32)
-        self._heard = np.zeros((streams, program.pulse), np.float32)
+        self._sound = np.zeros((streams, program.pulse), np.float32)
         self._memories = [_memory(state) for state in self.states]
         self.control_blocks = np.zeros((streams, cb.INSTANCE_FIELDS), np.int64)
         slot = None if sound is None else next(s for s in self.packed[0].outputs if s.name == sound.name)
@@ -56,7 +56,7 @@ class Instances(NotCopyable):
             control_block[cb.PACKED] = self.packed[number].words.ctypes.data
             control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
             control_block[cb.SOUND] = 0 if slot is None else slot.offset
-            control_block[cb.SOUND_OUT] = self._heard[number].ctypes.data
+            control_block[cb.SOUND_OUT] = self._sound[number].ctypes.data
             control_block[cb.DELAY_LEFT] = own
             control_block[cb.DELAY_LINE] = self._lines[number].ctypes.data
             control_block[cb.DELAY_LINE_FRAMES] = delay - own

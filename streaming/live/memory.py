@@ -72,9 +72,11 @@ class PipelineMemory(NotCopyable):
         self.arrays: list[Array] = [self.control_block]
         self.histograms = Histograms()
         pulse_out = resamplers.timing.in_device_frames(self._pulse)
-        room = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
+        largest_output = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
         in_frames = ring_frames(config.rate_in_hz, 4 * config.block_frames)
-        out_frames = ring_frames(config.rate_out_hz, 4 * (room + schedule.frames + config.block_frames))
+        out_frames = ring_frames(
+            config.rate_out_hz, 4 * (largest_output + schedule.frames + config.block_frames)
+        )
         self.input_ring = self._floats(in_frames, config.channels_in)
         self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
         self._inputs = len(instances.inputs)
@@ -88,7 +90,7 @@ class PipelineMemory(NotCopyable):
         self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()
-        self._set_up_rings(room)
+        self._set_up_rings(largest_output)
         self._set_up_pace(pulse_out)
         self._set_up_streams()
         self._set_up_times()
@@ -130,7 +132,7 @@ class PipelineMemory(NotCopyable):
             }
         )
 
-    def _set_up_rings(self, room: int) -> None:
+    def _set_up_rings(self, largest_output: int) -> None:
         marks = power_of_two(len(self.input_ring) // max(self._config.block_frames, SHORTEST))
         marks = self._integers(max(MARKS, marks), 2)
         begins_with = self._schedule.frames - self._schedule.preroll_frames
@@ -143,7 +145,7 @@ class PipelineMemory(NotCopyable):
                 cb.PLAYED: self.played_ring.ctypes.data,
                 cb.MARKS: marks.ctypes.data,
                 cb.MARK_COUNT: len(marks),
-                cb.ROOM: room,
+                cb.LARGEST_OUTPUT: largest_output,
                 cb.OUT_WRITTEN: begins_with,
                 cb.INITIAL_FRAMES: begins_with,
                 cb.RECORDS: self.records.ctypes.data if len(self.records) else 0,

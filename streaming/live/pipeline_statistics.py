@@ -23,7 +23,7 @@ class PipelineStatistics:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._started_s = self._now_s()
-        self._heard = Tap(pipeline.memory.input_ring, pipeline.control_block, cb.IN_WRITTEN)
+        self._captured = Tap(pipeline.memory.input_ring, pipeline.control_block, cb.IN_WRITTEN)
         self._played = Tap(pipeline.memory.played_ring, pipeline.control_block, cb.FRAMES_OUT)
         self._before = self._started_s, 0
 
@@ -52,7 +52,7 @@ class PipelineStatistics:
             latency_of(times.compute),
             _both(times.callbacks),
             _both(times.intervals),
-            self._heard.peaks(),
+            self._captured.peaks(),
             self._played.peaks() if pipeline.stream_config.channels_out else (),
             (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
             notes,
@@ -123,11 +123,11 @@ def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
     stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
-    heard_ago_s = float(stated[0, cb.INPUT_AGE_S])
+    captured_ago_s = float(stated[0, cb.INPUT_AGE_S])
     played_in_s = float(stated[1 if pipeline.stream_config.two_clocks else 0, cb.PLAYED_IN_S])
-    if not heard_ago_s or (pipeline.stream_config.channels_out and not played_in_s):
+    if not captured_ago_s or (pipeline.stream_config.channels_out and not played_in_s):
         return None
-    return heard_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
+    return captured_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
 def _both(histograms: tuple[NDArray[np.int64], ...]) -> Latency:

@@ -63,8 +63,10 @@ class Streams:
         self._usual = patch.requested is None
         self.target = host.choose("output", plan.output) if plan.play else None
         channels = patch.channels
-        heard = max(patch.input_channels) + 1 if patch.input_channels else _channels_in(channels, self.source)
-        streams = 1 if patch.input_channels else channels.streams(heard)
+        captured = (
+            max(patch.input_channels) + 1 if patch.input_channels else _channels_in(channels, self.source)
+        )
+        streams = 1 if patch.input_channels else channels.streams(captured)
         played = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
         if played and streams > played and streams > 1:
             raise InputError(
@@ -78,7 +80,7 @@ class Streams:
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
         self.stream_config = StreamConfig(
-            plan.rate_hz, rate, rate, heard, played, channels, frames, apart, patch.input_channels
+            plan.rate_hz, rate, rate, captured, played, channels, frames, apart, patch.input_channels
         )
         self.in_callback = False
         """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""

@@ -97,8 +97,8 @@ class Timing:
             behind = Fraction(ahead_in, in_hz) + Fraction(pulse - 1 + ahead_out - lead, hz)
             return floor(1 + behind * out_hz) + self.in_device_frames(lead)
         arrived = np.arange(0, period, step, dtype=np.int64)
-        heard = _resampled(arrived, in_hz, hz, ahead_in) + lead
-        made = _resampled(heard // pulse * pulse, hz, out_hz, ahead_out)
+        resampled = _resampled(arrived, in_hz, hz, ahead_in) + lead
+        made = _resampled(resampled // pulse * pulse, hz, out_hz, ahead_out)
         taken = -(-arrived * out_hz // in_hz)
         return int(np.max(taken - made)) + self.in_device_frames(lead)
 

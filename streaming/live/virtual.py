@@ -55,38 +55,38 @@ class VirtualHost:
         self._channels_out = 0
         self._random = np.random.default_rng(seed)
 
-    def run(self, heard: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
+    def run(self, captured: Samples, blocks: int | Iterable[int] | None = None) -> Samples:
         """Let sound be heard, block by block; gives what was played meanwhile, [frames, channels_out].
 
-        heard   [frames, channels_in], or [frames] for one channel
-        blocks  the frames of a block, or of one after the other, again and again; those of the run where None
-        Raises  InputError: not a whole number of blocks of one size, or no device is open
+        captured  [frames, channels_in], or [frames] for one channel
+        blocks    the frames of a block, or of one after the other, again and again; those of the run where None
+        Raises    InputError: not a whole number of blocks of one size, or no device is open
 
         While the device does not call, time passes, and nothing is heard or played.
         """
-        heard = heard[:, None] if heard.ndim == 1 else heard
+        captured = captured[:, None] if captured.ndim == 1 else captured
         pieces: list[Samples] = [self._silence()]
         done = 0
-        for frames in self._sizes(blocks, len(heard)):
-            pieces.append(self.tick(heard[done : done + frames]))
+        for frames in self._sizes(blocks, len(captured)):
+            pieces.append(self.tick(captured[done : done + frames]))
             done += frames
         return np.concatenate(pieces)
 
-    def tick(self, heard: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
+    def tick(self, captured: Samples, flags: int = 0, late_s: float = 0.0) -> Samples:
         """Time passes until a block is full, and the device calls; gives what was played meanwhile.
 
-        heard   [frames, channels_in]
-        flags   PortAudio's, see ``stream_form``
-        late_s  how much later the device calls than it should; later blocks are in time again
-        Raises  InputError: another number of channels, or no device is open
+        captured  [frames, channels_in]
+        flags     PortAudio's, see ``callback_signature``
+        late_s    how much later the device calls than it should; later blocks are in time again
+        Raises    InputError: another number of channels, or no device is open
         """
         source = self._source()
-        due_ns = source.due_ns(len(heard)) + self._late_ns(source, late_s)
+        due_ns = source.due_ns(len(captured)) + self._late_ns(source, late_s)
         pieces = [self._silence(), *self._played_until(due_ns)]
         self._pass(due_ns)
-        source.pass_by(len(heard))
+        source.pass_by(len(captured))
         if source.calls:
-            played = self._call(source, heard, flags)
+            played = self._call(source, captured, flags)
             pieces += [played] if source.request.channels_out else []
         return np.concatenate(pieces)
 
@@ -228,10 +228,10 @@ class VirtualHost:
             if target.calls:
                 yield self._call(target, frames, 0)
 
-    def _call(self, stream: VirtualStream, heard: Samples | int, flags: int) -> Samples:
+    def _call(self, stream: VirtualStream, captured: Samples | int, flags: int) -> Samples:
         if self._worker is not None:
             self._worker.before_callback()
-        played = stream.call(heard, flags)
+        played = stream.call(captured, flags)
         if self._worker is not None:
             self._worker.after_callback()
         return played

@@ -100,11 +100,11 @@ class VirtualStream(NotCopyable):
         """A block of so many frames is full."""
         self._frames += frames
 
-    def call(self, heard: Samples | int, flags: int) -> Samples:
+    def call(self, captured: Samples | int, flags: int) -> Samples:
         """The callback, now; what it plays. Where it does not answer that it goes on, the stream ends."""
         now_s = self._host.now_ns() / SECOND
         times_s = now_s - self.input_latency_s, now_s, now_s + self.output_latency_s
-        played, answer = self._call(heard, flags, times_s)
+        played, answer = self._call(captured, flags, times_s)
         if answer:
             self.finish()
         return played

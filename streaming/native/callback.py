@@ -32,9 +32,9 @@ def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
         if (flags >> flag) & 1:
             side[cb.INPUT_UNDERFLOWS + flag] = side[cb.INPUT_UNDERFLOWS + flag] + 1
     if time_address != 0:
-        heard, now_s, played = 0, 1, 2
+        captured, now_s, played = 0, 1, 2
         times, stated = doubles_at(time_address), doubles_at(address_of(side))
-        stated[cb.INPUT_AGE_S] = apart(times[heard], times[now_s])
+        stated[cb.INPUT_AGE_S] = apart(times[captured], times[now_s])
         stated[cb.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 
@@ -43,11 +43,11 @@ def stream_callback(source, target, frames, time, flags, user):
     """Take a block, have it computed, give a block; PortAudio's paContinue, or paComplete when STOP is set."""
     control = words_at(address_of(user))
     entered = now_ns(control)
-    heard, plays = address_of(source) != 0, address_of(target) != 0
-    side = control + (cb.SIDES if heard else cb.SIDES + cb.SIDE_FIELDS)
+    captures, plays = address_of(source) != 0, address_of(target) != 0
+    side = control + (cb.SIDES if captures else cb.SIDES + cb.SIDE_FIELDS)
     note(side, entered, address_of(time), types.int64(flags))
     count = types.int64(frames)
-    if heard:
+    if captures:
         capture(control, floats_at(address_of(source)), count, entered)
         if control[cb.ENGINE] == cb.IN_CALLBACK:
             call_at(control[cb.PUMP], address_of(user))

@@ -25,7 +25,7 @@ CACHE_LINE = 8
     STREAMS,
     STREAM,  # address of the control block of the first stream
     PULSE,  # frames of the model
-    ROOM,  # the most frames that a pulse adds to the ring of output
+    LARGEST_OUTPUT,  # the most frames that a pulse adds to the ring of output
     DEADLINE_NS,
     GAINS,  # address of float32 for model and bypass: now, what Python wants, and of that what this pulse goes to
     RECORDS,  # address of the ring of records

@@ -27,14 +27,14 @@ def run_instances(control: Pointer, instances: int) -> None:
             control[cb.FAULTS] = control[cb.FAULTS] + faults
         instance[cb.RAN] = instance[cb.RAN] + 1
         if sound:
-            heard = floats_at(instance[cb.SOUND_OUT])
-            move_bytes(as_u8(heard), bytes_at(instance[cb.SLOT_OUT] + instance[cb.SOUND]), pulse * FLOAT)
+            sound_out = floats_at(instance[cb.SOUND_OUT])
+            move_bytes(as_u8(sound_out), bytes_at(instance[cb.SLOT_OUT] + instance[cb.SOUND]), pulse * FLOAT)
             invalid = min(instance[cb.DELAY_LEFT], pulse)
             if invalid > 0:
-                fill_bytes(as_u8(heard), 0, invalid * FLOAT)
+                fill_bytes(as_u8(sound_out), 0, invalid * FLOAT)
                 instance[cb.DELAY_LEFT] = instance[cb.DELAY_LEFT] - invalid
             instance[cb.DELAY_LINE_PLACE] = delayed(
-                heard,
+                sound_out,
                 pulse,
                 floats_at(instance[cb.DELAY_LINE]),
                 instance[cb.DELAY_LINE_FRAMES],
@@ -69,10 +69,10 @@ def change_instances(control: Pointer) -> None:
 @device
 def compute(control: Pointer, begun: int, arrived: int) -> None:
     """Run the model, for the next instances too where there are some."""
-    heard, runs = control[cb.INSTANCES], control[cb.INSTANCES]
+    current, runs = control[cb.INSTANCES], control[cb.INSTANCES]
     while runs != 0:
         run_instances(control, runs)
-        runs = control[cb.NEXT_INSTANCES] if runs == heard else 0
+        runs = control[cb.NEXT_INSTANCES] if runs == current else 0
     if control[cb.NEXT_INSTANCES] != 0:
         change_instances(control)
     computed = now_ns(control)

@@ -27,7 +27,7 @@ def is_too_late(control: Pointer, begun: int) -> bool:
     side = control + (cb.SIDES if control[cb.DRIFT] == 0 else cb.SIDES + cb.SIDE_FIELDS)
     until_its_end = (
         control[cb.OUT_WRITTEN]
-        + control[cb.ROOM]
+        + control[cb.LARGEST_OUTPUT]
         - load(control, cb.OUT_READ)
         - underrun_compensation(control)
     )
@@ -69,8 +69,10 @@ def may_run(control: Pointer) -> bool:
     if control[cb.POLICY] == cb.ABORTS and load(control, cb.FRAMES_SILENT) > 0:
         store(control, cb.STATUS, cb.WAS_LATE)
     backlog = control[cb.OUT_WRITTEN] - load(control, cb.OUT_READ)
-    has_room = control[cb.OUT_CHANNELS] == 0 or backlog + control[cb.ROOM] <= control[cb.OUT_FRAMES]
-    return control[cb.STATUS] == cb.RUNNING and has_room
+    has_space = (
+        control[cb.OUT_CHANNELS] == 0 or backlog + control[cb.LARGEST_OUTPUT] <= control[cb.OUT_FRAMES]
+    )
+    return control[cb.STATUS] == cb.RUNNING and has_space
 
 
 @device

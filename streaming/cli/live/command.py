@@ -43,7 +43,7 @@ def run_live(
     subtype: str | None,
     output: str | None,
     channel: str,
-    heard: Sequence[str],
+    in_routes: Sequence[str],
     options: LiveOptions,
     events: "Choice | None",
     json: bool,
@@ -72,7 +72,7 @@ def run_live(
     host = _host(source, target, subtype)
     live = Live(
         program,
-        _plan(opened.rate_hz, program, channel, heard, options, target),
+        _plan(opened.rate_hz, program, channel, in_routes, options, target),
         _behaviour(options, output if written is None else None, written is not None),
         _realtime(options),
         options.reconnect,
@@ -180,7 +180,7 @@ def _plan(
     rate_hz: int,
     program: "Program",
     channel: str,
-    heard: Sequence[str],
+    in_routes: Sequence[str],
     options: LiveOptions,
     target: Path | None,
 ) -> "Plan":
@@ -204,17 +204,17 @@ def _plan(
         options.device_rate,
         options.block,
         _latency(options.latency),
-        _routes(program, heard, options),
+        _routes(program, in_routes, options),
     )
 
 
-def _routes(program: "Program", heard: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
+def _routes(program: "Program", in_routes: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
     """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
     from pulse.errors import InputError
     from streaming.live.instances import live_inputs
     from streaming.routing import Route, parse_routes, split_channel
 
-    routes = parse_routes(heard, program)
+    routes = parse_routes(in_routes, program)
     names = [port.name for port in live_inputs(program)]
     for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
         if device is None:

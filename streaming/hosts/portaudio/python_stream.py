@@ -83,7 +83,7 @@ class PythonStream(NotCopyable):
         if len(kinds) == 2:
             kind, callback = package.RawStream, self._both
         elif kinds == ["input"]:
-            kind, callback = package.RawInputStream, self._heard
+            kind, callback = package.RawInputStream, self._captured
         else:
             kind, callback = package.RawOutputStream, self._played
         values = [[there[side.device.title], side.channels, side.latency_s] for side in sides]
@@ -110,7 +110,7 @@ class PythonStream(NotCopyable):
     def _both(self, source: Any, target: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(_address(source), _address(target), frames, clock, flags)
 
-    def _heard(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
+    def _captured(self, source: Any, frames: int, clock: Any, flags: Any) -> None:
         self._pass(_address(source), None, frames, clock, flags)
 
     def _played(self, target: Any, frames: int, clock: Any, flags: Any) -> None:
