@@ -1,4 +1,4 @@
-"""What cannot be copied or pickled, and says so."""
+"""Base class of objects that cannot be copied or pickled."""
 
 from typing import Any, ClassVar, NoReturn
 

@@ -1,4 +1,4 @@
-"""The only way to change a typed graph: a patch. ``Graph.rebuilt`` leaves the dead behind."""
+"""Patches, the only way to change a typed graph. ``Graph.rebuilt`` removes nodes that are no longer used."""
 
 from collections.abc import Sequence
 

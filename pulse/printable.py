@@ -1,4 +1,4 @@
-"""Text that others wrote, as it may be printed."""
+"""Untrusted text, escaped so that it can be printed."""
 
 import unicodedata
 

@@ -52,7 +52,7 @@ def unused_name(path: Path, word: str) -> Path:
 
 def write_error(path: Path, reason: str | None) -> InputError:
     """What is wrong where a disk takes no more."""
-    return InputError(f"{path}: cannot be written ({reason}); make room, or write to another disk")
+    return InputError(f"{path}: cannot be written ({reason}); free some space, or write to another disk")
 
 
 def publish(part: Path, path: Path) -> None:

@@ -101,8 +101,8 @@ class Resampler(NotCopyable):
     def _require_whole(self) -> None:
         if self._changing:
             raise InputError(
-                "an exception has ended process or flush, and what of the block was taken cannot be told: begin a new "
-                "sound with reset()"
+                "an exception interrupted process or flush, and a part of the block may be lost: begin a new sound "
+                "with reset()"
             )
 
     def _convert(self, block: Samples) -> Samples:

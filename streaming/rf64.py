@@ -1,4 +1,4 @@
-"""RF64: what a WAV file becomes that outgrows the 4 GiB which its sizes can tell.
+"""RF64: the form of WAV files beyond 4 GiB, the most that the sizes in a WAV header can state.
 
 Source: EBU Tech 3306. A chunk ``ds64`` in front has the sizes, those in their usual places are all ones.
 """

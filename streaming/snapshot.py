@@ -1,4 +1,4 @@
-"""Numbers and chunks of bytes in one, told apart again."""
+"""Packs numbers and pieces of bytes into one snapshot, and unpacks them."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Where text goes that people read. Names come from files, and a file may hold anything: none of it is obeyed."""
+"""Text for terminals and reports. Names come from files that are not trusted: their control characters are escaped."""
 
 import json
 import sys

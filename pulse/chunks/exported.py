@@ -178,7 +178,9 @@ class _Reopening:
         if stream is not None:
             frames = stream.rate * self._notes.pulse
             if not 0 <= stream.axis < fact.rank or (frames > 0 and fact.sizes[stream.axis] != frames):
-                raise LoadError(f"{note.name}: is {fact}, and said to have {frames} frames in each pulse")
+                raise LoadError(
+                    f"{note.name}: is {fact}, but the metadata states {frames} frames in each pulse"
+                )
         return Port.of(note.port or note.name, fact, stream)
 
     def _register(

@@ -1,4 +1,4 @@
-"""The analyser: every node says what it can, until nobody has more to say."""
+"""The analyser: applies the relations of every node until no fact changes."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias

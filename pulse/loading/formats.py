@@ -24,7 +24,7 @@ HEAD = 4096
 
 @dataclass(frozen=True)
 class Reading:
-    """What is said of reading a file; as of ``pulse.load``."""
+    """The options of reading a file; see ``pulse.load``."""
 
     inputs: Mapping[str, str] | None = None
     constants: Mapping[str, Any] | None = None

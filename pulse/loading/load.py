@@ -65,7 +65,8 @@ def load(
         }.items():
             if value is not None:
                 raise LoadError(
-                    f"{spell(option)} is said where a file is read, and {_known(source).title} is read already"
+                    f"{spell(option)} is an option of reading a file, and {_known(source).title} is read already; "
+                    "give it where the file is read"
                 )
         loaded = _known(source)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):

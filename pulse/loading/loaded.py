@@ -15,7 +15,7 @@ from pulse.onnx.metadata import is_exported
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model, and what the user says of it. How it streams is found out when that is asked for.
+    """A model, and the options of the user. How it streams is resolved on first use.
 
     read      as it was read: facts may be partial; a recipe and what is in Python may be further
     outputs, symbol, chunking  as of ``pulse.load``

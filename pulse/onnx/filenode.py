@@ -1,4 +1,4 @@
-"""What a node of a file says of itself: its operator, its inputs and its attributes."""
+"""A node of a file: its operator, its inputs and its attributes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -127,7 +127,7 @@ class Notes:
             return None
         if told != FORMAT:
             raise LoadError(
-                f"a pulsed model of format {told}, and this version reads {FORMAT}; export it again"
+                f"the file has a pulsed model of format {told}, and this version reads format {FORMAT}; export it again"
             )
         try:
             return cls(

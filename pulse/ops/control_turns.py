@@ -1,4 +1,4 @@
-"""What a loop of an unknown number of turns tells while it is computed before running: each turn."""
+"""Reports each turn of a loop of an unknown number of turns while it is computed before running."""
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar

@@ -1,4 +1,4 @@
-"""Operators that nobody knows."""
+"""Unknown operators, kept so that the graph can be shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

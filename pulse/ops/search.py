@@ -33,7 +33,7 @@ class TopK(Op):
         if not 0 <= self.axis < x.rank:
             raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
         if self.count < 0 or x.shape[self.axis].prove_ge(TDim.of(self.count)).no:
-            raise FactError(f"{self.count} entries are asked for, axis {self.axis} of {x} has fewer")
+            raise FactError(f"{self.count} entries are requested, axis {self.axis} of {x} has fewer")
         shape = (*x.shape[: self.axis], TDim.of(self.count), *x.shape[self.axis + 1 :])
         return [TypedFact(x.dtype, shape), TypedFact(np.dtype(np.int64), shape)]
 

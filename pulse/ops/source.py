@@ -21,7 +21,7 @@ class Source(Op):
         return [self.fact]
 
     def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
-        raise PulseError("a source has no value of its own: it must be fed")
+        raise PulseError("a source has no value until it is fed; give a value for this input")
 
     def detail(self) -> str:
         return str(self.fact)

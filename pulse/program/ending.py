@@ -1,4 +1,4 @@
-"""Where a stream ends, told by how many frames its inputs have."""
+"""Where a stream ends, from the number of frames of its inputs."""
 
 from collections.abc import Mapping, Sequence
 

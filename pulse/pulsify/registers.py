@@ -47,7 +47,9 @@ def check_registers(graph: Graph[PulsedFact, Op], registers: Iterable[Register])
     for register in registers:
         read, write = graph.fact(register.read), graph.fact(register.write)
         if not isinstance(graph.node(register.read).op, Source) or register.read in graph.inputs:
-            raise PulsifyError(f"register {register.name}: it is read from no source of its own")
+            raise PulsifyError(
+                f"register {register.name}: it must be read from a source that is not an input"
+            )
         if register.read in seen:
             raise PulsifyError(f"register {register.name}: two registers have its source")
         seen.add(register.read)

@@ -63,7 +63,7 @@ def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
         return given
     for name in given:
         if given.count(name) > 1:
-            raise LoadError(f"{where}: inputs: {name} is there twice; give each input a name of its own")
+            raise LoadError(f"{where}: inputs: {name} is there twice; give each input another name")
     return dict.fromkeys(given, SOUND)
 
 
@@ -92,7 +92,7 @@ def _stage(number: int, given: Value, where: str) -> RecipeStage:
     table = cast("dict[str, Value]", given)
     kinds = [key for key in table if key in FUNCTIONS or key == "model"]
     if len(kinds) > 1:
-        raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each a [[stage]] of its own")
+        raise LoadError(f"{where}: has both {kinds[0]} and {kinds[1]}; give each its own [[stage]]")
     if not kinds:
         unknown = [key for key in table if key not in WIRING and key not in models.OPTIONS]
         require_known(unknown, [*FUNCTIONS, "model"], where, "function")

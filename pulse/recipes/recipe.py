@@ -48,7 +48,7 @@ class RecipeContext:
         if not found.is_relative_to(folder):
             raise LoadError(
                 f"{name}: is outside of {self.folder}; a recipe in a model's metadata names files in its folder only: "
-                "copy it there, or write the recipe as a file of its own"
+                "copy it there, or write the recipe to a separate file"
             )
         return self.folder / name
 

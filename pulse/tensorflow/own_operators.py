@@ -151,7 +151,7 @@ class OwnCall(Op):
     def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
         if self.operator.stream is None:
             return Whole(
-                "nobody said how it depends on time",
+                "how it depends on time is not declared",
                 "declare it with stream=, such as stream=lambda facts, axes: Pointwise((axes[0],))",
             )
         return self.operator.stream(inputs, axes)

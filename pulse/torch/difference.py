@@ -1,4 +1,4 @@
-"""Where a module and a model differ first, in words."""
+"""Describes where a module and a model first differ."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""How a command tells that it failed: one line on stderr, and JSON on stdout where that is asked for."""
+"""How a command reports a failure: one line on stderr, and with --json JSON on stdout."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""pulse report: what a live run has written about itself."""
+"""pulse report: the report of a file of statistics."""
 
 from pathlib import Path
 from typing import Annotated

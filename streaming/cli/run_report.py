@@ -1,4 +1,4 @@
-"""What ``pulse run`` tells."""
+"""The report of ``pulse run``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

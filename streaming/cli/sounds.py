@@ -1,4 +1,4 @@
-"""What the inputs of a model hear in ``pulse run``, as it is asked for on the command line."""
+"""The sources of the inputs of a model in ``pulse run``, as the command line gives them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Events: what people read off the frames of a model, as segments, keywords, text or classes with their times."""
+"""Events from the frames of a model: segments, keywords, text or classes, with their times."""
 
 from streaming.events.argmax import Argmax
 from streaming.events.clock import Clock

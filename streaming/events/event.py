@@ -1,4 +1,4 @@
-"""Event: what is read off the outputs of a model, with its times in the sound."""
+"""Event: a segment, keyword, text or class in the outputs of a model, with its times in the sound."""
 
 from dataclasses import asdict, dataclass
 

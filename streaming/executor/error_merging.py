@@ -1,4 +1,4 @@
-"""What comes out where one error was on its way and others happened besides."""
+"""Merges errors that occur while another error is raised."""
 
 from collections.abc import Sequence
 

@@ -70,7 +70,7 @@ class Executor(NotCopyable):
         self.program = require_program(program)
         self.policy = Policy.named(policy)
         if depth < 1:
-            raise InputError(f"depth {depth}: at least one pulse must have room")
+            raise InputError(f"depth {depth}: give 1 or more")
         if rate_hz is not None and rate_hz < 1:
             raise InputError(f"sample rates must be positive, got {rate_hz} Hz")
         if deadline_s is None and rate_hz is not None:

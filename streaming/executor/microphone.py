@@ -1,4 +1,4 @@
-"""Microphone: a device that is heard, as a source of an executor."""
+"""Microphone: an input device as a source of an executor."""
 
 from collections.abc import AsyncGenerator
 

@@ -9,8 +9,8 @@ from pulse.errors import InputError
 class Policy:
     """What happens at the two ends of a full engine.
 
-    drops    a pulse for which there is no room makes room: the oldest pulse that is not begun goes, itself if there
-             is no other. Otherwise the source waits.
+    drops    if the queue is full, the oldest pulse that has not started is dropped; if there is none, the new one.
+             Otherwise the source waits.
     silent   where an output is wanted and late, silence of the same length goes out, and the output is thrown away
              when it comes
     aborts   where an output is wanted and late, the stream fails

@@ -1,1 +1,1 @@
-"""Whatever has the devices: PortAudio, a file, a test."""
+"""Hosts, which give access to devices: PortAudio, a file, a test."""

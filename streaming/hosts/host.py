@@ -1,4 +1,4 @@
-"""What a live run needs of whatever has the devices: PortAudio, a file, a test."""
+"""Host: what a live run needs of PortAudio, a file, or a test in their place."""
 
 from dataclasses import dataclass, replace
 from typing import Protocol

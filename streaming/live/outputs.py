@@ -1,4 +1,4 @@
-"""Outputs: what the model says of a live stream, for Python."""
+"""Outputs: the outputs of the model in a live run, for Python."""
 
 from collections.abc import Mapping
 from itertools import groupby

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What Python wants done between two pulses."""
+"""Commands of Python, which are applied between two pulses."""
 
 from numba.core import types
 
@@ -51,7 +51,7 @@ def restart(control: Pointer) -> None:
 
 @device
 def apply(control: Pointer) -> None:
-    """What Python wants done between two pulses."""
+    """Commands of Python, which are applied between two pulses."""
     command = load(control, cb.COMMAND)
     if command == cb.NONE or command == cb.TAKEN or not replace(control, cb.COMMAND, command, cb.TAKEN):
         return

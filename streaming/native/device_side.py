@@ -61,7 +61,7 @@ def position(side: Pointer, now: int, rate: int) -> float:
 
 @device
 def capture(control: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
-    """Take a block from the device; where the ring has no room the block is lost, and counted."""
+    """Take a block from the device; if it does not fit into the ring, it is lost and counted."""
     written, capacity = control[cb.IN_WRITTEN], control[cb.IN_FRAMES]
     if written + frames - load(control, cb.IN_READ) > capacity:
         store(control, cb.FRAMES_LOST, control[cb.FRAMES_LOST] + frames)

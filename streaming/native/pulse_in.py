@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What a pulse is made of: frames of the ring of input, in the slots of the streams."""
+"""Fills the slots of the streams with the next pulse, from the ring of input."""
 
 from pulse.jit.address import floats_at, words_at
 from pulse.jit.pointer import Pointer

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What becomes of a pulse: sound in the ring of output, and a record for Python."""
+"""Passes on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
 from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
 from pulse.jit.pointer import Pointer

@@ -1,1 +1,1 @@
-"""What a live run tells of itself: statistics, statistics in files, reports."""
+"""Statistics of a live run: values, files, reports, pictures."""

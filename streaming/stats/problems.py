@@ -99,8 +99,8 @@ def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
     if found.frames_lost:
         yield Problem(
             "lost",
-            f"{found.frames_lost:,} of {count_of(found.frames_in, 'frame')} of the device found no room: the model "
-            "stood still for longer than the buffer lasts",
+            f"{found.frames_lost:,} of {count_of(found.frames_in, 'frame')} of the device did not fit into the buffer: "
+            "the model stopped for longer than the buffer lasts",
             _quiet(setup),
         )
     if found.xruns:

@@ -1,4 +1,4 @@
-"""What a file of statistics tells: the worst moments, and all of it as JSON."""
+"""Report of a file of statistics: the worst moments, and all of it as JSON."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta

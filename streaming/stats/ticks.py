@@ -1,4 +1,4 @@
-"""The rhythm of what is told of a live run."""
+"""The intervals at which a live run reports."""
 
 from dataclasses import dataclass
 from math import floor, isfinite

@@ -110,7 +110,7 @@ def test_what_a_device_cannot_do(host: PortAudio, ends: tuple[Endpoint, Endpoint
     with pytest.raises(DeviceError, match=f"^{NAME}: does not run at 44100 Hz; use one of 48000 Hz$"):
         host.open(request(counted(), *ends, rate_hz=44100))
     with pytest.raises(
-        DeviceError, match="5 input and 5 output channels were asked for, it has 2 and 2; use fewer"
+        DeviceError, match="5 input and 5 output channels were requested, it has 2 and 2; use fewer"
     ):
         host.open(request(counted(), *ends, channels=5))
     with pytest.raises(InputError, match="latency 'tiny': give low, high or seconds"):

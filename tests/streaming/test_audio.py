@@ -87,7 +87,7 @@ def test_a_full_disk(small_disk, name, encoding):
     x = noise(200_000)
     (small_disk / "other").write_bytes(bytes(16 << 10))
     writer = AudioWriter(small_disk / name, 16000, 1, encoding)
-    full = rf"{name}: cannot be written \(No space left on device\); make room"
+    full = rf"{name}: cannot be written \(No space left on device\); free some space"
     with pytest.raises(InputError, match=full):
         for piece in np.split(x, 200):
             writer.write(piece)

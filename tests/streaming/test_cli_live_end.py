@@ -247,7 +247,7 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
     report = json.loads(result.stdout)
     assert report["statistics"]["counters"]["frames_in"] >= 8000
     assert result.stderr == (
-        f"error: {small_disk / name}: cannot be written (No space left on device); make room, or write to another "
+        f"error: {small_disk / name}: cannot be written (No space left on device); free some space, or write to another "
         "disk\n"
     )
     assert (small_disk / name).stat().st_size > 0
@@ -264,7 +264,7 @@ def test_frames_that_have_no_room_to_be_put_in_order(small_disk):
         for _ in range(20):
             frames.write()
     ended, kept = map(str, frames.problems)
-    assert ended.endswith("make room, or write to another disk")
+    assert ended.endswith("free some space, or write to another disk")
     assert f"in {small_disk / 'y-frames-first.npy'}, along its first axis" in kept
     assert np.load(small_disk / "y-frames-first.npy").shape == (1000, 2, 8)
 
@@ -295,7 +295,7 @@ def test_what_is_played_on_a_disk_that_is_full(small_disk, tmp_path):
     result = live(model, "in.wav", played, "--output", "same", "--frames", "f.npy", "--json", code=2)
     assert json.loads(result.stdout)["statistics"]["counters"]["frames_in"] >= 8000
     assert result.stderr == (
-        f"error: {played}: cannot be written (No space left on device); make room, or write to another disk\n"
+        f"error: {played}: cannot be written (No space left on device); free some space, or write to another disk\n"
     )
     assert 0 < soundfile.info(played).frames < 8000
     np.testing.assert_array_equal(np.load("f.npy")[0, 0, :8000], x)

@@ -14,7 +14,7 @@ from streaming import frame_formats
 from streaming.frames import FramesFile
 from tests.streaming.disks import small_disk as small_disk
 
-FULL = r"cannot be written \(No space left on device\); make room, or write to another disk"
+FULL = r"cannot be written \(No space left on device\); free some space, or write to another disk"
 
 
 def written(path, pieces, axis, rate_hz=None):

@@ -97,7 +97,7 @@ def test_no_room_to_become_longer(tmp_path, monkeypatch, encoding, room):
     usual = written(tmp_path / "usual.wav", x, encoding).read_bytes()
     monkeypatch.setattr(rf64, "LARGEST", 1000)
     monkeypatch.setattr(rf64, "PIECE", 64)
-    full = r"a\.wav: cannot be written \(File too large\); make room"
+    full = r"a\.wav: cannot be written \(File too large\); free some space"
     with pytest.raises(InputError, match=full), limited(len(usual) + room):
         written(tmp_path / "a.wav", x, encoding)
     assert (tmp_path / "a.wav").read_bytes() == usual

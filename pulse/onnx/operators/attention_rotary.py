@@ -1,4 +1,4 @@
-"""Positions told by rotation."""
+"""Rotary position embeddings."""
 
 from pulse.dim import TDim
 from pulse.graph import OutletId

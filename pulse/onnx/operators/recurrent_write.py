@@ -1,4 +1,4 @@
-"""Recurrent layers, written: the ONNX operators, begun with the state and asked for the next one."""
+"""Writes recurrent layers: the ONNX operators, with the state as initial value and the next state as an output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

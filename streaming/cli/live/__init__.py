@@ -1,1 +1,1 @@
-"""``pulse run --live``: what it takes, shows and tells."""
+"""``pulse run --live``: its options, its display and its report."""

@@ -1,4 +1,4 @@
-"""What ``pulse run --live`` tells at its end, and ``pulse report`` of a file of statistics."""
+"""The report at the end of ``pulse run --live``, which ``pulse report`` prints of a file of statistics."""
 
 from typing import TYPE_CHECKING
 

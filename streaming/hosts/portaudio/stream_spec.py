@@ -1,4 +1,4 @@
-"""The stream that is asked of PortAudio."""
+"""The stream that PortAudio is to open."""
 
 from ctypes import byref
 from dataclasses import dataclass

@@ -96,7 +96,7 @@ def test_what_is_said_of_a_model_that_was_read() -> None:
     loaded = pulse.load(models.swapped())
     assert [port.name for port in pulse.load(loaded, outputs=["y"]).pulsed().outputs] == ["y"]
     with pytest.raises(
-        pulse.LoadError, match="constants= is said where a file is read, and chunks is read already"
+        pulse.LoadError, match="constants= is an option of reading a file, and chunks is read already"
     ):
         pulse.load(loaded, constants={"x": 1})
     with pytest.raises(pulse.LoadError, match="is in pulses already; leave out outputs="):

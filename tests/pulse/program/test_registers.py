@@ -80,7 +80,7 @@ def test_lanes_have_registers_of_their_own() -> None:
         ({"initial": np.zeros((1, 5), F)}, "register cache is read as 1,4,f32 and initially 1,5,f32"),
         ({"initial": np.zeros((1, 4))}, "initially 1,4,f64"),
         ({"write": "x"}, "written 1,8,f32"),
-        ({"read": "x"}, "register cache: it is read from no source of its own"),
+        ({"read": "x"}, "register cache: it must be read from a source that is not an input"),
     ],
 )
 def test_registers_that_do_not_fit(change: dict[str, object], message: str) -> None:

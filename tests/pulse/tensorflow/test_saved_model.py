@@ -139,7 +139,9 @@ def test_signatures_are_named(tmp_path: Path) -> None:
 
 def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
     model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
-    with pytest.raises(LoadError, match="signature= is said where a file is read, and model is read already"):
+    with pytest.raises(
+        LoadError, match="signature= is an option of reading a file, and model is read already"
+    ):
         pulse.load(model, signature="serving_default")
     exported = model.pulsed().to_onnx().SerializeToString()
     with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):

@@ -114,7 +114,7 @@ def test_latencies() -> None:
     ("code", "message"),
     [
         (library.INVALID_RATE, "does not run at 96000 Hz; use one of 44100, 48000 Hz$"),
-        (library.INVALID_CHANNELS, "4 input and 2 output channels were asked for, it has 2 and 8; use fewer"),
+        (library.INVALID_CHANNELS, "4 input and 2 output channels were requested, it has 2 and 8; use fewer"),
         (library.UNAVAILABLE, r"is busy, perhaps another program has it to itself; .* \(host says so\)$"),
         (library.INVALID_DEVICE, "is not there any more; pulse devices"),
         (

@@ -213,7 +213,7 @@ def test_a_full_disk(tmp_path, monkeypatch, early):
     played(FileHost(written(tmp_path / "in.wav", x), pace=None), ready(), plan)  # what it compiles has room
     halt = Halt(monkeypatch, 30 if early else -1)
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
-    full = r"out\.wav: cannot be written \(File too large\); make room"
+    full = r"out\.wav: cannot be written \(File too large\); free some space"
     live = Live(ready(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
         assert halt.there.wait(LIMIT_S) if early else live.wait(20)

@@ -72,7 +72,7 @@ def test_a_good_run_has_no_trouble(good):
     ("counters", "name", "said"),
     [
         ({"frames_silent": 480}, "silent", "480 frames (10.0 ms) of silence"),
-        ({"frames_lost": 1}, "lost", "found no room"),
+        ({"frames_lost": 1}, "lost", "did not fit into the buffer"),
         ({"frames_skipped": 9}, "lost", "9 frames made too late and not played"),
         ({"pulses_dropped": 1}, "lost", "1 pulse left out"),
         ({"output_underflows": 2}, "xrun", "2 output underflows"),
