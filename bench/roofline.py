@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import operand
+from pulse.jit.registry import Kernel
+from pulse.jit.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
 from pulse.program.cost import Cost, cost_of
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import Kernel
-from pulse.program.kernels.simd import LANES, vadd, vfma, vload, vsplat, vstore, vzero
 from pulse.program.memory import aligned_bytes
 from pulse.program.native_program import NativeProgram
 

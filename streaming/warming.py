@@ -16,14 +16,14 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from pulse.errors import CompileError, PulseWarning
+from pulse.jit.cache import cache_location, cannot_keep, tell_where_nothing_is_kept
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.entries import ENTRIES
+from pulse.jit.registry import KERNELS
 from pulse.plugins import load_plugins
 from pulse.program import machine
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
-from pulse.program.kernels.cache import cache_location, cannot_keep, tell_where_nothing_is_kept
-from pulse.program.kernels.compiled import CompiledFunction
-from pulse.program.kernels.entries import ENTRIES
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import GROUP
 from streaming.native import callback as callback
 from streaming.native import gate as gate

@@ -4,13 +4,13 @@ lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(cx
 Value              a tensor in memory: shape, strides, a buffer
 Instruction        what a row is: named fields, tensors that are read or written, and numbers
 kernel, device     a compiled function that runs a row, and helpers that it calls
-lanes              what kernels are written in; see ``pulse.program.kernels``
+lanes              what kernels are written in; see ``pulse.jit``
 """
 
 from pulse.errors import CompileError
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.registry import device, kernel, named_kernel
-from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.registry import device, kernel, named_kernel
+from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.program.lower.elementwise import broadcast
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value

@@ -11,6 +11,7 @@ from pulse.dim import TDim
 from pulse.errors import CompileError
 from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
+from pulse.jit.instruction import Instruction, numbered
 from pulse.ops.check import Check
 from pulse.ops.delay import Delay
 from pulse.ops.op import Op
@@ -18,7 +19,6 @@ from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
 from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import Copy
-from pulse.program.kernels.instruction import Instruction, numbered
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register

@@ -16,11 +16,11 @@ from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pulse.program.kernels.address import external, words_at
-from pulse.program.kernels.entries import Entry, entry
-from pulse.program.kernels.lanes import COUNT, LANE_WORDS, LaneBases
-from pulse.program.kernels.pointer_lowering import INT64, WORDS
-from pulse.program.kernels.registry import device, kernel_of
+from pulse.jit.address import external, words_at
+from pulse.jit.entries import Entry, entry
+from pulse.jit.lanes import COUNT, LANE_WORDS, LaneBases
+from pulse.jit.pointer_lowering import INT64, WORDS
+from pulse.jit.registry import device, kernel_of
 from pulse.program.table import Table, row_starts
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))

@@ -11,20 +11,20 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.graph import OutletId
+from pulse.jit.instruction import Tensor
+from pulse.jit.pointer import operand
+from pulse.jit.registry import (
+    KERNELS,
+    compile_kernels,
+    modules_of,
+    require_kernels,
+)
 from pulse.ops.check import Site
 from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.executable import Executable
 from pulse.program.kernels import families as families
-from pulse.program.kernels.instruction import Tensor
-from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import (
-    KERNELS,
-    compile_kernels,
-    modules_of,
-    require_kernels,
-)
 from pulse.program.kernels.time import Tick
 from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
+from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
+from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.cost import cost_of
-from pulse.program.kernels.lanes import BLOCK, COUNT, LANE_WORDS
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Choice, Lanes, lane_count
 from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
-from pulse.program.kernels.address import bytes_at, words_at
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_i32, move_bytes
-from pulse.program.kernels.registry import device
+from pulse.jit.address import bytes_at, words_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_i32, move_bytes
+from pulse.jit.registry import device
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
 from pulse.uncopied import Uncopied

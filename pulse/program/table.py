@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.pointer import HEADER, operand
-from pulse.program.kernels.registry import Kernel, compile_kernels, kernel_of
+from pulse.jit.pointer import HEADER, operand
+from pulse.jit.registry import Kernel, compile_kernels, kernel_of
 
 Table = NDArray[np.int64]
 

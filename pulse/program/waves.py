@@ -8,8 +8,8 @@ from typing import TypeGuard
 import numpy as np
 
 from pulse.facts import Array
+from pulse.jit.simd import LANES
 from pulse.ops.dft import unit_circle
-from pulse.program.kernels.simd import LANES
 
 SMALLEST = 2048
 """Elements of a matrix below which a product is not slower."""

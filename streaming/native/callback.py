@@ -3,10 +3,10 @@
 
 from numba.core import types
 
-from pulse.program.kernels.address import address_of, call_at, doubles_at, floats_at, words_at
-from pulse.program.kernels.entries import callback
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.address import address_of, call_at, doubles_at, floats_at, words_at
+from pulse.jit.entries import callback
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record

@@ -3,11 +3,11 @@
 
 from numba.core import types
 
-from pulse.program.kernels.address import bytes_at, doubles_at, words_at
-from pulse.program.kernels.entries import entry
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import fill_bytes, move_bytes
-from pulse.program.kernels.registry import device
+from pulse.jit.address import bytes_at, doubles_at, words_at
+from pulse.jit.entries import entry
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import fill_bytes, move_bytes
+from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT
 from streaming.native.drift import DELAY, TARGET

@@ -6,10 +6,10 @@ Each counter has one writer, and a position is stored after what it stands for.
 
 from numba.core import types
 
-from pulse.program.kernels.address import bytes_at, words_at
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_u8, fill_bytes, move_bytes
-from pulse.program.kernels.registry import device
+from pulse.jit.address import bytes_at, words_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_u8, fill_bytes, move_bytes
+from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.primitives import load, monotonic_ns, store
 

@@ -1,8 +1,8 @@
 # pyright: basic
 """Two devices have two clocks: the ratio of the last resampler follows how long a frame is in the pipeline."""
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 
 DELAY, INTEGRAL, TARGET = range(3)
 """Float64 of a controller: frames that are in the pipeline, smoothed; what has been found of the drift, as a part;

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.program.kernels.simd import LANES
+from pulse.jit.simd import LANES
 from pulse.program.memory import aligned_bytes
 
 LARGEST_RATIO = 256

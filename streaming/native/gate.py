@@ -13,10 +13,10 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pulse.program.kernels.address import address_of, bytes_at, words_at
-from pulse.program.kernels.entries import callback, entry
-from pulse.program.kernels.pointer_lowering import WORDS
-from pulse.program.kernels.raw import fill_bytes
+from pulse.jit.address import address_of, bytes_at, words_at
+from pulse.jit.entries import callback, entry
+from pulse.jit.pointer_lowering import WORDS
+from pulse.jit.raw import fill_bytes
 from pulse.program.memory import aligned_bytes
 from pulse.uncopied import Uncopied
 from streaming.native.primitives import load, store

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 TOTAL, LONGEST, COUNTS = 0, 1, 2

@@ -1,10 +1,10 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """The model: a pulse of every stream, and two programs of which one takes over."""
 
-from pulse.program.kernels.address import bytes_at, floats_at, words_at
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_u8, fill_bytes, move_bytes
-from pulse.program.kernels.registry import device
+from pulse.jit.address import bytes_at, floats_at, words_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_u8, fill_bytes, move_bytes
+from pulse.jit.registry import device
 from pulse.program.packed import packed_step, take_faults
 from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns

@@ -1,8 +1,8 @@
 # pyright: basic
 """What is done to samples in the pipeline; pointers to f32."""
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 
 MIX = -1
 """The channel that is the mean of all."""

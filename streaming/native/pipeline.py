@@ -6,10 +6,10 @@ What is here belongs to the worker, or to the callback where that computes.
 
 from numba.core import types
 
-from pulse.program.kernels.address import call_at, words_at
-from pulse.program.kernels.entries import callback, entry
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.address import call_at, words_at
+from pulse.jit.entries import callback, entry
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from streaming.native import control_block as cb
 from streaming.native.commands import apply

@@ -3,8 +3,8 @@
 
 from numba.core import types
 
-from pulse.program.kernels.address import words_at
-from pulse.program.kernels.entries import entry
+from pulse.jit.address import words_at
+from pulse.jit.entries import entry
 from streaming.native import primitives
 
 

@@ -8,8 +8,8 @@ from numba.core import types
 from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 
-from pulse.program.kernels.address import external
-from pulse.program.kernels.pointer_lowering import INT64, WORDS
+from pulse.jit.address import external
+from pulse.jit.pointer_lowering import INT64, WORDS
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
 MONOTONIC = int(getattr(time, "CLOCK_MONOTONIC", 1))

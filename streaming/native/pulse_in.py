@@ -1,9 +1,9 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """What a pulse is made of: frames of the ring of input, in the slots of the streams."""
 
-from pulse.program.kernels.address import floats_at, words_at
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
+from pulse.jit.address import floats_at, words_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.mixing import channel_of
 from streaming.native.primitives import load, store

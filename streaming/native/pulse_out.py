@@ -1,10 +1,10 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """What becomes of a pulse: sound in the ring of output, and a record for Python."""
 
-from pulse.program.kernels.address import bytes_at, doubles_at, floats_at, words_at
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_i64, as_u8, move_bytes
-from pulse.program.kernels.registry import device
+from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_i64, as_u8, move_bytes
+from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns, owed, position
 from streaming.native.drift import corrected

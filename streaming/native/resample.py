@@ -14,12 +14,12 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from pulse.program.kernels.address import floats_at, words_at
-from pulse.program.kernels.entries import entry
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_u8, move_bytes
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import LANES, vfma, vload, vsum, vzero
+from pulse.jit.address import floats_at, words_at
+from pulse.jit.entries import entry
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_u8, move_bytes
+from pulse.jit.registry import device
+from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
 from pulse.uncopied import Uncopied

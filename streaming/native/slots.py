@@ -8,10 +8,10 @@ in turn. Whoever raises ``BEGUN`` has the pulse.
 
 from numba.core import types
 
-from pulse.program.kernels.address import address_of, words_at
-from pulse.program.kernels.entries import entry
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, routine
+from pulse.jit.address import address_of, words_at
+from pulse.jit.entries import entry
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, routine
 from pulse.program.packed import fault_count, packed_step
 from streaming.native.primitives import fence, load, monotonic_ns, replace, set_event, store, wait_event
 

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
     "base": "pulse: version printable wording errors uncopied collector plugins budget",
+    "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts graph picture dump",
     "operators": "pulse: ops typed costs.work costs.seconds wiring patch substitution tolerance",

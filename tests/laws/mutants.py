@@ -12,6 +12,8 @@ import numpy as np
 
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
+from pulse.jit.instruction import Instruction
+from pulse.jit.pointer import REGION_SHIFT
 from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
@@ -28,8 +30,6 @@ from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, OnPulses, Stateful
-from pulse.program.kernels.instruction import Instruction
-from pulse.program.kernels.pointer import REGION_SHIFT
 from pulse.program.machine import run_python
 from pulse.program.memory import aligned_bytes
 from pulse.program.native_program import NativeProgram

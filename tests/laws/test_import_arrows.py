@@ -28,7 +28,7 @@ TIME = {
     "sched",
 }
 ALLOWED = {
-    "pulse.program.kernels.compiled": {"threading"},  # a lock: two threads may ask for one function at once
+    "pulse.jit.compiled": {"threading"},  # a lock: two threads may ask for one function at once
     "pulse.program.machine": {"time"},  # how long a tick of the cycle counter is
 }
 

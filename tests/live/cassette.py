@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.address import address_of, floats_at, words_at
-from pulse.program.kernels.entries import callback
+from pulse.jit.address import address_of, floats_at, words_at
+from pulse.jit.entries import callback
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.native.stream_form import CONTINUE, SIGNATURE
 

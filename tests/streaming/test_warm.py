@@ -13,13 +13,13 @@ import pytest
 from typer.testing import CliRunner
 
 from pulse.errors import CompileError, PulseWarning
+from pulse.jit.cache import cache_location
+from pulse.jit.registry import KERNELS
 from pulse.program import machine
-from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.registry import KERNELS
 from streaming import warming
 from streaming.cli import app
-from tests.pulse.program.folders import folder as folder
-from tests.pulse.program.folders import kernels_in
+from tests.pulse.jit.folders import folder as folder
+from tests.pulse.jit.folders import kernels_in
 from tests.streaming.disks import small_disk as small_disk
 
 QUICK = ("tick", "move", "machine.run", "machine.read_ticks")
@@ -69,7 +69,7 @@ def test_another_process_finds_what_was_compiled(folder):
     """The same folder, file and key, whoever made it."""
     code = (
         "from pulse.program.kernels import families\n"
-        "from pulse.program.kernels.registry import KERNELS\n"
+        "from pulse.jit.registry import KERNELS\n"
         "kernel = KERNELS['tick']; kernel.prepare(); print(kernel.cached)"
     )
     told = [
@@ -83,8 +83,8 @@ def test_another_process_finds_what_was_compiled(folder):
 
 
 def test_all_is_every_kernel_and_every_entry_of_the_machine():
-    from pulse.program.kernels.entries import ENTRIES
-    from pulse.program.kernels.registry import KERNELS
+    from pulse.jit.entries import ENTRIES
+    from pulse.jit.registry import KERNELS
 
     assert set(warming.names()) == {*KERNELS, *ENTRIES}
 
@@ -213,7 +213,7 @@ def test_commands_on_a_full_disk(small_disk, tmp_path, monkeypatch):
 def test_what_another_process_cannot_compile(folder, tmp_path):
     """It says why, in one line."""
     (tmp_path / "chatty.py").write_text(
-        "from pulse.program.kernels.registry import kernel\n"
+        "from pulse.jit.registry import kernel\n"
         "from pulse.program.kernels.time import Tick\n"
         "@kernel\n"
         "def chatty(row: Tick):\n"
@@ -234,7 +234,7 @@ def test_what_another_process_cannot_compile(folder, tmp_path):
 
 SCRIPT = """
 import sys; sys.path.insert(0, {root!r})
-from pulse.program.kernels.registry import KERNELS, kernel
+from pulse.jit.registry import KERNELS, kernel
 from pulse.program.kernels.time import Tick
 from streaming import warming
 

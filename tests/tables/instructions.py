@@ -2,9 +2,9 @@
 
 import inspect
 
+from pulse.jit.instruction import Field, Instruction, Part, fields_of
+from pulse.jit.registry import KERNELS
 from pulse.program.kernels import families as families
-from pulse.program.kernels.instruction import Field, Instruction, Part, fields_of
-from pulse.program.kernels.registry import KERNELS
 
 HEAD = """# Instructions
 

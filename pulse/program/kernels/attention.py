@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.norm import exp_below
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import (
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
     LANES,
     vfma,
     vgt,
@@ -24,6 +23,7 @@ from pulse.program.kernels.simd import (
     vsum,
     vzero,
 )
+from pulse.program.kernels.norm import exp_below
 from pulse.program.kernels.vmath import INFINITY
 
 

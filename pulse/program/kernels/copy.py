@@ -1,8 +1,8 @@
 """Elements from one place to another, as they are."""
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import (
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import (
     TILE,
     as_f32,
     as_i16,
@@ -13,8 +13,8 @@ from pulse.program.kernels.raw import (
     opaque,
     transpose_tile,
 )
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 
 SHORT_RUN, LONG_RUN = 16, 256  # bytes: a run below is copied by element, above by a call of memmove
 

@@ -1,10 +1,10 @@
 """Running sums."""
 
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.registry import device, kernel
 from pulse.program.kernels.dtypes import F32, F64, I64
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64
-from pulse.program.kernels.registry import device, kernel
 
 
 class CumSum(Instruction):

@@ -1,9 +1,9 @@
 """Depthwise windows: every channel with weights of its own."""
 
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import kernel
+from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
 from pulse.program.kernels.finish import Finish, finish
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.registry import kernel
-from pulse.program.kernels.simd import LANES, vfma, vload_part, vstore_part
 
 
 class Depthwise(Instruction):

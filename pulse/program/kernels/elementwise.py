@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 
-from pulse.program.kernels import stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from pulse.program.kernels.dispatch import FLOAT32, FLOAT64, MOVED, dispatcher, outlined
+from pulse.jit.dispatch import FLOAT32, FLOAT64, MOVED, dispatcher, outlined
+from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
+from pulse.jit.registry import device, kernel
+from pulse.jit.row_lowering import RowType
+from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64
-from pulse.program.kernels.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.program.kernels.microops import MICRO_OPS, OPCODES
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.row_lowering import RowType
-from pulse.program.kernels.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
-from pulse.program.kernels.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 
 __all__ = ["OPCODES", "chain", "chain64"]
 

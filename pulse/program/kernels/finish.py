@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from pulse.program.kernels.instruction import Operand, OptionalOperand, Part, many, reads, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import LANES, Lanes, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
+from pulse.jit.instruction import Operand, OptionalOperand, Part, many, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
+from pulse.jit.simd import LANES, Lanes, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
 
 STEPS = (

@@ -9,11 +9,10 @@ same, and their sines opposite, so both rounds first *fold* what they read: the 
 difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
 """
 
-from pulse.program.kernels.finish import Finish, finish
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import (
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
     LANES,
     Lanes,
     vfma,
@@ -24,6 +23,7 @@ from pulse.program.kernels.simd import (
     vstore_part,
     vzero,
 )
+from pulse.program.kernels.finish import Finish, finish
 
 
 @device

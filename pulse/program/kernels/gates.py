@@ -5,10 +5,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.scales import Scales, scaled
-from pulse.program.kernels.simd import (
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
+from pulse.jit.simd import (
     LANES,
     Lanes,
     vfma,
@@ -23,6 +22,7 @@ from pulse.program.kernels.simd import (
     vstore_part,
     vzero,
 )
+from pulse.program.kernels.scales import Scales, scaled
 from pulse.program.kernels.vmath import vsigmoid, vtanh
 
 Function: TypeAlias = tuple[int, float, float]

@@ -1,10 +1,10 @@
 """Elements picked by index."""
 
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_i32, as_i64
+from pulse.jit.registry import device, kernel
 from pulse.program.kernels.copy import SHORT_RUN, copy_rows
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_i32, as_i64
-from pulse.program.kernels.registry import device, kernel
 
 
 @device

@@ -1,5 +1,17 @@
 """GRU layers; how their rows begin is in ``recurrent``."""
 
+from pulse.jit.instruction import (
+    Operand,
+    ScalesOperand,
+    packed_weights,
+    reads,
+    updates,
+    weight_scales,
+)
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
+from pulse.jit.stack import stack_f32
 from pulse.program.kernels.gates import (
     GROUP,
     SUMS,
@@ -11,20 +23,8 @@ from pulse.program.kernels.gates import (
     three_sums_of_four,
     two_sums,
 )
-from pulse.program.kernels.instruction import (
-    Operand,
-    ScalesOperand,
-    packed_weights,
-    reads,
-    updates,
-    weight_scales,
-)
-from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
-from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, further
-from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vstore_part
-from pulse.program.kernels.stack import stack_f32
 
 
 @device

@@ -1,13 +1,13 @@
 """LSTM layers; how their rows begin is in ``recurrent``."""
 
+from pulse.jit.instruction import Operand, ScalesOperand, reads, updates, weight_scales
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vload
+from pulse.jit.stack import stack_f32
 from pulse.program.kernels.gates import GROUP, SUMS, Function, finish_lstm, four_sums, four_sums_of_four
-from pulse.program.kernels.instruction import Operand, ScalesOperand, reads, updates, weight_scales
-from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
-from pulse.program.kernels.registry import device, kernel
 from pulse.program.kernels.scales import Scales, further
-from pulse.program.kernels.simd import LANES, vload
-from pulse.program.kernels.stack import stack_f32
 
 
 @device

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import (
+from pulse.jit.registry import device
+from pulse.jit.simd import (
     Lanes,
     vabs,
     vceil,

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import (
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
     LANES,
     vexp2i,
     vfma,

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.finish import Finish, finish
-from pulse.program.kernels.instruction import (
+from pulse.jit.instruction import (
     Instruction,
     Operand,
     ScalesOperand,
@@ -18,10 +17,9 @@ from pulse.program.kernels.instruction import (
     weight_scales,
     writes,
 )
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
-from pulse.program.kernels.simd import (
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
     LANES,
     Lanes,
     vfma,
@@ -31,6 +29,8 @@ from pulse.program.kernels.simd import (
     vstore_part,
     vzero,
 )
+from pulse.program.kernels.finish import Finish, finish
+from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
 
 PANEL = 2 * LANES  # columns of a panel of packed weights; the last may be half as wide
 

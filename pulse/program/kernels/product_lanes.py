@@ -1,8 +1,10 @@
 """Products of several streams: a block of rows of eight or four lanes shares one reading of the weights."""
 
+from pulse.jit.lanes import EIGHT, lane, lane_count
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, lanes_of
+from pulse.jit.simd import LANES, Lanes, vfma, vload, vload_part, vsplat, vstore_part
 from pulse.program.kernels.finish import finish
-from pulse.program.kernels.lanes import EIGHT, lane, lane_count
-from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.product import (
     PANEL,
     Product,
@@ -13,9 +15,7 @@ from pulse.program.kernels.product import (
     product,
     start,
 )
-from pulse.program.kernels.registry import device, lanes_of
 from pulse.program.kernels.scales import Scales, begin_sum, end_sum, further
-from pulse.program.kernels.simd import LANES, Lanes, vfma, vload, vload_part, vsplat, vstore_part
 
 
 @device

@@ -2,8 +2,7 @@
 
 from typing import ClassVar
 
-from pulse.program.kernels.gates import Function, activated, one_sum
-from pulse.program.kernels.instruction import (
+from pulse.jit.instruction import (
     Instruction,
     Operand,
     Part,
@@ -14,10 +13,11 @@ from pulse.program.kernels.instruction import (
     weight_scales,
     writes,
 )
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, kernel
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
+from pulse.program.kernels.gates import Function, activated, one_sum
 from pulse.program.kernels.scales import Scales, further
-from pulse.program.kernels.simd import LANES, vload_part, vstore_part, vzero
 
 
 class ActivationWords(Part):

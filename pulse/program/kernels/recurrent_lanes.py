@@ -3,6 +3,11 @@
 Frames that lie outside of one stream and inside of another are skipped for the first.
 """
 
+from pulse.jit.lanes import CHUNK, EIGHT, lane, lane_count
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, lanes_of
+from pulse.jit.simd import LANES, vfma, vload, vsplat, vzero
+from pulse.jit.stack import stack_f32, stack_i64
 from pulse.program.kernels.gates import (
     GROUP,
     SUMS,
@@ -13,14 +18,9 @@ from pulse.program.kernels.gates import (
     three_sums_of_four,
 )
 from pulse.program.kernels.gru import Gru, gru
-from pulse.program.kernels.lanes import CHUNK, EIGHT, lane, lane_count
 from pulse.program.kernels.lstm import Lstm, lstm
-from pulse.program.kernels.pointer import Pointer
 from pulse.program.kernels.recurrent import Recurrent, begun, function, take_rows
-from pulse.program.kernels.registry import device, lanes_of
 from pulse.program.kernels.scales import Scales, further
-from pulse.program.kernels.simd import LANES, vfma, vload, vsplat, vzero
-from pulse.program.kernels.stack import stack_f32, stack_i64
 
 SUMS_OF_EIGHT = 2 * SUMS
 PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last one; then the lanes of one frame

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device, kernel
-from pulse.program.kernels.simd import (
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
     LANES,
     vadd,
     vindex,

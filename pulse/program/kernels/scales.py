@@ -5,9 +5,9 @@
 
 from typing import TypeAlias
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import Lanes, vfma, vload, vload_part, vzero
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
+from pulse.jit.simd import Lanes, vfma, vload, vload_part, vzero
 
 Scales: TypeAlias = Pointer | None
 

@@ -1,8 +1,8 @@
 """States that a body carries from frame to frame."""
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.raw import move_bytes
-from pulse.program.kernels.registry import kernel
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.raw import move_bytes
+from pulse.jit.registry import kernel
 
 
 class KeepFrame(Instruction):

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.registry import device, kernel
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import device, kernel
 
 
 @device

@@ -5,12 +5,12 @@ the whole stream (``1 << 62`` as long as nobody knows). Meanings: ``ops/ends.py`
 ``LastFrames`` of ``ops/delay.py``.
 """
 
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64, fill_bytes, move_bytes
+from pulse.jit.registry import device, kernel
 from pulse.program.kernels.copy import fill_run, signed
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I32, I64
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.raw import as_f32, as_f64, as_i32, as_i64, fill_bytes, move_bytes
-from pulse.program.kernels.registry import device, kernel
 
 MODES = ("constant", "edge", "reflect", "symmetric")
 CONSTANT, EDGE, REFLECT, SYMMETRIC = range(len(MODES))

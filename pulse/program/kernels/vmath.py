@@ -5,8 +5,8 @@ docs/kernels.md, which tests check). NaN gives NaN everywhere; infinities give t
 lose bits or be 0.
 """
 
-from pulse.program.kernels.registry import device
-from pulse.program.kernels.simd import (
+from pulse.jit.registry import device
+from pulse.jit.simd import (
     Lanes,
     vabs,
     veq,

@@ -8,10 +8,10 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
+from pulse.jit.instruction import numbered
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
-from pulse.program.kernels.instruction import numbered
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
 from pulse.wording import spelled

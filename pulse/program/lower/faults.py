@@ -7,12 +7,12 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.errors import CompileError
+from pulse.jit.instruction import numbered
 from pulse.ops.check import Check
 from pulse.ops.fault_count import CountFaults
 from pulse.ops.stateful import FAR
 from pulse.program.kernels import fault
 from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
-from pulse.program.kernels.instruction import numbered
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value

@@ -16,9 +16,9 @@ import pulse
 from pulse import plugins
 from pulse.errors import CompileError, InputError, LoadError, PulsifyError
 from pulse.extend import NodeContext, OutletId
+from pulse.jit.registry import KERNELS
 from pulse.onnx import registry
 from pulse.program import lowering
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.whole import run_whole
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "extend.md"

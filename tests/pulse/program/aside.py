@@ -1,6 +1,6 @@
 """The kernels that are the project's own, not those that tests declare."""
 
-from pulse.program.kernels.registry import Kernel
+from pulse.jit.registry import Kernel
 
 
 def is_of_pulse(kernel: Kernel) -> bool:

@@ -11,12 +11,11 @@ import pytest
 from numba.core import types
 
 from pulse.errors import CompileError
+from pulse.jit.native_code import optimised
+from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.kernels import families as families
-from pulse.program.kernels.native_code import optimised
-from pulse.program.kernels.registry import KERNELS
-from tests.pulse.program.aside import is_of_pulse
-from tests.pulse.program.assembly import (
+from tests.pulse.jit.assembly import (
     ARM,
     AVX2,
     AVX512,
@@ -28,6 +27,7 @@ from tests.pulse.program.assembly import (
     module,
     vector_loops,
 )
+from tests.pulse.program.aside import is_of_pulse
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
 MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")

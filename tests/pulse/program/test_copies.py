@@ -14,9 +14,9 @@ import pytest
 
 from pulse import errors
 from pulse.errors import CopyError, InputError, LoadError
+from pulse.jit import registry
+from pulse.jit.registry import KERNELS
 from pulse.program import executable
-from pulse.program.kernels import registry
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.native import NativeState
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from pulse.jit.instruction import in_form, numbered
+from pulse.jit.registry import KERNELS
 from pulse.program.cost import Cost, cost_of
 from pulse.program.kernels import families as families
 from pulse.program.kernels.copy import Copy
-from pulse.program.kernels.instruction import in_form, numbered
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value
 from pulse.program.native_program import NativeProgram

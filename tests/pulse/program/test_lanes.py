@@ -8,10 +8,10 @@ import pulse
 from bench.models import tcn
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.jit.registry import KERNELS
 from pulse.program import native_lanes
 from pulse.program.kernels import families as families
 from pulse.program.kernels import product_lanes, recurrent_lanes
-from pulse.program.kernels.registry import KERNELS
 from pulse.program.lanes import Lanes
 from pulse.program.machine import run_lanes_python
 from pulse.program.native_lanes import group_size

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from pulse.program.kernels.address import words_at
+from pulse.jit.address import words_at
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.histogram import latency_of, new_histogram, record

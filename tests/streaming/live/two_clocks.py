@@ -9,7 +9,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.program.kernels.address import call_at, doubles_at, floats_at, words_at
+from pulse.jit.address import call_at, doubles_at, floats_at, words_at
 from streaming.native import control_block as cb
 
 TONE_HZ = 440.0

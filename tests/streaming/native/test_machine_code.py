@@ -9,9 +9,9 @@ import pytest
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.program.kernels.address import external, words_at
-from pulse.program.kernels.entries import ENTRIES, Callback
-from pulse.program.kernels.pointer_lowering import INT64
+from pulse.jit.address import external, words_at
+from pulse.jit.entries import ENTRIES, Callback
+from pulse.jit.pointer_lowering import INT64
 from streaming.native import callback as callback
 from streaming.native import control_block as cb
 from streaming.native import gate as gate
@@ -19,7 +19,7 @@ from streaming.native import resample as resample
 from streaming.native import slots as slots
 from streaming.native.events import Event
 from streaming.native.pipeline import work
-from tests.pulse.program.assembly import check_calls, llvm_code
+from tests.pulse.jit.assembly import check_calls, llvm_code
 
 PATH = sorted(
     name for name, one in ENTRIES.items() if one.function.__module__.startswith("streaming.native.")

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from pulse.program.kernels.address import floats_at, words_at
-from pulse.program.kernels.pointer import Pointer
+from pulse.jit.address import floats_at, words_at
+from pulse.jit.pointer import Pointer
 from streaming.native import resample
 from streaming.native.resample import NativeResampler, feed, missing, produce, ready, ready_after, tune
-from tests.pulse.program.assembly import check_calls, host, llvm_code, loops
+from tests.pulse.jit.assembly import check_calls, host, llvm_code, loops
 
 RATES = [(48000, 16000), (16000, 48000), (44100, 48000), (48000, 44100), (44100, 16000), (8000, 48000)]
 EXACT_DB = {"low": 70, "medium": 90, "high": 120}

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.pointer import real_bits
+from pulse.jit.registry import Kernel
 from pulse.program import machine
-from pulse.program.kernels.pointer import real_bits
-from pulse.program.kernels.registry import Kernel
 from pulse.program.table import TableBuilder, link, row_count
 
 Array = NDArray[Any]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from pulse.jit.pointer import real_bits
 from pulse.program.kernels.depthwise import depthwise
 from pulse.program.kernels.finish import STEPS
-from pulse.program.kernels.pointer import real_bits
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(2)

@@ -5,10 +5,10 @@ import inspect
 import numpy as np
 import pytest
 
+from pulse.jit.pointer import real_bits
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
 from pulse.program.kernels.microops import MICRO_OPS, OPCODES
-from pulse.program.kernels.pointer import real_bits
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pulse.jit.instruction import Form
+from pulse.jit.registry import Kernel
 from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.program.kernels.cumsum import cumsum
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.gru import gru, gru_reset
-from pulse.program.kernels.instruction import Form
 from pulse.program.kernels.lstm import lstm
 from pulse.program.kernels.recurrent import rnn
-from pulse.program.kernels.registry import Kernel
 from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both
 

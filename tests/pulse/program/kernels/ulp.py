@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import Kernel, named_kernel
+from pulse.jit.simd import LANES, vload, vstore
 from pulse.program.kernels import vmath
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.registry import Kernel, named_kernel
-from pulse.program.kernels.simd import LANES, vload, vstore
 from tests.pulse.program.kernels.rows import At, run_row
 
 DOCS = Path(__file__).parents[4] / "docs" / "kernels.md"

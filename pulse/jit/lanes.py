@@ -11,8 +11,8 @@ import numpy as np
 from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
-from pulse.program.kernels.instruction import P, Part, lanes_on, word_of_bases
-from pulse.program.kernels.registry import device
+from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
+from pulse.jit.registry import device
 
 LANE_WORDS = 4
 COUNT = 3

@@ -5,11 +5,10 @@ import threading
 import numpy as np
 import pytest
 
-from pulse.program import machine
-from pulse.program.kernels.instruction import Instruction, Operand, reads, updates, writes
-from pulse.program.kernels.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
-from pulse.program.kernels.processor import processor, target_machine
-from pulse.program.kernels.registry import (
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import ARENA, STATE, WEIGHTS, operand, real_bits
+from pulse.jit.processor import processor, target_machine
+from pulse.jit.registry import (
     FASTMATH,
     KERNELS,
     compile_kernels,
@@ -18,9 +17,10 @@ from pulse.program.kernels.registry import (
     kernel_of,
     named_kernel,
 )
-from pulse.program.kernels.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.jit.simd import LANES, vfma, vload, vload_part, vsplat, vstore, vstore_part
+from pulse.program import machine
 from pulse.program.table import TableBuilder, kernels_of, link, row_count
-from tests.pulse.program.assembly import llvm_code
+from tests.pulse.jit.assembly import llvm_code
 
 
 @device

@@ -1,6 +1,6 @@
 """Damages the file of a kernel again and again, in a process of its own; a line of JSON for each time.
 
-``python -m tests.pulse.program.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
+``python -m tests.pulse.jit.damage SEED COUNT``, with PULSE_CACHE set to an empty folder.
 """
 
 import ctypes
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pulse.program.kernels.instruction import Instruction, Operand, updates
-from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import Kernel
+from pulse.jit.instruction import Instruction, Operand, updates
+from pulse.jit.pointer import operand
+from pulse.jit.registry import Kernel
 
 
 class Scaling(Instruction):

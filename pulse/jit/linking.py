@@ -13,8 +13,8 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from pulse.errors import CompileError
-from pulse.program.kernels import python_call
-from pulse.program.kernels.processor import target_machine
+from pulse.jit import python_call
+from pulse.jit.processor import target_machine
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ import pytest
 
 import pulse
 from pulse.errors import PulseWarning
-from pulse.program.kernels import fingerprint
-from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.registry import Kernel
-from tests.pulse.program import damage
-from tests.pulse.program.folders import folder as folder
-from tests.pulse.program.folders import kernels_in
+from pulse.jit import fingerprint
+from pulse.jit.cache import cache_location
+from pulse.jit.registry import Kernel
+from tests.pulse.jit import damage
+from tests.pulse.jit.folders import folder as folder
+from tests.pulse.jit.folders import kernels_in
 from tests.streaming.disks import small_disk as small_disk
 
 posix = pytest.mark.skipif(os.name != "posix", reason="folders have no owner and mode as on POSIX here")
@@ -33,10 +33,10 @@ OTHER = 12345
 
 SCRIPT = """
 import json, sys
-from pulse.program.kernels.cache import cache_location
-from pulse.program.kernels.instruction import Instruction, Operand, updates
-from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import kernel
+from pulse.jit.cache import cache_location
+from pulse.jit.instruction import Instruction, Operand, updates
+from pulse.jit.pointer import operand
+from pulse.jit.registry import kernel
 from pulse.program.table import TableBuilder, link
 from pulse.program import machine
 import numpy as np
@@ -218,7 +218,7 @@ def test_what_root_built_another_user_runs():
     place = Path(tempfile.mkdtemp())  # other users cannot look into tmp_path
     place.chmod(0o755)
     run = (
-        "import os; from pulse.program.kernels.cache import cache_location; from tests.pulse.program import damage\n"
+        "import os; from pulse.jit.cache import cache_location; from tests.pulse.jit import damage\n"
         "damage.Kernel('doubles', damage.doubles, 0).path()\n"  # as long as the sources can be read
         "{}; cache_location.cache_clear(); print(damage.run(damage.doubles)[0].cached)"
     )
@@ -271,7 +271,7 @@ def test_a_whole_file_of_another_user(folder):
 def damaged(tmp_path, seed, count):
     """What a process finds that damages a file so many times: kinds, all outcomes, what it told, what is left."""
     environment = {**os.environ, "PULSE_CACHE": str(tmp_path / f"kernels{seed}")}
-    command = [sys.executable, "-m", "tests.pulse.program.damage", str(seed), str(count)]
+    command = [sys.executable, "-m", "tests.pulse.jit.damage", str(seed), str(count)]
     found = subprocess.run(
         command,
         env=environment,
@@ -382,14 +382,12 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
 
 
 def test_sources_hash_covers_what_kernels_are_made_of():
-    from pulse.program.kernels import registry
+    from pulse.jit import registry
 
     assert fingerprint._links(registry.__name__) >= {
-        "pulse.program.kernels.simd_lowering",
-        "pulse.program.kernels.row_lowering",
-        "pulse.program.kernels.instruction",
-        "pulse.program.kernels.compiled",
+        "pulse.jit.simd_lowering",
+        "pulse.jit.row_lowering",
+        "pulse.jit.instruction",
+        "pulse.jit.compiled",
     }
-    assert "pulse.program.kernels.pointer_lowering" in fingerprint._links(
-        "pulse.program.kernels.row_lowering"
-    )
+    assert "pulse.jit.pointer_lowering" in fingerprint._links("pulse.jit.row_lowering")

@@ -17,9 +17,9 @@ from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
 from pulse.errors import CompileError
-from pulse.program.kernels import python_call
-from pulse.program.kernels.linking import NativeCode
-from pulse.program.kernels.processor import target_machine
+from pulse.jit import python_call
+from pulse.jit.linking import NativeCode
+from pulse.jit.processor import target_machine
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """What the names of the interpreter and of numba's own library begin with."""

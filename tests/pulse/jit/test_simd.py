@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pulse.program import machine
-from pulse.program.kernels import simd
-from pulse.program.kernels.instruction import Instruction, Operand, reads, writes
-from pulse.program.kernels.pointer import operand
-from pulse.program.kernels.registry import kernel
-from pulse.program.kernels.simd import (
+from pulse.jit import simd
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.pointer import operand
+from pulse.jit.registry import kernel
+from pulse.jit.simd import (
     vabs,
     vadd,
     vbits,
@@ -50,6 +49,7 @@ from pulse.program.kernels.simd import (
     vtoint,
     vzero,
 )  # fmt: skip
+from pulse.program import machine
 from pulse.program.table import TableBuilder, link
 
 F = np.float32

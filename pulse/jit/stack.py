@@ -6,7 +6,7 @@ Counts are literals or constants of a module; call these at the top of a kernel,
 
 import numpy as np
 
-from pulse.program.kernels.pointer import Pointer
+from pulse.jit.pointer import Pointer
 
 
 class PointerTable:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from pulse.program.kernels.instruction import (
+from pulse.jit.instruction import (
     Instruction,
     Operand,
     OptionalOperand,
@@ -19,9 +19,9 @@ from pulse.program.kernels.instruction import (
     weight_scales,
     writes,
 )
-from pulse.program.kernels.pointer import operand, real_bits
-from pulse.program.kernels.registry import named_kernel
-from pulse.program.kernels.row_lowering import RowType
+from pulse.jit.pointer import operand, real_bits
+from pulse.jit.registry import named_kernel
+from pulse.jit.row_lowering import RowType
 from pulse.program.lowering import Emitted
 from pulse.program.memory import Buffer, Region, Value
 from tests.pulse.program.kernels.rows import At, run_both

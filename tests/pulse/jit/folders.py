@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pulse.program.kernels import cache
+from pulse.jit import cache
 
 
 @contextmanager

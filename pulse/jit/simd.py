@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.program.kernels.pointer import Pointer
+from pulse.jit.pointer import Pointer
 
 LANES = 16
 

@@ -8,9 +8,9 @@ from numba.core import cgutils, types
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
 from numba.extending import lower_builtin, lower_getattr_generic, models, register_model
 
-from pulse.program.kernels import instruction, pointer
-from pulse.program.kernels.instruction import FORMS, Field, Form, Part, fields_of, words_of
-from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType, typed, word
+from pulse.jit import instruction, pointer
+from pulse.jit.instruction import FORMS, Field, Form, Part, fields_of, words_of
+from pulse.jit.pointer_lowering import INT64, WORDS, PointerType, typed, word
 
 ELEMENTS = {
     "f32": types.float32,

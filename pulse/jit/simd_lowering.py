@@ -12,9 +12,9 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
-from pulse.program.kernels import simd
-from pulse.program.kernels.pointer_lowering import PointerType, typed
-from pulse.program.kernels.simd import LANES
+from pulse.jit import simd
+from pulse.jit.pointer_lowering import PointerType, typed
+from pulse.jit.simd import LANES
 
 BIT, INT32, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.FloatType()
 FLOATS_LL, INTS_LL, MASK_LL = (ir.VectorType(element, LANES) for element in (FLOAT32, INT32, BIT))

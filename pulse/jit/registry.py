@@ -10,11 +10,11 @@ from numba.core import types
 from numba.extending import register_jitable
 
 from pulse.errors import LoadError
-from pulse.program.kernels import simd_lowering as _simd_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
-from pulse.program.kernels.compiled import CompiledFunction
-from pulse.program.kernels.instruction import Form, Instruction, in_form
-from pulse.program.kernels.pointer import Bases, Row
-from pulse.program.kernels.row_lowering import RowType
+from pulse.jit import simd_lowering, stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.instruction import Form, Instruction, in_form
+from pulse.jit.pointer import Bases, Row
+from pulse.jit.row_lowering import RowType
 
 KernelFunction = Callable[..., None]
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -23,7 +23,7 @@ import numba
 from numba.core import config
 
 from pulse.errors import PulseWarning
-from pulse.program.kernels.processor import processor
+from pulse.jit.processor import processor
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17

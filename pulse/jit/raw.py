@@ -9,8 +9,8 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.pointer_lowering import PointerType, at_pointer, typed
+from pulse.jit.pointer import Pointer
+from pulse.jit.pointer_lowering import PointerType, at_pointer, typed
 
 TILE = 8
 

@@ -7,8 +7,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.pointer_lowering import INT64, WORDS, PointerType
+from pulse.jit.pointer import Pointer
+from pulse.jit.pointer_lowering import INT64, WORDS, PointerType
 
 FLOATS, DOUBLES, BYTES = PointerType(types.float32), PointerType(types.float64), PointerType(types.uint8)
 

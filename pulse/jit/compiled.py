@@ -8,13 +8,13 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
-from pulse.program.kernels import kernel_file
-from pulse.program.kernels.cache import cache_location, tell_once, tell_where_nothing_is_kept, versions
-from pulse.program.kernels.fingerprint import fingerprint
-from pulse.program.kernels.kernel_file import DamagedError
-from pulse.program.kernels.linking import NativeCode, linked
-from pulse.program.kernels.native_code import emitted, optimised
-from pulse.program.kernels.python_call import Form
+from pulse.jit import kernel_file
+from pulse.jit.cache import cache_location, tell_once, tell_where_nothing_is_kept, versions
+from pulse.jit.fingerprint import fingerprint
+from pulse.jit.kernel_file import DamagedError
+from pulse.jit.linking import NativeCode, linked
+from pulse.jit.native_code import emitted, optimised
+from pulse.jit.python_call import Form
 from pulse.uncopied import Uncopied
 
 _compiling = threading.RLock()

@@ -16,10 +16,10 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin
 
-from pulse.program.kernels.pointer import Pointer
-from pulse.program.kernels.pointer_lowering import INT64, PointerType, typed
-from pulse.program.kernels.simd import LANES, vload, vstore
-from pulse.program.kernels.simd_lowering import FLOATS, vector_pointer
+from pulse.jit.pointer import Pointer
+from pulse.jit.pointer_lowering import INT64, PointerType, typed
+from pulse.jit.simd import LANES, vload, vstore
+from pulse.jit.simd_lowering import FLOATS, vector_pointer
 
 NAMES = ("a", "b", "c", "p", "q")
 DOUBLE = ir.DoubleType()

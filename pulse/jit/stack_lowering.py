@@ -8,8 +8,8 @@ from numba.core import types
 from numba.core.typing.templates import signature
 from numba.extending import intrinsic, overload
 
-from pulse.program.kernels import stack
-from pulse.program.kernels.pointer_lowering import INT64, PointerType, typed
+from pulse.jit import stack
+from pulse.jit.pointer_lowering import INT64, PointerType, typed
 
 LINE = 64  # bytes
 POINTERS = PointerType(PointerType(types.float32))

@@ -11,11 +11,11 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from pulse.errors import CompileError
-from pulse.program.kernels.address import external, words_at
-from pulse.program.kernels.entries import Callback, Entry
-from pulse.program.kernels.linking import linked
-from pulse.program.kernels.native_code import emitted, optimised
-from pulse.program.kernels.pointer_lowering import INT64
+from pulse.jit.address import external, words_at
+from pulse.jit.entries import Callback, Entry
+from pulse.jit.linking import linked
+from pulse.jit.native_code import emitted, optimised
+from pulse.jit.pointer_lowering import INT64
 from streaming.native.primitives import load, store
 
 LIMIT = 1 << 62

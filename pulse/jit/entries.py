@@ -6,8 +6,8 @@ from typing import Any
 
 from numba.core import types
 
-from pulse.program.kernels.compiled import CompiledFunction
-from pulse.program.kernels.python_call import Form, builtin
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.python_call import Form, builtin
 
 OPTIONS = {"error_model": "numpy"}
 

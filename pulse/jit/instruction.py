@@ -42,7 +42,7 @@ from typing import (
 
 import numpy as np
 
-from pulse.program.kernels.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
+from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 
 Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "bf16"]
 DTYPES: dict[str, type[np.generic]] = {

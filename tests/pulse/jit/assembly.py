@@ -12,10 +12,10 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from pulse.program.kernels.compiled import CompiledFunction
-from pulse.program.kernels.native_code import optimised
-from pulse.program.kernels.processor import processor, target_machine
-from pulse.program.kernels.registry import KERNELS
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.native_code import optimised
+from pulse.jit.processor import processor, target_machine
+from pulse.jit.registry import KERNELS
 
 LABEL = re.compile(r"^([.\w$]+):")
 JUMP = re.compile(r"^\s+(?:j\w+|b|b\.\w+|cbn?z|tbn?z)\s.*?([.\w$]+)\s*(?:#.*|//.*)?$")

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from pulse.program.kernels.cache import distrust, make_folder, shared
-from pulse.program.kernels.linking import NativeCode
+from pulse.jit.cache import distrust, make_folder, shared
+from pulse.jit.linking import NativeCode
 
 KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
