@@ -1,29 +1,29 @@
 """Addresses as ints made into typed pointers, and back; only in compiled code."""
 
-from pulse.jit.declared import compiled_only
+from pulse.jit.declared import refuse
 from pulse.jit.pointer import Pointer
 
 
-@compiled_only
 def words_at(address: int) -> Pointer:
     """The int64 at an address."""
+    refuse()
 
 
-@compiled_only
 def floats_at(address: int) -> Pointer:
     """The float32 at an address."""
+    refuse()
 
 
-@compiled_only
 def doubles_at(address: int) -> Pointer:
     """The float64 at an address."""
+    refuse()
 
 
-@compiled_only
 def bytes_at(address: int) -> Pointer:
     """The uint8 at an address."""
+    refuse()
 
 
-@compiled_only
 def address_of(pointer: Pointer) -> int:
     """The address that a pointer holds."""
+    refuse()

@@ -1,18 +1,18 @@
 """The mode of floats and the time counter of the processor; only in compiled code."""
 
-from pulse.jit.declared import compiled_only
+from pulse.jit.declared import refuse
 
 
-@compiled_only
 def flush_denormals() -> int:
     """Treat denormals as zero from here on; gives the mode before."""
+    refuse()
 
 
-@compiled_only
 def restore_denormals(mode: int) -> None:
     """Back to the mode that ``flush_denormals`` gave."""
+    refuse()
 
 
-@compiled_only
 def tick_count() -> int:
     """The processor's time counter."""
+    refuse()

@@ -5,8 +5,7 @@ So a process that compiles nothing imports no numba. ``lowering`` takes from ``U
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Literal, NoReturn, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pulse.jit.instruction import Part
 
@@ -71,11 +70,6 @@ def helper(function: F, **options: Any) -> F:
     return function
 
 
-def compiled_only(function: F) -> F:
-    """A function without a meaning in Python: a module ``…_lowering`` says what it is in compiled code."""
-
-    @wraps(function)
-    def refuse(*arguments: object) -> NoReturn:
-        raise NotImplementedError(f"{function.__name__}: only compiled code can call it")
-
-    return cast(F, refuse)
+def refuse() -> NoReturn:
+    """What a function without a meaning in Python does: a module ``…_lowering`` says what it is in compiled code."""
+    raise NotImplementedError("only compiled code can call this")

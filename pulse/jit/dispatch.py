@@ -6,6 +6,7 @@ one switch over loops into which the functions are inlined.
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Elemen
         code: int, d: Pointer, a: Pointer, b: Pointer, c: Pointer, count: int, p: float, q: float
     ) -> None:
         function, lanes = rows[code]
-        sources = dict(zip(NAMES, (a, b, c, p, q)))
+        sources: dict[str, Any] = dict(zip(NAMES, (a, b, c, p, q)))
         names = names_of(function)
         for i in range(0, count, LANES if lanes else 1):
             values = [sources[n] if n in "pq" else _load(sources[n], i, lanes) for n in names]

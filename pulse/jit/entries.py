@@ -6,7 +6,6 @@ from typing import Any
 
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.declared import CSignature
-from pulse.jit.foreign import c_signature
 from pulse.jit.python_call import Form, builtin
 
 OPTIONS = {"error_model": "numpy"}
@@ -32,7 +31,7 @@ class Entry(CompiledFunction):
         brief: bool = False,
     ) -> None:
         super().__init__(name, function, OPTIONS, Form(arguments, gives_int, brief))
-        self._c_signature = c_signature("i64" if gives_int else None, *["i64"] * arguments)
+        self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
 
     @property

@@ -1,6 +1,6 @@
 """C functions by name and by address, as compiled code calls them."""
 
-from pulse.jit.declared import UNTOLD, CFunction, CSignature, CType, Function
+from pulse.jit.declared import UNTOLD, CFunction, CSignature, CType, Function, refuse
 
 
 def c_signature(gives: CType | None, *takes: CType) -> CSignature:
@@ -23,7 +23,7 @@ def c_function_at(signature: CSignature) -> Function:
 
 def _declared(signature: CSignature, name: str | None) -> Function:
     def call(*arguments: object) -> object:
-        raise NotImplementedError("only compiled code calls C functions")
+        refuse()
 
     UNTOLD.append(CFunction(call, signature, name))
     return call

@@ -99,10 +99,11 @@ def library() -> Library | None:
     Raises CompileError: PULSE_LEVEL names a level that does not exist, or that this processor does not have.
     """
     level = runnable_level()
-    return None if level is None else _loaded(level, FOLDER)
+    return None if level is None else load(level, FOLDER)
 
 
-def _loaded(level: Level, folder: Path) -> Library | None:
+def load(level: Level, folder: Path) -> Library | None:
+    """That of a folder; None where there is none of these sources, or it is damaged, which a warning says."""
     index = Index.read(folder)
     if index is None or level.name not in index.checksums:
         return None
