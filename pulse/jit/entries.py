@@ -4,9 +4,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
-
 from pulse.jit.compiled import CompiledFunction
+from pulse.jit.foreign import CType, c_signature
 from pulse.jit.python_call import Form, builtin
 
 OPTIONS = {"error_model": "numpy"}
@@ -18,16 +17,22 @@ ENTRIES: dict[str, "Entry | Callback"] = {}
 class Entry(CompiledFunction):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
-    result     numba's type of what it gives: none or int64
     arguments  how many ints it takes
+    gives_int  it gives one; else nothing
     brief      it keeps the GIL: who gives it up waits for it afterwards, 5 ms where another thread computes
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], result: Any, arguments: int, brief: bool = False
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: int,
+        gives_int: bool = False,
+        brief: bool = False,
     ) -> None:
-        signature: Any = result(*[types.int64] * arguments)
-        super().__init__(name, function, signature, OPTIONS, Form(arguments, result == types.int64, brief))
+        takes: list[CType] = ["i64"] * arguments
+        signature = c_signature("i64" if gives_int else None, *takes)
+        super().__init__(name, function, signature, OPTIONS, Form(arguments, gives_int, brief))
         self._call: Callable[..., Any] | None = None
 
     @property
@@ -46,12 +51,12 @@ class Callback(CompiledFunction):
 
 
 def entry(
-    name: str, arguments: int, result: Any = types.none, brief: bool = False
+    name: str, arguments: int, gives_int: bool = False, brief: bool = False
 ) -> Callable[[Callable[..., Any]], Entry]:
     """Declare an entry; the function takes that many ints. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, result, arguments, brief)
+        made = Entry(name, function, arguments, gives_int, brief)
         ENTRIES[name] = made
         return made
 
@@ -59,7 +64,7 @@ def entry(
 
 
 def callback(name: str, signature: Any) -> Callable[[Callable[..., Any]], Callback]:
-    """Declare a callback of a numba signature."""
+    """Declare a callback of a ``c_signature``."""
 
     def declare(function: Callable[..., Any]) -> Callback:
         made = Callback(name, function, signature)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
 from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
+from pulse.jit.processor import processor
 from pulse.jit.registry import device
 
 LANE_WORDS = 4
@@ -22,8 +22,7 @@ CHUNK = 64  # lanes whose places a kernel keeps on the stack
 
 def _fits_eight() -> bool:
     """Whether this processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
-    context: Any = cpu_target.target_context
-    return "+avx512f" in context.codegen().magic_tuple()[-1].split(",")
+    return "+avx512f" in processor().features.split(",")
 
 
 EIGHT = _fits_eight()

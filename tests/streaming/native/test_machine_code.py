@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.jit.address import external, words_at
+from pulse.jit.address import words_at
 from pulse.jit.entries import ENTRIES, Callback
+from pulse.jit.foreign import external
 from pulse.jit.pointer_lowering import INT64
 from streaming.native import callback as callback
 from streaming.native import control_block as cb
@@ -41,7 +43,8 @@ def test_the_check_finds_stack_in_a_loop() -> None:
     def careless(typingctx, fd):
         def build(context, builder, sig, args):
             place = builder.alloca(INT64)
-            read = external(builder, "read", INT64, INT64, place.type, INT64)
+            kind = ir.FunctionType(INT64, [INT64, place.type, INT64])
+            read = external(builder, "read", kind)
             return builder.call(read, [args[0], place, INT64(8)])
 
         return types.int64(types.int64), build

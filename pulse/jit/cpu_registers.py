@@ -1,0 +1,79 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
+"""The mode of floats and the time counter of the processor; only in compiled code."""
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import alloca_once
+from numba.extending import intrinsic
+
+from pulse.jit.foreign import external
+from pulse.jit.pointer_lowering import INT64
+
+INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
+X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
+ARM_FLUSH = 1 << 24  # FPCR: both
+
+
+def _architecture(builder) -> str:
+    name = str(builder.module.triple).split("-")[0]
+    return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
+
+
+def _float_mode(builder):
+    if _architecture(builder) == "x86":
+        slot = alloca_once(builder, INT32)
+        _call(builder, "llvm.x86.sse.stmxcsr", slot)
+        return builder.zext(builder.load(slot), INT64)
+    if _architecture(builder) == "aarch64":
+        return builder.asm(ir.FunctionType(INT64, []), "mrs $0, fpcr", "=r", [], True)
+    return INT64(0)
+
+
+def _set_float_mode(builder, mode):
+    if _architecture(builder) == "x86":
+        slot = alloca_once(builder, INT32)
+        builder.store(builder.trunc(mode, INT32), slot)
+        _call(builder, "llvm.x86.sse.ldmxcsr", slot)
+    elif _architecture(builder) == "aarch64":
+        builder.asm(ir.FunctionType(ir.VoidType(), [INT64]), "msr fpcr, $0", "r", [mode], True)
+
+
+def _call(builder, name, slot) -> None:
+    function = external(builder, name, ir.FunctionType(ir.VoidType(), [BYTE_POINTER]))
+    builder.call(function, [builder.bitcast(slot, BYTE_POINTER)])
+
+
+@intrinsic
+def flush_denormals(typingctx):
+    """Treat denormals as zero from here on; gives the mode before."""
+
+    def build(context, builder, sig, args):
+        before = _float_mode(builder)
+        flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
+        _set_float_mode(builder, builder.or_(before, INT64(flush)))
+        return before
+
+    return types.int64(), build
+
+
+@intrinsic
+def restore_denormals(typingctx, mode):
+    """Back to the mode that ``flush_denormals`` gave."""
+
+    def build(context, builder, sig, args):
+        _set_float_mode(builder, args[0])
+        return context.get_dummy_value()
+
+    return types.none(types.int64), build
+
+
+@intrinsic
+def tick_count(typingctx):
+    """The processor's time counter."""
+
+    def build(context, builder, sig, args):
+        if _architecture(builder) == "aarch64":
+            return builder.asm(ir.FunctionType(INT64, []), "mrs $0, cntvct_el0", "=r", [], True)
+        return builder.call(external(builder, "llvm.readcyclecounter", ir.FunctionType(INT64, [])), [])
+
+    return types.int64(), build
