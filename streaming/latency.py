@@ -47,7 +47,8 @@ class Latency:
     def __init__(self, deadline_s: float | None = None) -> None:
         self.deadline_s = deadline_s
         self._deadline_ns = float("inf") if deadline_s is None else deadline_s * 1e9
-        self._counts = [0] * BUCKETS
+        self.counts = [0] * BUCKETS
+        """How many fell into each bucket."""
         self.clear()
 
     @classmethod
@@ -66,7 +67,7 @@ class Latency:
         if counts.shape != (BUCKETS,):
             raise ValueError(f"counts {counts.shape}: there are {BUCKETS} buckets")
         found = cls(deadline_s)
-        found._counts = counts.tolist()
+        found.counts = counts.tolist()
         found.count, found.missed = int(counts.sum()), missed
         found._total_ns, found._max_ns = total_ns, max_ns
         return found
@@ -88,7 +89,7 @@ class Latency:
 
     def clear(self) -> None:
         """Forget all."""
-        self._counts[:] = [0] * len(self._counts)
+        self.counts[:] = [0] * len(self.counts)
         self.count = 0
         self.missed = 0
         self._total_ns = 0
@@ -98,10 +99,10 @@ class Latency:
         """Count one that took ``ns`` nanoseconds."""
         shift = ns.bit_length() - FINE_BITS - 1
         if shift <= 0:
-            self._counts[ns if ns > 0 else 0] += 1
+            self.counts[ns if ns > 0 else 0] += 1
         else:
             place = (shift << FINE_BITS) + (ns >> shift)
-            self._counts[place if place < BUCKETS else BUCKETS - 1] += 1
+            self.counts[place if place < BUCKETS else BUCKETS - 1] += 1
         self.count += 1
         self._total_ns += ns
         if ns > self._max_ns:
@@ -111,8 +112,8 @@ class Latency:
 
     def merge(self, other: "Latency") -> None:
         """Add what another has counted, against its own deadline."""
-        for place, count in enumerate(other._counts):
-            self._counts[place] += count
+        for place, count in enumerate(other.counts):
+            self.counts[place] += count
         self.count += other.count
         self.missed += other.missed
         self._total_ns += other._total_ns
@@ -123,7 +124,7 @@ class Latency:
 
         The longest is exact where it is the longest of all, else to 1.6 %.
         """
-        counts = np.subtract(self._counts, earlier._counts)
+        counts = np.subtract(self.counts, earlier.counts)
         if counts.min() < 0:
             raise ValueError("since: the other one has counted what this one has not")
         longest = 0
@@ -136,7 +137,7 @@ class Latency:
 
     def classes(self) -> list[tuple[int, int]]:
         """The longest time (ns) and the count of each bucket that is not empty, in order."""
-        return [(_upper_ns(place), self._counts[place]) for place in np.flatnonzero(self._counts).tolist()]
+        return [(_upper_ns(place), self.counts[place]) for place in np.flatnonzero(self.counts).tolist()]
 
     def percentile_s(self, percent: float) -> float:
         """The smallest time that ``percent`` of all did not exceed, in seconds; 0 where there are none."""
@@ -146,7 +147,7 @@ class Latency:
         if not self.count:
             return [0.0] * len(percents)
         wanted = [max(1, ceil(self.count * percent / 100 - 1e-9)) for percent in percents]
-        places = np.searchsorted(np.cumsum(self._counts), wanted)
+        places = np.searchsorted(np.cumsum(self.counts), wanted)
         return [min(_upper_ns(int(place)), self._max_ns) / 1e9 for place in places]
 
     @property
@@ -186,12 +187,12 @@ class Latency:
         """From, to (seconds) and count of ``rows`` classes of equal width on a log scale, over all times."""
         if not self.count:
             return []
-        used = [place for place, count in enumerate(self._counts) if count]
+        used = [place for place, count in enumerate(self.counts) if count]
         edges = np.geomspace(max(1, _lower_ns(used[0])), _upper_ns(used[-1]) + 2, rows + 1)
         counts = [0] * rows
         for place in used:
             row = int(np.searchsorted(edges, _lower_ns(place), "right")) - 1
-            counts[min(max(row, 0), rows - 1)] += self._counts[place]
+            counts[min(max(row, 0), rows - 1)] += self.counts[place]
         return [
             (float(low) / 1e9, float(high) / 1e9, count) for low, high, count in zip(edges, edges[1:], counts)
         ]

@@ -92,14 +92,14 @@ def warm(
     location = cache_location()
     if location.refused:
         raise CompileError(f"{location.refused}: no kernel would be there next time")
-    missing = [name for name in wanted if not _kept(name)]
-    count = min(jobs or _processors(), len(missing))
+    missing = [name for name in wanted if not is_kept(name)]
+    count = min(jobs or processors(), len(missing))
     compiled: dict[str, float] = {}
-    if missing and (reason := _cannot_keep()):
+    if missing and (reason := why_not_kept()):
         raise CompileError(_unkept(missing[0], reason))
     with closing(_compiled(missing, count)) as each:
         for done, one in enumerate(each, 1):
-            if one.unkept or not _kept(one.name):
+            if one.unkept or not is_kept(one.name):
                 raise CompileError(_unkept(one.name, one.unkept or "it is not there afterwards"))
             compiled[one.name] = one.seconds
             if progress is not None:
@@ -120,7 +120,7 @@ def side_by_side(*entries: str) -> Prepare:
     def prepare(kernels: Sequence[str]) -> None:
         tell_where_nothing_is_kept()
         needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
-        missing = [name for name in needed if not _kept(name)]
+        missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return
         with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
@@ -133,8 +133,8 @@ def side_by_side(*entries: str) -> Prepare:
 def _each(missing: Sequence[str]) -> Generator[str]:
     """Each name when it is compiled and on the disk, or in this process at least."""
     ahead = dict.fromkeys(missing)
-    if len(missing) > FEW and _processors() > 1 and _is_python() and not _cannot_keep():
-        with closing(_compiled(missing, min(_processors(), len(missing)))) as each:
+    if len(missing) > FEW and processors() > 1 and _is_python() and not why_not_kept():
+        with closing(_compiled(missing, min(processors(), len(missing)))) as each:
             for one in each:
                 if one.unkept:
                     break
@@ -172,7 +172,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
 
     with ExitStack() as pipes, ThreadPoolExecutor(jobs) as threads, ExitStack() as processes:
         for _ in range(jobs):
-            process = pipes.enter_context(_begin())
+            process = pipes.enter_context(begin_process())
             processes.callback(process.kill)  # by then it waits for a name, or its work is not wanted
             free.put(process)
         futures = [threads.submit(compiled, name) for name in others]
@@ -184,7 +184,7 @@ def _compiled(missing: Sequence[str], jobs: int) -> Generator[_Compiled]:
                 future.cancel()
 
 
-def _begin() -> "subprocess.Popen[bytes]":
+def begin_process() -> "subprocess.Popen[bytes]":
     """A process in ``serve``, with the paths and the folder for kernels that this one has."""
     code = f"import sys; sys.path[:] = {sys.path!r}; from streaming.warming import serve; serve()"
     command = [sys.executable, *["-O"] * sys.flags.optimize, "-c", code]
@@ -226,7 +226,7 @@ def serve() -> None:
         print(json.dumps(told), file=answers, flush=True)
 
 
-def _processors() -> int:
+def processors() -> int:
     """How many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -236,7 +236,7 @@ def _is_python() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def _cannot_keep() -> str | None:
+def why_not_kept() -> str | None:
     """Why what is compiled would not be on the disk, or None."""
     folder = cache_location().folder
     return cannot_keep(folder) if folder else "no folder"
@@ -256,7 +256,7 @@ def _place(name: str) -> str:
     return _one(name).function.__module__
 
 
-def _kept(name: str) -> bool:
+def is_kept(name: str) -> bool:
     return _one(name).kept
 
 

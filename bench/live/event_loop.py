@@ -23,20 +23,20 @@ Push: TypeAlias = Callable[[Array], Awaitable[Array]]
 
 def in_the_loop(setup: Setup) -> Outcome:
     """``Session.push`` in the loop."""
-    session = _warmed(setup)
+    session = warmed(setup)
 
     async def push(block: Array) -> Array:
-        return _pushed(session, block)
+        return pushed(session, block)
 
     return asyncio.run(_run(setup, push))
 
 
 def in_threads(setup: Setup) -> Outcome:
     """``Session.push`` through ``asyncio.to_thread``, a hop for each block."""
-    session = _warmed(setup)
+    session = warmed(setup)
 
     async def push(block: Array) -> Array:
-        return await asyncio.to_thread(_pushed, session, block)
+        return await asyncio.to_thread(pushed, session, block)
 
     return asyncio.run(_run(setup, push))
 
@@ -115,15 +115,15 @@ async def _run(setup: Setup, push: Push) -> Outcome:
     return Outcome(times, setup.block_s, exchange.blocks, exchange.dropped, exchange.flagged)
 
 
-def _pushed(session: Session, block: Array) -> Array:
+def pushed(session: Session, block: Array) -> Array:
     (port,) = session.program.inputs
     (result,) = session.push(block.reshape(port.shape)).values()
     return result
 
 
-def _warmed(setup: Setup) -> Session:
+def warmed(setup: Setup) -> Session:
     session = Session(setup.program)
     for _ in range(20):
-        _pushed(session, np.zeros(setup.block_frames, np.float32))
+        pushed(session, np.zeros(setup.block_frames, np.float32))
     session.reset()
     return session

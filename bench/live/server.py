@@ -19,6 +19,8 @@ READY_S = 30.0
 END_S = 3.0
 SLOTS = 3
 """Servers of JACK at once, in all processes: it knows 8 names on a machine, and one that was killed keeps its name."""
+SHARED = Path("/dev/shm")
+"""Where JACK has the list of its servers, one for all processes, whatever their folders for temporary files."""
 PRIORITIES = (("-R", "-P70"), ("-r",))
 """Arguments with real-time priority, and without."""
 JACK_PACKAGES = "jackd2 libportaudio2"
@@ -171,8 +173,8 @@ def jack_server(rate_hz: int = 48000, block_frames: int = 480) -> Generator[Jack
 
 @contextmanager
 def _slot() -> Generator[str]:
-    """The name of a server that no other process has."""
-    folder, user = Path(tempfile.gettempdir()), os.getuid()
+    """The name of a server that no other process of the machine has."""
+    folder, user = SHARED if SHARED.is_dir() else Path(tempfile.gettempdir()), os.getuid()
     files = [folder / f"pulse-jack-{user}-{number}.lock" for number in range(SLOTS)]
     while True:
         for number, path in enumerate(files):
@@ -188,7 +190,7 @@ def _slot() -> Generator[str]:
 
 def _sweep(name: str) -> None:
     """Remove what a server that was killed has left behind."""
-    for left in Path("/dev/shm").glob(f"jack_*{name}_*"):
+    for left in SHARED.glob(f"jack_*{name}_*"):
         left.unlink(missing_ok=True)
 
 

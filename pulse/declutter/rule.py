@@ -17,13 +17,13 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 class Rule:
     """One rewrite.
 
-    law      why the meaning is kept
+    reason   why the meaning is kept
     rewrite  the patch for a node, None where the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
     """
 
     name: str
-    law: str
+    reason: str
     rewrite: Callable[[TypedGraph, TypedNode], Patch | None]
 
 

@@ -1,6 +1,6 @@
 """The constructors: every dim is brought to canonical form here, and nowhere else.
 
-The laws used, all exact for negative values too (floor division):
+The identities used, all exact for negative values too (floor division):
 
     floor((k*Q + R)/k)        = Q + floor(R/k)
     floor((g*R + c)/(g*k))    = floor((R + floor(c/g))/k)

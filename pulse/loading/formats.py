@@ -77,17 +77,17 @@ class Format:
     read: Callable[[Content, Reading], Model | TypedModel]
 
 
-_FORMATS: list[Format] = []
+FORMATS: list[Format] = []
 
 
 def register(format: Format) -> None:
     """Add a format. Later ones are asked later."""
-    _FORMATS.append(format)
+    FORMATS.append(format)
 
 
 def format_of(content: Content) -> Format:
     """The first format that recognises it; ONNX where no other does, since protobuf has no mark of its own."""
-    return next((format for format in _FORMATS if format.recognises(content)), ONNX)
+    return next((format for format in FORMATS if format.recognises(content)), ONNX)
 
 
 def read_onnx(

@@ -25,7 +25,7 @@ GROUP = "pulse.operators"
 
 TRANSLATORS: dict[str, Translator] = {}
 """Operator -> the function of this package that wires it."""
-_GIVEN: dict[str, Translator] = {}
+GIVEN: dict[str, Translator] = {}
 """Operator -> the function of a user or plugin, which goes first."""
 
 
@@ -66,15 +66,15 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
                 raise LoadError(
                     f"{name} is covered already; say operator({name!r}, override=True) to take its place"
                 )
-            _GIVEN[known] = translator
+            GIVEN[known] = translator
         return translator
 
     return register
 
 
 def _taken(name: str, translator: Translator) -> bool:
-    if name in _GIVEN:
-        return _place(_GIVEN[name]) != _place(translator)
+    if name in GIVEN:
+        return _place(GIVEN[name]) != _place(translator)
     import_module("pulse.onnx.operators")
     domain, _, kind = name.rpartition("::")
     if domain in FURTHER:
@@ -89,6 +89,6 @@ def _place(translator: Translator) -> tuple[str, str]:
 
 def translator_of(name: str) -> "Translator | None":
     """The function that wires an operator; plugins are asked where nobody else knows it. Raises LoadError."""
-    if name not in _GIVEN and name not in TRANSLATORS:
+    if name not in GIVEN and name not in TRANSLATORS:
         load_plugins(GROUP)
-    return _GIVEN.get(name) or TRANSLATORS.get(name)
+    return GIVEN.get(name) or TRANSLATORS.get(name)

@@ -211,9 +211,11 @@ class NativeState(State):
         super().__init__(program, constants)
         self._program = program
         self._memory = memory
-        self._arena = arena
-        regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self._arena}
-        self._bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
+        self.arena = arena
+        """Scratch, as bytes."""
+        regions = {Region.WEIGHTS: program.weights, Region.STATE: self._memory, Region.ARENA: self.arena}
+        self.bases = np.array([regions[region].ctypes.data for region in Region], np.int64)
+        """Addresses of weights, state and arena."""
         graph = program.model.graph
         self._inputs = [
             (graph.label(outlet), program.places[outlet].view(regions[program.places[outlet].region]))
@@ -230,7 +232,8 @@ class NativeState(State):
         ]
         self._total = None if program.total_at is None else _word(self._memory, program.total_at)
         self._counting = self._total is not None
-        self._call = (program.table.ctypes.data, len(program.instructions), self._bases.ctypes.data)
+        self.call = (program.table.ctypes.data, len(program.instructions), self.bases.ctypes.data)
+        """What the machine is called with: the address of the table, its rows, the address of ``bases``."""
         self._run_machine = machine.runner()
         self._clear()
 
@@ -252,13 +255,13 @@ class NativeState(State):
             name, place, to, result = self._alone
             place[...] = feed[name]
             self.changing = True
-            self._run_machine(*self._call)
+            self._run_machine(*self.call)
             return {to: result.copy()}
         for name, place in self._inputs:
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array  # each pulse writes all of it anew
         self.changing = True
-        self._run_machine(*self._call)
+        self._run_machine(*self.call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
         results: dict[str, Array] = {}
@@ -271,7 +274,7 @@ class NativeState(State):
             array = feed.get(name)
             place[...] = self.constants[name] if array is None else array
         self.changing = True
-        self._run_machine(*self._call)
+        self._run_machine(*self.call)
         if self._fetched:
             self.fetched = [place.copy() for place in self._fetched]
         for name, place in self._outputs:
@@ -317,7 +320,7 @@ class NativeState(State):
 
     def run_machine(self) -> None:
         """Run the table once on whatever is in the inputs; for measuring."""
-        self._run_machine(*self._call)
+        self._run_machine(*self.call)
 
     def packed(self) -> Packed:
         """A pulse as one compiled call. Who calls it adds to ``clock.pulse``."""
@@ -325,7 +328,7 @@ class NativeState(State):
         constants = [pair for pair in self._inputs if pair[0] in self.constants]
         total_at = self._program.total_at
         faults = 0 if total_at is None else self._memory.ctypes.data + total_at
-        return pack(self._call, streaming, self._outputs, constants, self.constants, faults)
+        return pack(self.call, streaming, self._outputs, constants, self.constants, faults)
 
     def profile(self, steps: int = 1000) -> Profile:
         """The time of each instruction and what it costs, over steps on noise; the stream's state is kept."""
@@ -335,6 +338,6 @@ class NativeState(State):
             given = self.constants.get(name)
             place[...] = rng.standard_normal(place.shape).astype(place.dtype) if given is None else given
         try:
-            return measured(self._program.instructions, self._call[0], self._call[2], steps)
+            return measured(self._program.instructions, self.call[0], self.call[2], steps)
         finally:
             self.restore(saved)

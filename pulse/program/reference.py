@@ -116,7 +116,7 @@ class ReferenceState(State):
             else:
                 dtypes = [outlet.fact.dtype for outlet in node.outputs]
                 try:
-                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self._evaluated, node_id))
+                    results = arithmetic.evaluate(node.op, inputs, dtypes, partial(self.evaluated, node_id))
                 except (ValueError, IndexError) as error:
                     raise InputError(f"{node.name} ({node.op.name}): {error}") from error
             for slot, result in enumerate(results):
@@ -132,7 +132,7 @@ class ReferenceState(State):
         self._memory, self.fetched = memory, fetched
         return outputs
 
-    def _evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
+    def evaluated(self, node_id: int, inputs: Sequence[Array]) -> Sequence[Array]:
         op = self._program.model.graph.nodes[node_id].op
         if isinstance(op, Stateful):
             return self._with_bodies(node_id, lambda: op.step(inputs, self._next[node_id], self.clock))

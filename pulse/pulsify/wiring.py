@@ -154,7 +154,7 @@ class Wiring:
         if delay == 0:
             return stream
         assert delay > 0, f"{name}: cannot bring a stream forward by {-delay}"
-        initial = self._initial(stream, delay)
+        initial = self.initial_frames(stream, delay)
         prefix = None if offset >= 0 or fact.prefix is None else frames_at(fact.prefix, fact.axis, 0, -offset)
         later = replace(fact, offset=offset, prefix=prefix)
         outlet = self._buffer(stream.outlet, Delay(fact.axis, delay, 0, initial), f"{name}.delay", later)
@@ -166,7 +166,7 @@ class Wiring:
         if overlap == 0:
             return stream.outlet
         axis = stream.fact.axis
-        initial = self._initial(stream, overlap)
+        initial = self.initial_frames(stream, overlap)
         parent = self._parents.get(stream.outlet)
         if parent is None:
             return self._buffer(
@@ -183,7 +183,7 @@ class Wiring:
             self._buffers[key] = self.add(name, op, [outlet], fact)
         return self._buffers[key]
 
-    def _initial(self, stream: Stream, frames: int) -> Array:
+    def initial_frames(self, stream: Stream, frames: int) -> Array:
         """The last frames before index 0: those of the prefix, zeros before them."""
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)

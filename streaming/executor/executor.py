@@ -98,9 +98,13 @@ class Executor(Uncopied):
     def account(self) -> Account:
         """Where every frame went, and how long pulses took: all streams, those that have ended included."""
         running = [flow.tally for flow in self._flows if not flow.closed]
-        measures = [*self._measures, *(self._engine.measures if self._engine is not None else [])]
-        notes = [str(measure) for measure in measures if not measure.had]
+        notes = [str(measure) for measure in self.measures if not measure.had]
         return account_of([self._past, *running], len(running), self.deadline_s, notes)
+
+    @property
+    def measures(self) -> list[Measure]:
+        """What was had of ``realtime``, by the process and by the engine."""
+        return [*self._measures, *(self._engine.measures if self._engine is not None else [])]
 
     def stream(self, source: Any, channel: str = "mix") -> Stream:
         """A new stream.

@@ -139,7 +139,7 @@ class SoundFileSink(Uncopied, Sink):
             )
         file_hz = self._rate_hz or (source.rate_hz if source is not None else int(made_hz))
         resampler = Resampler(int(made_hz), file_hz)
-        waiting = _Waiting()
+        waiting = Waiting()
 
         def write_all(writer: AudioWriter) -> None:
             samples = np.concatenate(waiting.take())[:, None]
@@ -180,7 +180,7 @@ class FramesFileSink(Uncopied, Sink):
     ) -> AsyncGenerator[Write]:
         port = _output(program, self._output)
         frames_hz = None if rate_hz is None or not port.streams else float(rate_hz * port.rate)
-        waiting = _Waiting()
+        waiting = Waiting()
 
         def write_all(file: FramesFile) -> None:
             for piece in waiting.take():
@@ -199,7 +199,7 @@ class FramesFileSink(Uncopied, Sink):
             await anyio.to_thread.run_sync(write_all, file)
 
 
-class _Waiting:
+class Waiting:
     """Arrays that are to be written together.
 
     size  of all of them, in the unit of whoever adds them

@@ -50,7 +50,7 @@ class ThreadEngine(Uncopied):
         while not self._ends:
             with self._changed:
                 turn = list(self._all)
-                if not any(slots.waits for slots in turn) and not self._ends:
+                if not any(slots.waiting for slots in turn) and not self._ends:
                     self._changed.wait()
             for slots in turn:
                 slots.run_next()
@@ -76,9 +76,9 @@ class ThreadSlots(Uncopied):
         self._listening = False
 
     @property
-    def waits(self) -> bool:
-        """Whether a pulse is to run."""
-        return bool(self._waiting)
+    def waiting(self) -> int:
+        """Pulses that are to run."""
+        return len(self._waiting)
 
     @property
     def free(self) -> int:

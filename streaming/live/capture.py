@@ -109,14 +109,14 @@ class Capture(Uncopied):
     def close(self) -> bool:
         """Give the device back, in bounded time; False where it does not answer."""
         stream, self._stream = self._stream, None
-        if self in _abandoned:
+        if self in abandoned_captures:
             return False
         stopped = stream is None or stream.stop(TEARDOWN_S)
         self._control[cb.WAKE] = -1
         if stream is None or not stream.inside:
             self.event.close()
         else:
-            _abandoned.append(self)
+            abandoned_captures.append(self)
         return stopped
 
     def _finish(self, error: Exception | None = None, /) -> None:
@@ -124,5 +124,5 @@ class Capture(Uncopied):
         self.event.set()
 
 
-_abandoned: list[Capture] = []
+abandoned_captures: list[Capture] = []
 """Captures that a device's thread may still use: their memory stays."""

@@ -111,7 +111,8 @@ class FileStream(Uncopied):
         self._host, self._source, self._target = host, host.source, host.target
         self._call = DeviceCall(request)
         self._control = (ctypes.c_int64 * cb.PIPELINE_FIELDS).from_address(request.user_address)
-        self._stops = threading.Event()
+        self.stops = threading.Event()
+        """Set when the stream is to end."""
         self._files = ExitStack()
         self._writer: AudioWriter | None = None
         self._thread = threading.Thread(target=self._run, name="pulse-file", daemon=True)
@@ -136,7 +137,7 @@ class FileStream(Uncopied):
 
     def stop(self, limit_s: float) -> bool:
         """End the callbacks; what has been played until then is written."""
-        self._stops.set()
+        self.stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)
         return not self.inside
@@ -149,7 +150,7 @@ class FileStream(Uncopied):
             error = self._host.problem
         except Exception as found:  # whoever waits for the end gets it
             error = found
-        if error is not None or not self._stops.is_set():
+        if error is not None or not self.stops.is_set():
             self._request.finished(error)
 
     def _play(self) -> None:
@@ -159,8 +160,8 @@ class FileStream(Uncopied):
             due_s = None
             if self._pace is not None:
                 due_s = begun_s + number * self._frames / self._request.rate_hz / self._pace
-            self._wait(due_s)
-            if self._stops.is_set():
+            self.wait_until(due_s)
+            if self.stops.is_set():
                 return
             played, answer = self._call(block)
             self._write(played, done)
@@ -212,12 +213,12 @@ class FileStream(Uncopied):
         """Frames until the end of the file has been played, as it is now: what is late may become later."""
         return self._reader.frames + self._request.delay_frames + late_frames(self._control)
 
-    def _wait(self, due_s: float | None) -> None:
-        """Until then; without it, until all pulses that were heard have been run."""
+    def wait_until(self, due_s: float | None) -> None:
+        """Wait until a block is due; without a time, until all pulses that were heard have been run."""
         if due_s is not None:
-            self._stops.wait(max(due_s - time.monotonic(), 0))
+            self.stops.wait(max(due_s - time.monotonic(), 0))
             return
-        while not (self._stops.is_set() or self._is_ready()):
+        while not (self.stops.is_set() or self._is_ready()):
             time.sleep(POLL_S)
 
     def _is_ready(self) -> bool:

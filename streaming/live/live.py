@@ -79,8 +79,10 @@ class Live(Uncopied):
         self.measures: list[Measure] = []
         """What was had of ``realtime``."""
         self._books = Bookkeeping(self.pipeline)
-        self._watch = Watch(self.pipeline, self.devices, self.control, reconnect, self._now_s)
-        self._worker: Worker | None = None
+        self.watch = Watch(self.pipeline, self.devices, self.control, reconnect, self._now_s)
+        """Whether the run goes on; what ended it."""
+        self.worker: Worker | None = None
+        """The thread that computes; None where a device or a held clock does it."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
@@ -99,13 +101,13 @@ class Live(Uncopied):
             if is_held(self.host):
                 self.host.attend(self.pipeline, self.look)
             elif self.pipeline.behaviour.engine == "worker":
-                self._worker = Worker(self.pipeline, self.realtime)
-                self._worker.start()
-                self.measures += self._worker.measures
+                self.worker = Worker(self.pipeline, self.realtime)
+                self.worker.start()
+                self.measures += self.worker.measures
             self.control.running = not self.host.held
-            self.devices.open(self.pipeline, self._watch.finished)
+            self.devices.open(self.pipeline, self.watch.finished)
             self._books.begin()
-            self._watch.begin()
+            self.watch.begin()
             if not self.host.held:
                 speech = copy_context()  # its messages spell parameters as this thread's do
                 self._supervisor = threading.Thread(
@@ -121,8 +123,8 @@ class Live(Uncopied):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if kind is None and self._watch.error is not None and not self._raised:
-            raise self._watch.error
+        if kind is None and self.watch.error is not None and not self._raised:
+            raise self.watch.error
 
     @property
     def delay(self) -> Delay:
@@ -159,7 +161,7 @@ class Live(Uncopied):
 
     def account(self) -> Account:
         """How the run does now; levels and load are those since the last account."""
-        watch = self._watch
+        watch = self.watch
         notes = [
             *(str(measure) for measure in self.measures if not measure.had),
             *self.devices.notes,
@@ -179,16 +181,16 @@ class Live(Uncopied):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
-        ended = self._watch.wait(seconds)
-        if ended and self._watch.error is not None:
+        ended = self.watch.wait(seconds)
+        if ended and self.watch.error is not None:
             self._raised = True
-            raise self._watch.error
+            raise self.watch.error
         return ended
 
     def look(self) -> None:
         """See that the run goes on; done by a thread, unless a test holds the clock."""
         self._see_worker()
-        self._watch.look()
+        self.watch.look()
 
     def close(self) -> None:
         """Give everything back, in bounded time unless a disk hangs that is recorded to; the counters stay."""
@@ -200,26 +202,26 @@ class Live(Uncopied):
         stopped = not (self.devices.inside or self.abandoned)
         if is_held(self.host):
             self.host.leave(self.pipeline)
-        if self._worker is not None:
-            stopped = self._worker.stop() and stopped
+        if self.worker is not None:
+            stopped = self.worker.stop() and stopped
             self._see_worker()
-        self._watch.conclude()
+        self.watch.conclude()
         self.control.running = self.control.running and not stopped
         if stopped:
             self.pipeline.close()
         elif not self.abandoned:
             self.abandoned = True
-            _abandoned.append(self.pipeline)
+            abandoned_pipelines.append(self.pipeline)
         self._prepared.close()
         for recorder in self._recorders:
             try:
                 recorder.close()
             except InputError as error:
-                self._watch.end(error)
+                self.watch.end(error)
 
     def _see_worker(self) -> None:
-        if self._worker is not None and self._worker.error is not None:
-            self._watch.end(self._worker.error)
+        if self.worker is not None and self.worker.error is not None:
+            self.watch.end(self.worker.error)
 
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block comes."""
@@ -241,5 +243,5 @@ class Live(Uncopied):
         return self.host.now_ns() / 1e9 if is_held(self.host) else time.monotonic()
 
 
-_abandoned: list[Pipeline] = []
+abandoned_pipelines: list[Pipeline] = []
 """Pipelines that a thread may still use which was told to stop: their memory stays."""

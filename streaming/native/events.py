@@ -25,13 +25,14 @@ class Event(Uncopied):
             os.set_blocking(self.to_write, False)
         else:
             raise PulseError("threads without the GIL need Linux or macOS; on Windows use WSL")
-        self._closed = False
+        self.closed = False
+        """Whether the descriptors have been given back."""
         self._closing = threading.Lock()
 
     def set(self) -> None:
         """Set it, from any thread. Nothing happens where it is set already, or closed."""
         with self._closing:
-            if not self._closed:
+            if not self.closed:
                 try:
                     os.write(self.to_write, (1).to_bytes(8, sys.byteorder))
                 except BlockingIOError:
@@ -44,7 +45,7 @@ class Event(Uncopied):
     def close(self) -> None:
         """Give the descriptors back. Nobody may wait any more."""
         with self._closing:
-            if not self._closed:
-                self._closed = True
+            if not self.closed:
+                self.closed = True
                 for descriptor in {self.to_read, self.to_write}:
                     os.close(descriptor)

@@ -178,12 +178,12 @@ class NativeResampler(Uncopied):
         most = (1 << 62) // unit - self.filter.taps
         if not 1 <= largest_block <= most:
             raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
-        self._history = aligned_bytes(2 * window * FLOAT).view(np.float32)
+        self.history = aligned_bytes(2 * window * FLOAT).view(np.float32)
         self.words: NDArray[np.int64] = np.zeros(RESAMPLER_WORDS, np.int64)
         self.words[[NOMINAL, STEP]] = rate_in_hz << UNIT_BITS
         self.words[UNIT] = unit
         self.words[[TAPS, PHASES, WINDOW]] = self.filter.taps, self.filter.phases, window
-        self.words[[TABLE, HISTORY]] = self.filter.table.ctypes.data, self._history.ctypes.data
+        self.words[[TABLE, HISTORY]] = self.filter.table.ctypes.data, self.history.ctypes.data
         self.reset()
 
     @property
@@ -206,7 +206,7 @@ class NativeResampler(Uncopied):
         """Begin a new sound; the tuning stays."""
         silent = self.filter.taps - self.filter.half_frames - 1
         self._changing = True
-        self._history[:silent] = 0
+        self.history[:silent] = 0
         self.words[[AT, END, FRACTION]] = 0, silent, 0
         self._changing = False
 

@@ -109,8 +109,8 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
     def broken(*_):
         raise InputError("broken")
 
-    monkeypatch.setattr(event_loop, "_warmed", lambda _: None)
-    monkeypatch.setattr(event_loop, "_pushed", broken)
+    monkeypatch.setattr(event_loop, "warmed", lambda _: None)
+    monkeypatch.setattr(event_loop, "pushed", broken)
     with pytest.raises(InputError, match="broken"):
         event_loop.in_the_loop(setup)
     assert not devices[0].thread.is_alive()

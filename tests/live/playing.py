@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from bench.live.server import JackServer
 from streaming.builtin import noisy_path
 from streaming.hosts.portaudio.portaudio import PortAudio
-from tests.live.aside import until
 from tests.live.cassette import Cassette
+from tests.live.own_process import until
 
 JACK = "JACK Audio Connection Kit: system"
 ROOT = Path(__file__).parents[2]

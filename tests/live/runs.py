@@ -1,4 +1,4 @@
-"""Live runs on a server of JACK; each in a process of its own, see ``aside``."""
+"""Live runs on a server of JACK; each in a process of its own, see ``own_process``."""
 
 import os
 import tempfile
@@ -21,8 +21,8 @@ from streaming.hosts.host import OpenStream
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.live import Behaviour, Live, Plan
 from streaming.routing import Route
-from tests.live.aside import until
 from tests.live.cassette import Cassette
+from tests.live.own_process import until
 from tests.live.servers import had
 from tests.streaming.cancelling import cancelling
 

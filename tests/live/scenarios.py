@@ -1,4 +1,4 @@
-"""What happens to streams when their server does; each runs in a process of its own, see ``aside``."""
+"""What happens to streams when their server does; each runs in a process of its own, see ``own_process``."""
 
 import atexit
 import os
@@ -18,8 +18,8 @@ from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.hosts.usual import list_devices
 from streaming.live.watch import STALL_S
-from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, request
+from tests.live.own_process import until
 from tests.live.servers import had, pulse_server
 
 JACK = "JACK Audio Connection Kit: system"

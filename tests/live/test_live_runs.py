@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.live.aside import aside
+from tests.live.own_process import in_own_process
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from tests.live.aside import aside
     ],
 )
 def test_on_jack(run: str) -> None:
-    print(aside(run, "runs").stdout)
+    print(in_own_process(run, "runs").stdout)

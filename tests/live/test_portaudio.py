@@ -13,8 +13,8 @@ from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
 from streaming.hosts.usual import list_devices
-from tests.live.aside import until
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, request
+from tests.live.own_process import until
 from tests.live.servers import found_here, had
 from tests.streaming.command import pulse, report
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.live.aside import aside
+from tests.live.own_process import in_own_process
 
 
 @pytest.mark.parametrize(
@@ -18,11 +18,11 @@ from tests.live.aside import aside
     ],
 )
 def test_what_goes_comes_back(scenario: str) -> None:
-    aside(scenario)
+    in_own_process(scenario)
 
 
 @pytest.mark.parametrize(
     "scenario", ["through_python", "beside_sounddevice", pytest.param("forked", marks=pytest.mark.slow)]
 )
 def test_other_ways_to_the_device(scenario: str) -> None:
-    aside(scenario)
+    in_own_process(scenario)

@@ -11,7 +11,7 @@ import pulse
 from pulse.budget import Budget, Spending, counting, spending
 from pulse.errors import LoadError, PulseWarning
 from pulse.ops.loop import Loop
-from tests.laws.hostile import counting_loop, model
+from tests.invariants.hostile import counting_loop, model
 from tests.pulse.cases.build import node
 
 ONE, FIRST, YES = np.ones(1, np.float32), np.zeros(1, np.float32), np.array(True)

@@ -12,7 +12,7 @@ from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.pad import Pad
 from pulse.ops.shape import Reshape
-from tests.pulse.declutter.small import Small
+from tests.pulse.declutter.models import Small
 from tests.pulse.test_graph import Named, diamond
 
 SNAPSHOT = Path(__file__).parents[1] / "snapshots" / "dump_conv.txt"

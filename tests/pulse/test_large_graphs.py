@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse.collector import OBJECTS, fewer_collections
-from tests.laws.hostile import model
+from tests.invariants.hostile import model
 from tests.pulse.cases.build import node
 
 

@@ -22,7 +22,7 @@ from tests.streaming.command import (
     write_sound,
 )
 from tests.streaming.command import folder as folder
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

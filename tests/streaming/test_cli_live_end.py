@@ -56,7 +56,7 @@ def all_is_recorded(monkeypatch):
 def run(tmp_path, monkeypatch, all_is_recorded):
     """A run of half a second that ends by a signal, or an exception, when it is over."""
     soundfile.write(tmp_path / "in.wav", np.zeros(8000, np.float32), 16000)
-    follow = command._follow
+    follow = command.follow
 
     def ends(end, code):
         def followed(*parts):
@@ -65,7 +65,7 @@ def run(tmp_path, monkeypatch, all_is_recorded):
                 raise end
             signal.raise_signal(end)
 
-        monkeypatch.setattr(command, "_follow", followed)
+        monkeypatch.setattr(command, "follow", followed)
         files = ("--frames", "f.csv", "--stats", "s.jsonl", "--record-in", "r.wav")
         return pulse(
             *("run", voice_path(), "in.wav", "--live", "--quiet", "--backend", "numpy", *files), code=code
@@ -306,13 +306,13 @@ def test_ctrl_c_after_the_disk_was_full(small_disk, monkeypatch):
     """It is the usual end, and does not hide what went wrong."""
     soundfile.write("in.wav", tone(16000, 1.0), 16000)
     occupy(small_disk)
-    follow = command._follow
+    follow = command.follow
 
     def followed(*parts):
         follow(*parts)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(command, "_follow", followed)
+    monkeypatch.setattr(command, "follow", followed)
     result = live(voice_path(), "in.wav", "--record-in", small_disk / "i.wav", code=2)
     assert "16,000 in" in result.stdout
     assert result.stderr.startswith(f"error: {small_disk / 'i.wav'}: cannot be written (")
@@ -323,13 +323,13 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
     soundfile.write("in.wav", np.zeros(8000, np.float32), 16000)
     folder = tmp_path / "folder"
     folder.mkdir()
-    follow = command._follow
+    follow = command.follow
 
     def followed(*parts):
         follow(*parts)
         shutil.rmtree(folder)
 
-    monkeypatch.setattr(command, "_follow", followed)
+    monkeypatch.setattr(command, "follow", followed)
     result = live(voice_path(), "in.wav", *files_on(folder), code=2)
     assert "8,000 in" in result.stdout
     warning, error = result.stderr.splitlines()
@@ -348,7 +348,7 @@ def test_a_line_that_somebody_still_uses(tmp_path, monkeypatch):
     assert "f.npy: the frames of the end are missing" in result.stderr
     assert np.load(tmp_path / "f.npy").size > 10
     assert stop(workers[0])
-    live_module._abandoned.pop().close()
+    live_module.abandoned_pipelines.pop().close()
 
 
 def test_a_model_that_must_have_heard_something(tmp_path, monkeypatch):

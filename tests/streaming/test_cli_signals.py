@@ -1,5 +1,6 @@
 """Signals in the middle of a command: it ends at once, in one line, and leaves nothing behind."""
 
+import inspect
 import signal
 import subprocess
 import sys
@@ -77,9 +78,9 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     from streaming import warming
 
     monkeypatch.setenv("PULSE_CACHE", str(tmp_path))
-    monkeypatch.setattr(warming, "_kept", lambda _: False)
+    monkeypatch.setattr(warming, "is_kept", lambda _: False)
 
-    compiling, begin = [], warming._begin
+    compiling, begin = [], warming.begin_process
 
     def begun():
         compiling.append(begin())
@@ -88,7 +89,7 @@ def test_processes_that_compile_end_with_the_command(tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(warming, "_begin", begun)
+    monkeypatch.setattr(warming, "begin_process", begun)
     monkeypatch.setattr(warming, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         warming.warm([machine.RUN.name, "pipeline.callback"], jobs=2)
@@ -121,4 +122,4 @@ def test_signals_that_are_gathered(handlers):
 
 
 def test_elsewhere_a_signal_is_not_postponed():
-    assert not signals._postponed(signal.SIGINT, sys._getframe())
+    assert not signals.postponed(signal.SIGINT, inspect.currentframe())

@@ -15,7 +15,7 @@ from streaming.resampling import Resampler
 from tests.interruption import everywhere
 from tests.pulse.program.doubling import TooLoudError
 from tests.pulse.program.programs import block, constants, program, same
-from tests.streaming import small
+from tests.streaming import models
 
 UNITS = [("numba", "line", 1), ("numba", "opcode", 1), ("numpy", "line", 17), ("numpy", "opcode", 211)]
 units = pytest.mark.parametrize(("backend", "unit", "step"), UNITS)
@@ -140,7 +140,7 @@ def test_flush_is_undone(backend, unit, step):
 @pytest.mark.parametrize("ahead", [0, 9, 61])
 def test_inputs_that_wait_for_each_other(ahead):
     """One input is ahead, so that its buffer grows, moves on and empties inside of a push."""
-    made = small.program(small.two_rates(), 2, "numba")
+    made = models.program(models.two_rates(), 2, "numba")
     rng = np.random.default_rng(0)
     fast = rng.standard_normal((1, 1, 400)).astype(np.float32)
     slow = rng.standard_normal((1, 1, 100)).astype(np.float32)
@@ -223,10 +223,25 @@ def test_reset_and_restore_can_be_called_again(call):
         assert same(session.push(x), wanted)
 
 
+def interrupted_in_a_pulse(made):
+    """A session whose push could not be undone."""
+    sessions, x = [], block(made, 10, 5)
+
+    def ready():
+        sessions.append(begun(made))
+        return lambda: sessions[-1].push(x)
+
+    for _ in everywhere(ready, "opcode"):
+        try:
+            sessions[-1].snapshot()
+        except InputError:
+            return sessions[-1]
+    pytest.fail("all of them were undone")
+
+
 def test_a_snapshot_that_does_not_fit_leaves_an_interrupted_session_as_it_is():
     made, other = program("windows"), program("limited")
-    session = begun(made)
-    session._changing = True
+    session = interrupted_in_a_pulse(made)
     with pytest.raises(InputError):
         session.restore(begun(other).snapshot())
     with pytest.raises(InputError, match=r"reset\(\)"):

@@ -74,7 +74,7 @@ def test_counts_from_elsewhere_tell_the_same(times):
     own = recorded(times, 1e-3)
     counts = np.zeros(BUCKETS, np.int64)
     for ns in times:
-        counts += np.array(recorded([ns])._counts)
+        counts += np.array(recorded([ns]).counts)
     assert Latency.of_counts(counts, sum(times), max(times), own.missed, 1e-3).as_dict() == own.as_dict()
 
 

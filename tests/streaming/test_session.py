@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pulse.errors import InputError, PulseError
 from pulse.program.whole import run_whole
 from streaming import Session
-from tests.streaming.small import BACKENDS, decimated, ending, filtered, halves, program, short, two_rates
+from tests.streaming.models import BACKENDS, decimated, ending, filtered, halves, program, short, two_rates
 
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
 PROGRAMS = {}

@@ -15,7 +15,7 @@ from tests.agreement import Expected
 from tests.streaming.cancelling import cancelled, canceller, cancelling, noise, offline
 from tests.streaming.command import folder as folder
 from tests.streaming.command import pulse, refused, report, save, write_sound
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 
 @pytest.fixture

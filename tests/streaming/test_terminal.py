@@ -17,7 +17,7 @@ from pulse.printable import printable, printable_lines
 from streaming.cli import app
 from streaming.cli.console import print_pairs, print_table, stderr
 from streaming.terminal import Terminal, json_text
-from tests.laws.hostile import model
+from tests.invariants.hostile import model
 from tests.streaming.command import RUNNER
 
 EVIL = "a\x1b[31m\x1b]0;t\x07b\rc\nd\x9b2J\u202e\u2066e\u200bf\x7fg\u2028h"

@@ -137,11 +137,12 @@ def test_a_folder_of_others_is_an_error_of_warm(folder):
 @pytest.fixture
 def begun(monkeypatch):
     """Two processors, functions that nobody has compiled in this process, and the processes that begin."""
-    processes, begin = [], warming._begin
-    monkeypatch.setattr(warming, "_begin", lambda: processes.append(begin()) or processes[-1])
-    monkeypatch.setattr(warming, "_processors", lambda: 2)
+    processes, begin = [], warming.begin_process
+    monkeypatch.setattr(warming, "begin_process", lambda: processes.append(begin()) or processes[-1])
+    monkeypatch.setattr(warming, "processors", lambda: 2)
     for one in (machine.RUN, *(KERNELS[name] for name in ("tick", "move", "fill"))):
         monkeypatch.setattr(one, "_address", None)
+        monkeypatch.setattr(one, "unkept", None)
     return processes
 
 
@@ -163,7 +164,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
 def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, begun, foreseen):
     """No process begins, or they end with the first function that they cannot keep."""
     if not foreseen:
-        monkeypatch.setattr(warming, "_cannot_keep", lambda: None)
+        monkeypatch.setattr(warming, "why_not_kept", lambda: None)
     with kernels_in(small_disk / "kernels"):
         folder = cache_location().folder
         fill(small_disk)
@@ -172,7 +173,7 @@ def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, b
         ) as told:
             warming.side_by_side()(["tick", "move", "fill"])
         assert len(told) == 1 and len(begun) == (0 if foreseen else 2)
-        assert all(KERNELS[name]._address for name in ("tick", "move", "fill"))
+        assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
         with pytest.raises(
             CompileError, match=r"No space left on device, so (tick|move) is not kept; free the disk"
@@ -242,12 +243,12 @@ from streaming import warming
 def mine(row: Tick):
     pass
 
-warming._processors = lambda: 2
-begun, begin = [], warming._begin
-def _begin():
+warming.processors = lambda: 2
+begun, begin = [], warming.begin_process
+def counted():
     begun.append(begin())
     return begun[-1]
-warming._begin = _begin
+warming.begin_process = counted
 warming.side_by_side("machine.read_ticks")(["tick", "move", "mine"])
 print(len(begun), [KERNELS[name].kept for name in ("tick", "move", "mine")])
 """
@@ -277,14 +278,14 @@ def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
 
 
 def test_a_process_that_ends_by_itself(folder, monkeypatch):
-    begin = warming._begin
+    begin = warming.begin_process
 
     def killed():
         process = begin()
         process.kill()
         return process
 
-    monkeypatch.setattr(warming, "_begin", killed)
+    monkeypatch.setattr(warming, "begin_process", killed)
     with pytest.raises(CompileError, match=r"the process that compiled (tick|move) ended by itself"):
         warming.warm(["tick", "move"], jobs=2)
 
@@ -300,7 +301,7 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
 
     monkeypatch.setattr(warming, "progress", shown)
     if alone == "one processor":
-        monkeypatch.setattr(warming, "_processors", lambda: 1)
+        monkeypatch.setattr(warming, "processors", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
     warming.side_by_side()(["tick", "move", "fill"])
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]

@@ -2,7 +2,7 @@
 
 from pulse.tflite import operators as operators
 from pulse.tflite.registry import STATES, TRANSLATORS
-from tests.pulse.tflite.cases import all_cases
+from tests.pulse.tflite.cases.families import all_cases
 from tests.tables.markdown import table
 
 HEAD = """# Operators of TFLite

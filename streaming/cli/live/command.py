@@ -98,7 +98,7 @@ def run_live(
                 controls = [Control(key, name) for key, name in KEYS.items()]
                 try:
                     with LiveView(live.setup, controls, options.quiet or talks) as view:
-                        _follow(live, view, stats, frames, options.seconds, asked)
+                        follow(live, view, stats, frames, options.seconds, asked)
                 except PulseError as error:
                     errors.append(error)
                 except OSError as error:  # of the terminal, which may be closed
@@ -142,7 +142,7 @@ def run_live(
         raise told[0]
 
 
-def _follow(
+def follow(
     live: "Live",
     view: "LiveView",
     stats: "StatsWriter | None",

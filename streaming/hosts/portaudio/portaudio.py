@@ -31,20 +31,22 @@ EXIT_S = 1.0
 
 
 @dataclass
-class _State:
+class Systems:
+    """The audio systems of this process, and the streams that are open."""
+
     lock: threading.RLock = field(default_factory=threading.RLock)
     current: AudioSystem | None = None
     retired: Sequence[AudioSystem] = ()
     open: Sequence[Stream] = ()
 
 
-_state = _State()
+systems = Systems()
 
 
 def _system() -> AudioSystem:
     """What is in use, made anew where it cannot be used. Raises DeviceError."""
-    with _state.lock:
-        current = _state.current
+    with systems.lock:
+        current = systems.current
         if current is None or not current.usable:
             current = _renewed(current)
         if not current.wait(START_S):
@@ -61,9 +63,9 @@ def _renewed(old: AudioSystem | None) -> AudioSystem:
     else:
         library = old.library if old.ended else old.library.again()
         old.retired = True
-        _state.retired = [system for system in (*_state.retired, old) if system.streams]
-    _state.current = AudioSystem(library)
-    return _state.current
+        systems.retired = [system for system in (*systems.retired, old) if system.streams]
+    systems.current = AudioSystem(library)
+    return systems.current
 
 
 def refresh(limit_s: float = REFRESH_S) -> bool:
@@ -71,8 +73,8 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
 
     Raises DeviceError: it never will be
     """
-    with _state.lock:
-        current = _state.current
+    with systems.lock:
+        current = systems.current
         if current is None or not (current.usable and current.starting):
             if current is not None and current.usable and current.streams == 0:
                 current.end(limit_s)
@@ -83,13 +85,13 @@ def refresh(limit_s: float = REFRESH_S) -> bool:
 @atexit.register
 def release(limit_s: float = EXIT_S) -> None:
     """Close all streams and give PortAudio back, as far as that works within the limit; the next use begins anew."""
-    with _state.lock:
-        for stream in _state.open:
+    with systems.lock:
+        for stream in systems.open:
             stream.stop(limit_s)
-        for system in (*_state.retired, _state.current):
+        for system in (*systems.retired, systems.current):
             if system is not None and system.usable:
                 system.end(limit_s)
-        _state.open = ()
+        systems.open = ()
 
 
 class PortAudio:
@@ -103,7 +105,7 @@ class PortAudio:
     ends = False
 
     def __init__(self, native: bool | None = None) -> None:
-        self.native = _is_callable() if native is None else native
+        self.native = is_callable() if native is None else native
 
     def devices(self) -> tuple[Device, ...]:
         """All devices, as they were when they were looked for. Raises DeviceError."""
@@ -120,7 +122,7 @@ class PortAudio:
 
     def open(self, request: StreamRequest) -> Stream:
         """Open a stream. Raises DeviceError, InputError."""
-        with _state.lock:
+        with systems.lock:
             there = self.devices()
             sides: tuple[Side, ...] = ()
             if request.source is not None:
@@ -128,7 +130,7 @@ class PortAudio:
             if request.target is not None:
                 sides += (_side(there, "output", request.target, request.channels_out, request.latency),)
             stream = self._opened(request, sides)
-            _state.open = [*(other for other in _state.open if not other.closed), stream]
+            systems.open = [*(other for other in systems.open if not other.closed), stream]
             return stream
 
     def _opened(self, request: StreamRequest, sides: tuple[Side, ...]) -> Stream:
@@ -145,9 +147,9 @@ class PortAudio:
         return refresh() if self.native else True
 
 
-def _is_callable() -> bool:
+def is_callable() -> bool:
     """Whether the library is found; where nobody finds it, a host says so when it is used."""
-    if _state.current is not None:
+    if systems.current is not None:
         return True
     try:
         Library()

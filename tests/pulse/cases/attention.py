@@ -18,7 +18,7 @@ class Graph:
         self.nodes: list[NodeProto] = []
         self.constants: dict[str, Any] = {}
         self.frames_axis = frames_axis
-        self._frames = ""
+        self.frame_count = ""
 
     def add(self, op: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         name = name or f"{op.lower()}{len(self.nodes)}"
@@ -41,9 +41,9 @@ class Graph:
 
     def frames(self) -> str:
         """How many frames x has."""
-        if not self._frames:
-            self._frames = self.add("Gather", self.add("Shape", "x"), self.number(self.frames_axis))
-        return self._frames
+        if not self.frame_count:
+            self.frame_count = self.add("Gather", self.add("Shape", "x"), self.number(self.frames_axis))
+        return self.frame_count
 
     def square(self) -> str:
         """The shape T, T."""

@@ -6,12 +6,12 @@ from types import ModuleType
 
 from tests.pulse.cases import (
     attention,
+    composed,
     control,
     conv,
     einsum,
     elementwise,
     matrix,
-    newer,
     quantize,
     recurrent,
     resize,
@@ -40,7 +40,7 @@ FAMILIES: dict[str, ModuleType] = {
     "quantize": quantize,
     "control": control,
     "sequence": sequence,
-    "newer": newer,
+    "composed": composed,
 }
 
 

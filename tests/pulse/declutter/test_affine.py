@@ -11,7 +11,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.typed import known
-from tests.pulse.declutter.small import Small, lean, ops
+from tests.pulse.declutter.models import Small, lean, ops
 
 PADDED: Pads = ((TDim.of(2), TDim.of(1)),)
 FORMS = [

@@ -9,7 +9,7 @@ from pulse.models import TypedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.patch import Patch
 from pulse.typed import TypedGraph
-from tests.pulse.declutter.small import Small, ops
+from tests.pulse.declutter.models import Small, ops
 
 
 def ten_ones() -> TypedModel:
@@ -22,7 +22,7 @@ def ten_ones() -> TypedModel:
 
 def test_every_rule_has_a_name_of_its_own_and_a_law() -> None:
     assert len({rule.name for rule in DECLUTTER}) == len(DECLUTTER)
-    assert all(rule.law and "\n" not in rule.law for rule in DECLUTTER)
+    assert all(rule.reason and "\n" not in rule.reason for rule in DECLUTTER)
 
 
 def test_the_given_model_is_not_changed() -> None:

@@ -9,7 +9,7 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.op import PadMode
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from tests.pulse.declutter.small import Small, lean, ops
+from tests.pulse.declutter.models import Small, lean, ops
 
 W = np.arange(4 * 4 * 3, dtype=np.float32).reshape(4, 4, 3) / 50
 ZERO = TDim.of(0)

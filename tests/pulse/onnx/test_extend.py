@@ -29,7 +29,7 @@ X = np.linspace(-1, 1, 24, dtype=np.float32).reshape(1, 24)
 def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Each test has operators, lowerings, kernels and modules of its own."""
     import_module("pulse.program.native")
-    monkeypatch.setattr(registry, "_GIVEN", {})
+    monkeypatch.setattr(registry, "GIVEN", {})
     monkeypatch.setattr(lowering, "LOWER", dict(lowering.LOWER))
     kernels, modules = dict(KERNELS), set(sys.modules)
     plugins.load_plugins.cache_clear()

@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from tests.laws.hostile import model
+from tests.invariants.hostile import model
 from tests.pulse.cases.build import node
 
 HUGE = 1 << 40

@@ -27,7 +27,7 @@ from tests.pulse.jit.assembly import (
     module,
     vector_loops,
 )
-from tests.pulse.program.aside import is_of_pulse
+from tests.pulse.program.own_kernels import is_of_pulse
 
 OURS = sorted(name for name, kernel in KERNELS.items() if is_of_pulse(kernel))
 MAIN = ("product", "depthwise", "gru", "lstm", "chain", "matmul", "softmax_rows", "layernorm_rows", "copy")

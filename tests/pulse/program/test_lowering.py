@@ -17,7 +17,7 @@ from pulse.program.lowering import LOWER, Lowering, collapsed
 from pulse.program.memory import Region, Value
 from pulse.program.native_program import NativeProgram
 from pulse.pulsify.driver import pulsify
-from tests.laws.graphs import random_model
+from tests.invariants.graphs import random_model
 from tests.pulse.models import Sketch
 
 

@@ -47,9 +47,9 @@ def test_equal_weights_are_kept_once() -> None:
     kernel = 8 * 8 * 3 * 4
     assert different.weights.size - same.weights.size >= kernel
     first, second = same.spawn(), same.spawn()
-    assert first._bases[0] == second._bases[0] == same.weights.ctypes.data
-    assert len({int(first._bases[1]), int(second._bases[1])}) == 2
-    assert len({int(first._bases[2]), int(second._bases[2])}) == 2
+    assert first.bases[0] == second.bases[0] == same.weights.ctypes.data
+    assert len({int(first.bases[1]), int(second.bases[1])}) == 2
+    assert len({int(first.bases[2]), int(second.bases[2])}) == 2
 
 
 def test_weights_are_read_only() -> None:
@@ -69,14 +69,14 @@ def test_the_state_is_one_buffer() -> None:
     """The clock, the ends and every delay: history, the newest pulse, registers, nothing else."""
     program = two_convs(False)
     state = program.spawn()
-    assert program.state_bytes == program.initial.size == state._memory.size
+    assert program.state_bytes == program.initial.size == state.memory.size
     histories = sum(-(-frames * 8 * 4 // ALIGNMENT) * ALIGNMENT for frames in (2 + 4, 2 + 4))
     assert histories <= program.state_bytes <= histories + 4 * ALIGNMENT
     state.step(noise(1, 8, 4))
     saved = state.snapshot()
     assert len(saved) - program.state_bytes < 64
-    assert state._memory.tobytes() in saved
-    assert all(int(base) % ALIGNMENT == 0 for base in state._bases)
+    assert state.memory.tobytes() in saved
+    assert all(int(base) % ALIGNMENT == 0 for base in state.bases)
 
 
 def test_the_clock_counts_pulses() -> None:
@@ -84,7 +84,7 @@ def test_the_clock_counts_pulses() -> None:
     program = two_convs(False)
     state = program.spawn()
     (place,) = next(row for row in program.instructions if row.kernel == "tick").operands
-    register = state._memory[place.buffer.offset :][:8].view(np.int64)
+    register = state.memory[place.buffer.offset :][:8].view(np.int64)
     for count in range(1, 4):
         state.step(noise(1, 8, 4))
         assert register[0] == state.clock.pulse == count
@@ -133,12 +133,11 @@ def test_the_profile_has_a_row_for_each_instruction_and_keeps_the_stream() -> No
 def test_a_step_of_the_machine_allocates_no_python_object() -> None:
     """10,000 runs, no block more."""
     state = two_convs(False).spawn()
-    run, call = state._run_machine, state._call
     for _ in range(100):
-        run(*call)
+        state.run_machine()
     before = sys.getallocatedblocks()
     for _ in range(10_000):
-        run(*call)
+        state.run_machine()
     assert sys.getallocatedblocks() - before <= 2
 
 
@@ -168,8 +167,7 @@ def test_other_threads_run_while_the_machine_does() -> None:
     as a processor has time for it.
     """
     state = large()
-    run, call = state._run_machine, state._call
-    run(*call)
+    state.run_machine()
     started, inside = threading.Event(), threading.Event()
     counted = [0]
 
@@ -187,7 +185,7 @@ def test_other_threads_run_while_the_machine_does() -> None:
         started.wait()
         before, until = counted[0], time.monotonic() + 5
         while counted[0] == before and time.monotonic() < until:
-            run(*call)
+            state.run_machine()
         after = counted[0]
     finally:
         inside.set()
@@ -246,11 +244,11 @@ def test_addresses_of_the_call_are_those_of_the_memories() -> None:
     """The machine is called with three plain numbers, which stay as long as the state."""
     program = two_convs(False)
     state = program.spawn()
-    table, rows, bases = state._call
+    table, rows, bases = state.call
     assert (table, rows) == (program.table.ctypes.data, len(program.instructions))
     addresses = (ctypes.c_int64 * 3).from_address(bases)
     assert list(addresses) == [
         program.weights.ctypes.data,
-        state._memory.ctypes.data,
-        state._arena.ctypes.data,
+        state.memory.ctypes.data,
+        state.arena.ctypes.data,
     ]

@@ -15,7 +15,7 @@ from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.program.whole import run_whole
 from pulse.pulsify.driver import pulsify
-from tests.laws.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import feeds, random_model, shortest
 from tests.pulse.models import Sketch
 
 F = np.float32

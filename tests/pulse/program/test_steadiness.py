@@ -93,8 +93,7 @@ def traced(steps: int, step: object) -> tuple[int, int]:
 def test_the_machine_allocates_nothing() -> None:
     """No byte while it runs, nor after it. The range and its number are the test's own."""
     state = warmed()
-    run, call = state._run_machine, state._call
-    lasting, peak = traced(1000, lambda: run(*call))
+    lasting, peak = traced(1000, lambda: state.run_machine())
     assert lasting <= 64 and peak <= 512
 
 

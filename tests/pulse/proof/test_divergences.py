@@ -71,7 +71,7 @@ def ones(self: Wiring, stream: Stream, frames: int) -> Array:
 
 def test_a_wrong_history_shows_at_its_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first wire after the buffer, the first frame, the first backend."""
-    monkeypatch.setattr(Wiring, "_initial", ones)
+    monkeypatch.setattr(Wiring, "initial_frames", ones)
     report = verify(small(), 4, lengths=[9])
     found = report.divergence
     assert found is not None and not report.equal

@@ -201,7 +201,7 @@ def subsampled(mask: Mask) -> tuple[ModelProto, Feeds]:
     w = g.constant(floats("w", WIDTH, WIDTH, 2) / 4)
     h = g.add("Conv", "x", w, kernel_shape=[2], strides=[2], pads=[0, 1])
     h = g.add("Transpose", h, perm=[0, 2, 1])
-    g._frames = g.add("Gather", g.add("Shape", h), g.number(1))
+    g.frame_count = g.add("Gather", g.add("Shape", h), g.number(1))
     g.add("Identity", heads(g, h, h, h, mask), name="y")
     feeds = {"x": floats("x", 1, WIDTH, 9)}
     return g.model(feeds), feeds

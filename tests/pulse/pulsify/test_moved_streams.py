@@ -17,7 +17,7 @@ from pulse.ops.op import Env, Op, Relation, Window
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.laws.operator_cases import compared
+from tests.invariants.operator_cases import compared
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.models import Sketch
 from tests.pulse.onnx.write.streams import reopened

@@ -7,7 +7,7 @@ import pytest
 
 from pulse.errors import InputError
 from pulse.pulsify.driver import pulsify
-from tests.laws.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import feeds, random_model, shortest
 
 
 def test_no_change_reaches_further() -> None:

@@ -18,10 +18,10 @@ from tests.pulse.tensorflow.graphs import F32, I32, Call, Sketch, filled
 @pytest.fixture(autouse=True)
 def registers() -> Iterator[None]:
     """What a test registers goes with it."""
-    given, own = dict(registry._GIVEN), dict(OWN)  # pyright: ignore[reportPrivateUsage]
+    given, own = dict(registry.GIVEN), dict(OWN)
     yield
-    registry._GIVEN.clear()  # pyright: ignore[reportPrivateUsage]
-    registry._GIVEN.update(given)  # pyright: ignore[reportPrivateUsage]
+    registry.GIVEN.clear()
+    registry.GIVEN.update(given)
     OWN.clear()
     OWN.update(own)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tests.pulse.tflite.builder import Graph, written
-from tests.pulse.tflite.cases import RELU, VALID, X_SCALE, bias, noise, weights
+from tests.pulse.tflite.cases.case import RELU, VALID, X_SCALE, bias, noise, weights
 
 FEATURES, HIDDEN = 8, 6
 WINDOW = {"StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}

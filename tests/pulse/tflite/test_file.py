@@ -11,7 +11,7 @@ import pulse
 import pulse.tflite
 from pulse.errors import LoadError, PulseWarning
 from tests.pulse.tflite.builder import Graph, written
-from tests.pulse.tflite.cases import noise
+from tests.pulse.tflite.cases.case import noise
 from tests.pulse.tflite.models import stack
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import pulse
 from tests.pulse.tflite.builder import written
-from tests.pulse.tflite.cases import Case, all_cases
+from tests.pulse.tflite.cases.case import Case
+from tests.pulse.tflite.cases.families import all_cases
 from tests.pulse.tflite.litert import calls, check_equal
 
 CALLS = 4

@@ -7,7 +7,7 @@ from pulse.errors import InputError
 from streaming import Session
 from streaming.events import Clock, Segments
 from tests.streaming.events.blocks import walk, whole
-from tests.streaming.small import decimated, ending, filtered, program
+from tests.streaming.models import decimated, ending, filtered, program
 
 HZ = 30
 

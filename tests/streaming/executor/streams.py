@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from tests.streaming.small import decimated, ending, filtered, program, short, two_rates
+from tests.streaming.models import decimated, ending, filtered, program, short, two_rates
 
 MODELS = {
     "filtered": filtered,

@@ -23,7 +23,7 @@ from tests.streaming.executor.streams import (
     nothing_left,
     ready,
 )
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 both_backends = pytest.mark.parametrize("backend", BACKENDS)
@@ -246,14 +246,14 @@ async def test_one_stream_is_not_for_two_tasks():
 async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
     program = ready("filtered", PULSE, "numpy")
     state = type(program.spawn())
-    run = state._run
+    run = state.advance
 
     def failing(self, feed):
         if self.clock.pulse == 5:
             raise MemoryError("no room for pulse 5")
         return run(self, feed)
 
-    monkeypatch.setattr(state, "_run", failing)
+    monkeypatch.setattr(state, "advance", failing)
     pieces, source = [], Source()
     with nothing_left():
         async with Executor(program) as executor:
@@ -271,7 +271,7 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
     """Those before it have run after the look, and come all the same."""
     program, engine = ready("filtered", PULSE, "numpy"), HeldEngine()
     state = type(program.spawn())
-    run, look = state._run, ThreadSlots.ready
+    run, look = state.advance, ThreadSlots.ready
 
     def failing(self, feed):
         if self.clock.pulse == 2:
@@ -283,7 +283,7 @@ async def test_a_pulse_that_fails_while_somebody_looks_for_outputs(monkeypatch):
         engine.run(engine.waiting)
         return found
 
-    monkeypatch.setattr(state, "_run", failing)
+    monkeypatch.setattr(state, "advance", failing)
     pieces = []
 
     async def take(stream):

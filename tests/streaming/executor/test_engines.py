@@ -13,7 +13,7 @@ from streaming.executor.native_engine import NativeEngine
 from streaming.executor.thread_engine import ThreadEngine
 from streaming.realtime import Realtime
 from tests.streaming.executor.streams import collected, noise, nothing_left, ready
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 PULSE = 6
@@ -142,6 +142,6 @@ async def test_wishes_of_the_thread_are_told(program):
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
         await collected(executor.stream([noise(1, 60)]))
-        measures = [*executor._measures, *executor._engine.measures]
+        measures = executor.measures
         assert {measure.name for measure in measures} == {"priority", "collector"}
         assert executor.account.notes == tuple(str(measure) for measure in measures if not measure.had)

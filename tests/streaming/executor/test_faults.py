@@ -9,7 +9,7 @@ from pulse.errors import FaultError
 from pulse.ops.gather import Gather
 from streaming.executor import Executor
 from tests.streaming.executor.streams import assert_balanced, joined
-from tests.streaming.small import Sketch, program
+from tests.streaming.models import Sketch, program
 
 ROWS, PULSE = 8, 4
 pytestmark = pytest.mark.anyio

@@ -161,7 +161,8 @@ async def test_a_device_that_hangs_is_left_alone():
 
 
 async def test_one_stream_at_a_time():
-    microphone = Microphone(host=ending_host())
+    host = ending_host()
+    microphone = Microphone(host=host)
     blocks = microphone.blocks()
 
     async def listen():
@@ -169,7 +170,7 @@ async def test_one_stream_at_a_time():
 
     async with aclosing(blocks), anyio.create_task_group() as tasks:
         tasks.start_soon(listen)
-        await opened(microphone._host)
+        await opened(host)
         with pytest.raises(ExecutorError, match="one stream has it already"):
             await anext(microphone.blocks())
         tasks.cancel_scope.cancel()

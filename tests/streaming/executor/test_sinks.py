@@ -14,8 +14,8 @@ from streaming.audio import AudioReader
 from streaming.builtin import model_path, noisy_path
 from streaming.executor import Executor, FramesFileSink, PcmSink, SoundFileSink, sinks
 from tests.streaming.executor.streams import assert_same, blocks, joined, noise, nothing_left, ready
-from tests.streaming.small import Sketch
-from tests.streaming.small import program as small_program
+from tests.streaming.models import Sketch
+from tests.streaming.models import program as small_program
 
 pytestmark = pytest.mark.anyio
 RATE_HZ = 600
@@ -136,7 +136,7 @@ async def test_frames_and_what_is_known_at_the_end(tmp_path):
 async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
     """Each is counted once; they wait in bounded memory, with or without values."""
     count, most = 20_000, 0
-    take = sinks._Waiting.take
+    take = sinks.Waiting.take
 
     def counted(waiting):
         nonlocal most
@@ -144,7 +144,7 @@ async def test_many_small_pieces(tmp_path, monkeypatch, path, name, frame):
         most = max(most, len(pieces))
         return pieces
 
-    monkeypatch.setattr(sinks._Waiting, "take", counted)
+    monkeypatch.setattr(sinks.Waiting, "take", counted)
     sink = sinks.sink_of(tmp_path / path)
     async with sink.opened(ready("filtered", 6), RATE_HZ, None) as write:
         for _ in range(count):

@@ -10,7 +10,7 @@ import pytest
 
 from streaming.executor import Executor, ExecutorError
 from tests.streaming.executor.streams import assert_balanced, assert_same, joined, noise, nothing_left, ready
-from tests.streaming.small import BACKENDS
+from tests.streaming.models import BACKENDS
 
 pytestmark = pytest.mark.anyio
 PULSE = 6

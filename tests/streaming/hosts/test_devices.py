@@ -148,7 +148,7 @@ def test_no_portaudio(monkeypatch: pytest.MonkeyPatch) -> None:
         raise DeviceError(library.INSTALL)
 
     monkeypatch.setattr(library, "located", missing)
-    monkeypatch.setattr(portaudio, "_state", portaudio._State())
+    monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(DeviceError, match="apt install libportaudio2"):
         list_devices()
@@ -182,7 +182,7 @@ def test_found_by_sounddevice_only(monkeypatch: pytest.MonkeyPatch) -> None:
                 {"name": "Microphone", "hostapi": 0, "default_samplerate": 44100.0, **channels, **latencies}
             ]
 
-    monkeypatch.setattr(portaudio, "_is_callable", lambda: False)
+    monkeypatch.setattr(portaudio, "is_callable", lambda: False)
     monkeypatch.setattr(python_stream, "sounddevice", lambda: Package)
     (found,) = list_devices(refresh=True)
     assert (found.title, found.default_rate_hz, found.default_in, found.default_out) == (

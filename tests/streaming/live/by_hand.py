@@ -74,15 +74,15 @@ class Halt:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, block: int = 0) -> None:
         self.there, self.goes = threading.Event(), threading.Event()
-        wait, numbers = FileStream._wait, count()
+        wait, numbers = FileStream.wait_until, count()
 
         def waits(stream: FileStream, due_s: float | None) -> None:
             if next(numbers) == block:
                 self.there.set()
-                until(lambda: self.goes.is_set() or stream._stops.is_set())
+                until(lambda: self.goes.is_set() or stream.stops.is_set())
             wait(stream, due_s)
 
-        monkeypatch.setattr(FileStream, "_wait", waits)
+        monkeypatch.setattr(FileStream, "wait_until", waits)
 
 
 def until(true: Callable[[], object], limit_s: float = LIMIT_S) -> None:

@@ -18,7 +18,7 @@ from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import RATE, check_books, field, held, late, noise, plain, ready, streamed
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 POLICIES = ("wait", "drop_oldest", "silence_then_catch_up")
 BLOCKS = (50, 160, 333, 480, 1000, 1600)
@@ -203,7 +203,7 @@ class Life:
 
     def held(self):
         """A run whose clock is held."""
-        one, known = Run(self.rng, self.reached), [*live_module._abandoned]
+        one, known = Run(self.rng, self.reached), [*live_module.abandoned_pipelines]
         begun_s = time.process_time()
         with nothing_left():
             try:
@@ -218,8 +218,10 @@ class Life:
         self.reached["runs"] += 1
         self.reached["reopened"] += account.counters.reopened
         self.reached["silent"] += account.counters.frames_silent > 0
-        assert not one.run._watch.ended and not one.host.streams
-        assert live_module._abandoned == known, "a device that hangs outside of the pipeline does not keep it"
+        assert not one.run.watch.ended and not one.host.streams
+        assert live_module.abandoned_pipelines == known, (
+            "a device that hangs outside of the pipeline does not keep it"
+        )
         gc.collect()
         self.memory_mb.append(resident_mb())
 

@@ -22,7 +22,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
 from tests.pulse.chunks.models import build, node
-from tests.streaming.small import Sketch, pads, program
+from tests.streaming.models import Sketch, pads, program
 
 RATE = 16000
 BLOCK = 160

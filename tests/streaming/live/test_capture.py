@@ -33,12 +33,12 @@ def test_a_device_that_is_inside_of_a_block_for_ever(times):
     """It may still write, so its memory and its event stay, however often it is closed."""
     host, made = new()
     host.stream.hangs = True
-    known = [*capture_module._abandoned]
+    known = [*capture_module.abandoned_captures]
     for _ in range(times):
         assert not made.close()
-    assert capture_module._abandoned == [*known, made]
-    assert not made.event._closed
+    assert capture_module.abandoned_captures == [*known, made]
+    assert not made.event.closed
     host.stream(noise(BLOCK, 1))
     assert len(made.read()) == BLOCK
-    capture_module._abandoned.remove(made)
+    capture_module.abandoned_captures.remove(made)
     made.event.close()

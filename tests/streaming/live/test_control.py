@@ -23,7 +23,12 @@ from tests.streaming.live.runs import (
     stereo,
     streamed,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
+
+engines_of_backends = pytest.mark.parametrize(
+    ("engine", "backend"), [("worker", "numba"), ("worker", "numpy"), ("callback", "numba")]
+)
+"""A program in Python does not run in a callback."""
 
 
 @engines
@@ -63,12 +68,9 @@ def test_mute_and_bypass(engine, reserve):
         np.testing.assert_array_equal(outputs[name], wanted[name])
 
 
-@engines
-@pytest.mark.parametrize("backend", ["numba", "numpy"])
+@engines_of_backends
 def test_reset(engine, backend):
     """Each stream begins anew with the next pulse; the outputs, too."""
-    if (engine, backend) == ("callback", "numpy"):
-        pytest.skip("a program in Python does not run there")
     x = np.ones((40 * BLOCK, 2), np.float32)
     made = ready(running, backend=backend)
     with runs(made, engine=engine, channels="each", device=stereo(), records=True) as (host, live):
@@ -81,12 +83,9 @@ def test_reset(engine, backend):
         np.testing.assert_array_equal(outputs["y"][0], twice[:, 0])
 
 
-@engines
-@pytest.mark.parametrize("backend", ["numba", "numpy"])
+@engines_of_backends
 def test_snapshot_and_restore(engine, backend):
     """A stream goes on from where it was; the snapshot is one of a state's."""
-    if (engine, backend) == ("callback", "numpy"):
-        pytest.skip("a program in Python does not run there")
     x = np.arange(30 * BLOCK, dtype=np.float32)[:, None] % 7
     made = ready(running, backend=backend)
     with runs(made, engine=engine) as (host, live):

@@ -9,7 +9,7 @@ from pulse.ops.gather import Gather
 from streaming import Session
 from streaming.stats.trouble import troubles, words
 from tests.streaming.live.runs import BLOCK, ready, runs, stereo
-from tests.streaming.small import Sketch
+from tests.streaming.models import Sketch
 
 ROWS = 8
 BACKENDS = pytest.mark.parametrize("backend", ["numba", "numpy"])

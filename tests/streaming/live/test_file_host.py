@@ -31,7 +31,7 @@ from tests.streaming.live.runs import (
     running,
     streamed,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 PLAN, BEHAVIOUR = Plan(RATE), Behaviour()
 
@@ -52,7 +52,7 @@ def played(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
     with nothing_left():
         with Live(made, plan, behaviour, NOTHING, host=host) as live:
             assert live.wait(limit_s), "it has not ended"
-        assert not live.wait(0) or live._watch.error is None
+        assert not live.wait(0) or live.watch.error is None
     return live
 
 
@@ -93,13 +93,13 @@ def test_only_heard(tmp_path, form):
 @pytest.mark.parametrize("pace", [1.0, 8.0])
 def test_it_keeps_time(tmp_path, monkeypatch, pace):
     """As a device would; faster where that is wanted. Each block has its time, however late those before it came."""
-    x, wait, times = noise(RATE // 2, 1) / 4, FileStream._wait, []
+    x, wait, times = noise(RATE // 2, 1) / 4, FileStream.wait_until, []
 
     def timed(stream, due_s):
         wait(stream, due_s)
         times.append((due_s, time.monotonic()))
 
-    monkeypatch.setattr(FileStream, "_wait", timed)
+    monkeypatch.setattr(FileStream, "wait_until", timed)
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=pace)
     begun_s = time.monotonic()
     live = played(host, ready())
@@ -118,7 +118,7 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
 
 def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
     """Where the policy is to wait, the run ends as much later as something was silent."""
-    x, wait, numbers = noise(RATE, 1) / 4, FileStream._wait, count()
+    x, wait, numbers = noise(RATE, 1) / 4, FileStream.wait_until, count()
 
     def waits(stream, due_s):
         """Nothing is computed for 50 of its blocks."""
@@ -129,7 +129,7 @@ def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
                 live.pipeline.turn.release()
         wait(stream, due_s)
 
-    monkeypatch.setattr(FileStream, "_wait", waits)
+    monkeypatch.setattr(FileStream, "wait_until", waits)
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
     live = Live(ready(backend="numpy"), Plan(RATE), Behaviour(policy="wait"), NOTHING, host=host)
     with live:
@@ -259,13 +259,13 @@ def test_a_damaged_file(tmp_path):
 def test_what_goes_wrong_while_it_is_stopped_is_told(tmp_path, monkeypatch):
     """At the end of the block: nobody waits any more."""
     host = FileHost(written(tmp_path / "in.wav", noise(RATE, 1)), tmp_path / "out.wav")
-    play = FileStream._play
+    close = AudioWriter.__exit__
 
-    def broken(stream):
-        play(stream)
+    def broken(*parts):
+        close(*parts)
         raise InputError("out.wav: cannot be written (no space left)")
 
-    monkeypatch.setattr(FileStream, "_play", broken)
+    monkeypatch.setattr(AudioWriter, "__exit__", broken)
     with pytest.raises(InputError, match="no space left"), Live(ready(), Plan(RATE), host=host):
         pass
 

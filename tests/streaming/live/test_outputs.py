@@ -32,7 +32,7 @@ from tests.streaming.live.runs import (
     stereo,
     streamed,
 )
-from tests.streaming.small import Sketch, ending, filtered
+from tests.streaming.models import Sketch, ending, filtered
 
 
 def cut(frames=37):

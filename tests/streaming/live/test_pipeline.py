@@ -27,7 +27,7 @@ from tests.streaming.live.runs import (
     runs,
     streamed,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 MODELS = {"y": (filtered, running, late, meter), "loud": (filtered,)}
 

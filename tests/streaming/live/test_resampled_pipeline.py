@@ -9,7 +9,7 @@ from streaming.builtin import model_path, noisy_path
 from streaming.live.virtual import VirtualDevice
 from streaming.resampling import Resampler
 from tests.streaming.live.runs import RATE, check_books, engines, ready, runs
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 TONES_HZ = (97.0, 440.0, 1234.5, 3210.0)
 LEVELS = np.array([0.3, 0.2, 0.15, 0.1])

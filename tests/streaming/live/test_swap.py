@@ -17,7 +17,7 @@ from tests.streaming.live.runs import (
     running,
     runs,
 )
-from tests.streaming.small import decimated, filtered, program
+from tests.streaming.models import decimated, filtered, program
 
 
 def quiet(delay=9):

@@ -18,7 +18,7 @@ from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
-from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, ramp, until
+from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -32,7 +32,7 @@ from tests.streaming.live.runs import (
     ready,
     runs,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 
 def test_a_worker_that_stands_still(monkeypatch):
@@ -137,7 +137,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
 def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     """The memory is kept for ever, and no device is opened beside it."""
     host = HandHost()
-    known = [*live_module._abandoned]
+    known = [*live_module.abandoned_pipelines]
     told = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
     with told if lost_before else nullcontext():
         live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, reconnect="keep", host=host)
@@ -148,9 +148,9 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
                 first.request.finished()
                 assert live.wait(LIMIT_S)
     assert host.stream is first and first.stopped == 1
-    assert live_module._abandoned == [*known, live.pipeline]
+    assert live_module.abandoned_pipelines == [*known, live.pipeline]
     first(noise(BLOCK, 1))
-    live_module._abandoned.remove(live.pipeline)
+    live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 
 
@@ -167,21 +167,21 @@ def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, 
     with pytest.raises(PulseError, match="no pulse has ended"):
         live.control.reset()
     assert field(live, cb.LOADS) == 0
-    live_module._abandoned.remove(live.pipeline)
+    live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 
 
 def test_a_worker_that_never_returns(monkeypatch):
     """Closed twice: its pipeline is left alone both times."""
-    known, stop = [*live_module._abandoned], Worker.stop
+    known, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
     with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=HandHost()) as live:
+        held = open_descriptors()
         live.close()
-        assert live.abandoned
-    assert live_module._abandoned == [*known, live.pipeline]
-    assert live.pipeline._events, "what it waits for is not given back"
-    assert stop(live._worker)
-    live_module._abandoned.remove(live.pipeline)
+        assert live.abandoned and not held - open_descriptors(), "what it waits for is not given back"
+    assert live_module.abandoned_pipelines == [*known, live.pipeline]
+    assert stop(live.worker)
+    live_module.abandoned_pipelines.remove(live.pipeline)
     live.pipeline.close()
 
 

@@ -23,7 +23,7 @@ from tests.streaming.live.runs import (
     running,
     runs,
 )
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
 
 TROUBLES = {
     "stalls": {"stalled": True},
@@ -64,11 +64,11 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         assert not live.wait(0)
         trouble(host, kind)
         since_ns = host.now_ns()
-        while not live._watch.ended:
+        while not live.watch.ended:
             host.advance(0.05)
         passed_s = (host.now_ns() - since_ns) / 1e9
         assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
-        assert live._watch.error is not None, "what ended the run is told before the device is stopped"
+        assert live.watch.error is not None, "what ended the run is told before the device is stopped"
         account = live.account()
         assert account.counters.stalls == 1
     assert str(told.value).startswith("usb mixer: the device ")
@@ -81,7 +81,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
 def test_the_end_is_told_before_the_device_is_stopped():
     with pytest.raises(DeviceError), runs(ready()) as (host, live):
         stop, known = live.devices.stop, []
-        live.devices.stop = lambda limit_s: (known.append(live._watch.error), stop(limit_s))[1]
+        live.devices.stop = lambda limit_s: (known.append(live.watch.error), stop(limit_s))[1]
         trouble(host, "hangs")
         host.advance(1.2)
         assert isinstance(known[0], DeviceError)
@@ -96,8 +96,8 @@ def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
         trouble(host, "hangs")
         host.devices[0].inside = True
         host.advance(5)
-        assert live._watch.ended and not host.streams and live.account().counters.reopened == 0
-    assert live_module._abandoned.pop() is live.pipeline
+        assert live.watch.ended and not host.streams and live.account().counters.reopened == 0
+    assert live_module.abandoned_pipelines.pop() is live.pipeline
     live.pipeline.close()
 
 

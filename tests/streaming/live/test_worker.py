@@ -1,14 +1,18 @@
 """Real threads: a worker computes what a device, here a thread that calls, gives; nothing is left behind."""
 
+import ctypes
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from ctypes import c_int, c_ulong, c_void_p
 
 import numpy as np
 import pytest
 
 from pulse.errors import PulseError
 from streaming.hosts.host import Endpoint, StreamRequest
+from streaming.live import device_call
 from streaming.live.control import Control
 from streaming.live.device_call import DeviceCall
 from streaming.live.form import Behaviour, Form
@@ -17,9 +21,11 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.native import control_block as cb
 from streaming.realtime.options import NOTHING
-from tests.streaming.live.by_hand import nothing_left
+from tests.streaming.live.by_hand import LIMIT_S, nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
-from tests.streaming.small import filtered
+from tests.streaming.models import filtered
+
+FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 
 
 def call_of(pipeline):
@@ -87,26 +93,29 @@ def test_every_frame_comes_out_in_order(backend):
     assert len(sound) - np.count_nonzero(sound) == BLOCK + silent + min(delay, computed)
 
 
-def test_python_may_compute_elsewhere_meanwhile():
-    """A pure Python loop holds the interpreter; pulses are run all the same."""
-    stops = threading.Event()
+@pytest.fixture
+def interpreter_is_held(monkeypatch):
+    """No thread is made to give the interpreter up, and what a device calls does not."""
+    monkeypatch.setattr(device_call, "FUNCTION", ctypes.PYFUNCTYPE(c_int, *FUNCTION_TYPES))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(100 * LIMIT_S)
+    yield
+    sys.setswitchinterval(interval)
 
-    def busy():
-        number = 0
-        while not stops.is_set():
-            number += 1
 
-    with working(ready(), policy="wait") as (pipeline, _):
-        call, x = call_of(pipeline), noise(BLOCK, 1)
-        hog = threading.Thread(target=busy)
-        hog.start()
-        try:
-            for _ in range(10):
-                call(x)
-            settled(pipeline, 10)
-        finally:
-            stops.set()
-            hog.join()
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_pulses_are_run_while_a_thread_holds_the_interpreter(backend, interpreter_is_held):
+    """From the first block to the last pulse; those of a program in Python wait until it is given up."""
+    made = ready(backend=backend)
+    with working(made, policy="wait") as (pipeline, _):
+        call, x, block = call_of(pipeline), noise(BLOCK, 1), pipeline.control_block
+        for _ in range(10):
+            call(x)
+        until = time.monotonic() + (LIMIT_S if backend == "numba" else 0.1)
+        while block[cb.PULSES] < 10 and time.monotonic() < until:
+            pass
+        assert block[cb.PULSES] == (10 if backend == "numba" else 0)
+        settled(pipeline, 10)
 
 
 def test_orders_while_it_works():

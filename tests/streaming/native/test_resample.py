@@ -228,7 +228,7 @@ def test_as_python_it_stays_in_its_memory():
     )
     words, history, table, source, target = (
         Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler._history, resampler.filter.table, x, found)
+        for memory in (resampler.words, resampler.history, resampler.filter.table, x, found)
     )
     fed = made = 0
     while fed < len(x):
@@ -244,7 +244,7 @@ def test_what_there_is_no_room_for_is_not_taken():
     x, target = np.ones(1000, np.float32), Pointer(np.empty(1000, np.float32), 0)
     words, history, table = (
         Pointer(memory.reshape(-1), 0)
-        for memory in (resampler.words, resampler._history, resampler.filter.table)
+        for memory in (resampler.words, resampler.history, resampler.filter.table)
     )
     first = resample.append(words, history, Pointer(x, 0), 1, 1000)
     assert first == 50 + resampler.delay_frames + 1

@@ -1,4 +1,4 @@
-"""The law: for every model, pulse and length, all valid frames of a stream equal the offline output."""
+"""The invariant: for every model, pulse and length, all valid frames of a stream equal the offline output."""
 
 from collections import Counter
 
@@ -10,8 +10,8 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
-from tests.laws.graphs import feeds, random_model, shortest
-from tests.laws.operator_cases import compared
+from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.operator_cases import compared
 
 REACHED = (
     "Pointwise",
@@ -40,7 +40,7 @@ def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
 
 
 def hold(seeds: range, backends: tuple[str, ...], depth: int) -> Counter[str]:
-    """Check the law on random graphs; gives what was reached."""
+    """Check the invariant on random graphs; gives what was reached."""
     reached: Counter[str] = Counter()
     for seed in seeds:
         rng = np.random.default_rng(seed)

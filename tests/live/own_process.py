@@ -17,10 +17,10 @@ LIMIT_S = 300
 """All of it may have to be compiled first."""
 
 
-def aside(scenario: str, module: str = "scenarios") -> subprocess.CompletedProcess[str]:
+def in_own_process(scenario: str, module: str = "scenarios") -> subprocess.CompletedProcess[str]:
     """Call a function of a module of ``tests.live``; it has to return, and the process to end well."""
     call = scenario if scenario.endswith(")") else f"{scenario}()"
-    code = f"from tests.live import aside, {module}; aside.inside(lambda: {module}.{call})"
+    code = f"from tests.live import own_process, {module}; own_process.inside(lambda: {module}.{call})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, check=False
     )

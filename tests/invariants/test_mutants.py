@@ -14,7 +14,7 @@ from pulse.proof import compare
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths, trials_of
 from pulse.tolerance import Feeds
-from tests.laws.mutants import (
+from tests.invariants.mutants import (
     MODELS,
     adopt,
     apart,

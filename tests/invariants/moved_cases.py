@@ -13,8 +13,8 @@ from pulse.facts import Array, dtype_name
 from pulse.models import TypedModel
 from pulse.pulsify.driver import pulsify
 from pulse.pulsify.relate import relate
-from tests.laws.fronts import Front, behind, opset_of, raw
-from tests.laws.operator_cases import Runners, compared
+from tests.invariants.fronts import Front, behind, opset_of, raw
+from tests.invariants.operator_cases import Runners, compared
 from tests.pulse.cases.build import Case
 from tests.pulse.cases.families import all_cases
 

@@ -10,7 +10,7 @@ from pulse.declutter import DECLUTTER, decluttered
 from pulse.models import TypedModel
 from pulse.ops.source import Const
 from tests.agreement import Expected
-from tests.laws.graphs import feeds, random_model, shortest
+from tests.invariants.graphs import feeds, random_model, shortest
 
 
 def shared_labels(model: TypedModel, lean: TypedModel) -> list[str]:

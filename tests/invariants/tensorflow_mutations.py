@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pulse.tensorflow.messages import classes
-from tests.laws.mutations import Random, Source, cut, flipped, moved, rewritten
+from tests.invariants.mutations import Random, Source, cut, flipped, moved, rewritten
 from tests.pulse.tensorflow.loops import branched, functional, lowered, until
 from tests.pulse.tensorflow.saved import stateful
 from tests.pulse.tensorflow.variables import counter

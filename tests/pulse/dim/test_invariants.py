@@ -150,7 +150,7 @@ def test_canonical_forms_keep_the_value_and_the_text() -> None:
 
     @QUICK
     @given(TREES, CHOSEN)
-    def law(tree: Tree, texts: list[str]) -> None:
+    def check(tree: Tree, texts: list[str]) -> None:
         setting = assumed(texts)
         if setting is None:
             reached["contradiction"] += 1
@@ -175,7 +175,7 @@ def test_canonical_forms_keep_the_value_and_the_text() -> None:
         reached["negative"] += any(value < 0 for _, value in defined(tree, points))
         reached["product"] += any(len(monomial) > 1 for monomial, _ in dim.terms)
 
-    law()
+    check()
     kinds = (Div, Min, Max, Broadcast, Ge, Eq)
     faces = ("nested Div", "collapsed", "negative", "product", "contradiction")
     assert_reached(reached, *(kind.__name__ for kind in kinds), *faces)
@@ -186,7 +186,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere() -> None:
 
     @QUICK
     @given(SMALL, SMALL, CHOSEN)
-    def law(left: Tree, right: Tree, texts: list[str]) -> None:
+    def check(left: Tree, right: Tree, texts: list[str]) -> None:
         setting = assumed(texts)
         if setting is None:
             return
@@ -220,7 +220,7 @@ def test_equal_forms_have_equal_hashes_and_proofs_hold_everywhere() -> None:
         assert high is None or all(x <= high for x in at.values()), (a, high, texts)
         reached["bounded"] += low is not None and high is not None and not a.is_const
 
-    law()
+    check()
     verdicts = ("yes", "no", "unknown")
     assert_reached(reached, "equal", "bounded")
     assert_reached(reached, *(f"{r} {v}" for r in ("ge", "gt", "le", "lt", "eq") for v in verdicts))
@@ -235,7 +235,7 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol() -> None:
 
     @QUICK
     @given(terms)
-    def law(drawn: tuple) -> None:
+    def check(drawn: tuple) -> None:
         parts, const, least = drawn
         scope = SymbolScope()
         symbol = scope.symbol("S")
@@ -254,7 +254,7 @@ def test_proofs_decide_quasi_affine_dims_of_one_symbol() -> None:
         reached[f"ge {ge_is}"] += 1
         reached[f"eq {eq_is}"] += 1
 
-    law()
+    check()
     assert_reached(reached, *(f"{r} {v}" for r in ("ge", "eq") for v in ("yes", "no", "unknown")))
 
 
@@ -263,7 +263,7 @@ def test_subs_commutes_with_eval() -> None:
 
     @QUICK
     @given(TREES, SMALL, SMALL)
-    def law(tree: Tree, for_s: Tree, for_t: Tree) -> None:
+    def check(tree: Tree, for_s: Tree, for_t: Tree) -> None:
         scope = SymbolScope()
         try:
             dim, new = built(tree, scope), {"S": built(for_s, scope), "T": built(for_t, scope)}
@@ -280,7 +280,7 @@ def test_subs_commutes_with_eval() -> None:
             assert replaced.eval(values(scope, env)) == expected, (tree, for_s, for_t, env)
             reached["compared"] += 1
 
-    law()
+    check()
     assert_reached(reached, "compared", "undefined")
 
 
@@ -289,7 +289,7 @@ def test_slope_is_the_growth_at_large_values() -> None:
 
     @QUICK
     @given(TREES, st.integers(-6, 6))
-    def law(tree: Tree, t: int) -> None:
+    def check(tree: Tree, t: int) -> None:
         scope = SymbolScope()
         try:
             dim = built(tree, scope)
@@ -308,5 +308,5 @@ def test_slope_is_the_growth_at_large_values() -> None:
         reached["zero"] += slope == 0
         reached["piecewise"] += any(isinstance(atom, Min | Max | Ge | Eq) for atom, _ in atoms(dim))
 
-    law()
+    check()
     assert_reached(reached, "refused", "fraction", "zero", "piecewise")

@@ -1,4 +1,4 @@
-"""The law for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, the offline output."""
+"""The invariant for files: what a pulsed model becomes in ONNX gives, in onnxruntime and read back, what is offline."""
 
 from collections import Counter
 
@@ -12,9 +12,9 @@ from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
 from pulse.program.program import Program
 from pulse.pulsify.driver import pulsify
-from tests.laws.graphs import feeds, random_model, shortest
-from tests.laws.operator_cases import compared, fuzz
-from tests.laws.test_fuzzed_pulsify import backends
+from tests.invariants.graphs import feeds, random_model, shortest
+from tests.invariants.operator_cases import compared, fuzz
+from tests.invariants.test_fuzzed_pulsify import backends
 from tests.pulse.onnx.write.streams import notes_of, reopened
 
 

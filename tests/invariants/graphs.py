@@ -33,8 +33,8 @@ from pulse.ops.slice import Slice
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
-from tests.laws.builder import MOST_CHANNELS, ONE, ZERO, Builder
-from tests.laws.layers import attention, recurrent, recurrent_over_channels, running_sum
+from tests.invariants.builder import MOST_CHANNELS, ONE, ZERO, Builder
+from tests.invariants.layers import attention, recurrent, recurrent_over_channels, running_sum
 
 SHAPED = ("tanh", "sigmoid", "softplus", "softsign", "swish")
 PLAIN = ("relu", "abs", "neg")

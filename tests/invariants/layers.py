@@ -12,7 +12,7 @@ from pulse.ops.norm import Softmax
 from pulse.ops.position import Range
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.shape import AddAxis, Transpose
-from tests.laws.builder import MOST_CHANNELS, Builder
+from tests.invariants.builder import MOST_CHANNELS, Builder
 
 
 def _layer(b: Builder, hidden: int, reverse: bool) -> Recurrent:

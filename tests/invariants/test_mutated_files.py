@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.laws import tflite_mutations
-from tests.laws.hostile import write_all
+from tests.invariants import tflite_mutations
+from tests.invariants.hostile import write_all
 from tests.shared import shared
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ TFLITE_FILES = 400
 
 def outcomes(*arguments: object) -> Iterator[dict[str, Any]]:
     """What a worker tells of each file; fails with the file's name where the worker dies."""
-    command = [sys.executable, "-m", "tests.laws.mutation_worker", *map(str, arguments)]
+    command = [sys.executable, "-m", "tests.invariants.mutation_worker", *map(str, arguments)]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     told = [json.loads(line) for line in done.stdout.splitlines()]

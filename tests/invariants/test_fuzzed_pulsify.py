@@ -7,7 +7,7 @@ from pulse.errors import CompileError
 from pulse.models import PulsedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from tests.laws.operator_cases import fuzz
+from tests.invariants.operator_cases import fuzz
 
 
 def backends(model: PulsedModel, rng: np.random.Generator) -> list[Program]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws.imports import (
+from tests.invariants.imports import (
     LAYERS,
     circle,
     import_graph,

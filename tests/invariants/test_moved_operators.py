@@ -11,10 +11,10 @@ from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
-from tests.laws.fronts import FRONTS, Front
-from tests.laws.moved_cases import Streaming, assignments, attempt, newest_cases, streaming
-from tests.laws.operator_cases import Runners
-from tests.laws.test_fuzzed_pulsify import backends
+from tests.invariants.fronts import FRONTS, Front
+from tests.invariants.moved_cases import Streaming, assignments, attempt, newest_cases, streaming
+from tests.invariants.operator_cases import Runners
+from tests.invariants.test_fuzzed_pulsify import backends
 
 REFUSED = "the padding before the first frame depends on the length"
 """The one honest refusal: SAME padding, whose place depends on the remainder of a length that a front has changed."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.pulse.tflite import models
 from tests.pulse.tflite.builder import KINDS, written
-from tests.pulse.tflite.cases import all_cases
+from tests.pulse.tflite.cases.families import all_cases
 
 WORDS = (
     0,

@@ -1,8 +1,8 @@
 """Reads broken files one by one in a process of its own, with little memory, little time and a watch on open files.
 
-Usage: python -m tests.laws.mutation_worker START STOP [MODELS]   changed files of these numbers, made of MODELS/*.onnx
-       python -m tests.laws.mutation_worker FOLDER                *.onnx, *.tflite and folders in FOLDER, as they are
-       python -m tests.laws.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
+Usage: python -m tests.invariants.mutation_worker START STOP [MODELS]  changed files, made of MODELS/*.onnx
+       python -m tests.invariants.mutation_worker FOLDER  *.onnx, *.tflite and folders in FOLDER, as they are
+       python -m tests.invariants.mutation_worker tensorflow START STOP changed GraphDefs of these numbers
 Prints a line of JSON for each file: before it is read, and when it is done.
 """
 
@@ -21,8 +21,8 @@ import pulse
 from pulse import dump
 from pulse.errors import PulseError, PulseWarning
 from pulse.plugins import load_plugins
-from tests.laws.mutations import models_in, mutated, small_models
-from tests.laws.tensorflow_mutations import mutated_graph
+from tests.invariants.mutations import models_in, mutated, small_models
+from tests.invariants.tensorflow_mutations import mutated_graph
 
 KINDS = (".onnx", ".tflite")
 MEMORY = 2 << 30

@@ -1,0 +1,65 @@
+"""Tests use what the project promises: they read no attribute that begins with an underscore, and replace none."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+ALLOWED = {
+    "_exit": "of Python: ends a process that was forked",
+    "_getframe": "of Python: where a trace is",
+    "_run_exitfuncs": "of Python: what it does at its end",
+    "_version": "of PyTorch: how often a tensor was written",
+    "_links": "of the kernels' fingerprint",
+    "_options": "of a compiled function: its LLVM code is looked at",
+    "_address": "of a compiled function: as if it had not been compiled yet",
+    "_told": "of the kernels' cache: as if nothing had been told yet",
+}
+"""Which are used all the same, and why."""
+REPLACE = ("setattr", "delattr", "getattr")
+
+
+def private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def private_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and name of each private attribute of anything but ``self`` and ``cls``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and private(node.attr):
+            if not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                yield node.lineno, node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, alias.name) for alias in node.names if private(alias.name))
+        elif isinstance(node, ast.Call):
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            if called in REPLACE:
+                for given in node.args[:2]:
+                    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                        yield from ((node.lineno, part) for part in given.value.split(".") if private(part))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("live._watch.ended", ["_watch"]),
+        ("from streaming.live.live import _abandoned", ["_abandoned"]),
+        ("monkeypatch.setattr(warming, '_begin', None)", ["_begin"]),
+        ("monkeypatch.setattr('streaming.warming._begin', None)", ["_begin"]),
+        ("self._loop.pass_s(cls._now) + one.__name__", []),
+    ],
+)
+def test_they_are_found(text: str, names: list[str]) -> None:
+    assert [name for _, name in private_names(ast.parse(text))] == names
+
+
+def test_tests_use_no_private_names() -> None:
+    found = [
+        (f"{path.relative_to(TESTS)}:{line}", name)
+        for path in sorted(TESTS.rglob("*.py"))
+        for line, name in private_names(ast.parse(path.read_text()))
+    ]
+    assert [f"{place}: {name}" for place, name in found if name not in ALLOWED] == []
+    assert {name for _, name in found} == ALLOWED.keys(), "one of them is not needed any more"

@@ -1,0 +1,31 @@
+"""Servers of several processes at once."""
+
+import os
+import subprocess
+import sys
+
+from bench.live.server import jack_server
+from tests.live.own_process import LIMIT_S, ROOT
+from tests.live.servers import had
+
+ANOTHER = """
+from bench.live.server import jack_server
+with jack_server() as server: print(server.name, len(server.ports()))
+"""
+
+
+def test_processes_with_other_temporary_folders_have_other_servers(tmp_path):
+    """JACK has one list of names for a machine."""
+    with had(jack_server()) as server:
+        told = subprocess.run(
+            [sys.executable, "-c", ANOTHER],
+            cwd=ROOT,
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert told.returncode == 0, told.stderr
+        name, ports = told.stdout.split()
+        assert name != server.name and int(ports) == len(server.ports()) == 4

@@ -1,0 +1,121 @@
+"""Values without a result inside of scans, and in models of chunks."""
+
+import numpy as np
+import pytest
+from onnx import GraphProto
+
+import pulse
+from pulse import Chunking
+from pulse.errors import FaultError
+from pulse.program.compiler import BACKENDS, compile_model
+from pulse.program.whole import streamed
+from pulse.pulsify.driver import pulsify
+from tests.pulse.cases.build import model, node
+from tests.pulse.cases.scan import body
+from tests.pulse.program.faulty_models import F32, ROWS, programs, table
+
+
+def chosen() -> GraphProto:
+    """A row of a table for each frame; the state is the frame."""
+    return body(
+        [node("Identity", "x_in", "s_out"), node("Gather", "table x_in", "y_out")], "s_in x_in", "s_out y_out"
+    )
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_scans(final: bool) -> None:
+    """Faults in a body are those of its frames of the stream; a final state is looked at in the last pulse."""
+    x, constants = np.arange(7), {"table": table(ROWS, 3), "s": np.array(0), "taps": np.ones((1, 1, 3), F32)}
+    nodes = [
+        node("Cast", "x", "real", to=1),
+        node("Reshape", "real flat", "deep"),
+        node("Conv", "deep taps", "sums", pads=[0, 2]),
+        node("Reshape", "sums row", "thin"),
+        node("Div", "thin three", "mean"),
+        node("Cast", "mean", "index", to=7),
+        node("Scan", "s index", "last rows", body=chosen(), num_scan_inputs=1),
+        node("Gather", "table last", "final"),
+    ]
+    constants |= {"flat": np.array([1, 1, -1]), "row": np.array([-1]), "three": np.array(3, F32)}
+    small = {**constants, "table": table(ROWS, 3)[: ROWS if final else 2 * ROWS]}
+    proto = model(nodes, {"x": x}, small, 17, {"x": 0}, "final" if final else "rows")
+    typed = pulse.load(proto).analyse()
+    for count in (2, 7, 8, 11):
+        x = np.arange(count) * 7 % 6
+        wanted = typed.run({"x": x})
+        wrong = np.where(np.arange(count) >= count - 1, 3 * ROWS + 1, x)
+        for program in programs(typed, 1, 4):
+            for name, values in streamed(program, {"x": x}).items():
+                np.testing.assert_array_equal(values, wanted[name])
+            with pytest.raises(FaultError) as error:
+                streamed(program, {"x": wrong})
+            nodes_of = {fault.node for fault in error.value.faults}
+            assert nodes_of <= {"final", "last/y_out"} and nodes_of
+        with pytest.raises(FaultError):
+            typed.run({"x": wrong})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_counts_in_a_body(backend: str) -> None:
+    """One count for each node of a body, whatever the pulse; offline the first frame that fails is told."""
+    proto = model(
+        [node("Scan", "s x", "last rows", body=chosen(), num_scan_inputs=1)],
+        {"x": np.arange(7)},
+        {"table": table(ROWS, 3), "s": np.array(0)},
+        17,
+        {"x": 0},
+        "rows",
+    )
+    typed = pulse.load(proto).analyse()
+    x = np.array([1, 2, -8, 3, 90, 0, 91])
+    with pytest.raises(FaultError, match="y_out"):
+        typed.run({"x": x})
+    for frames in (1, 2, 4):
+        state = compile_model(pulsify(typed, pulse=frames), backend).spawn()
+        state.stops_at_faults = False
+        for first in range(0, 7 // frames * frames, frames):
+            state.step(x[first : first + frames])
+        state.flush(x[7 // frames * frames :])
+        assert [(fault.node, fault.count) for fault in state.faults] == [("last/y_out", 3)]
+
+
+def test_frames_cut_off_in_front_of_a_scan() -> None:
+    """A body never sees a frame that may turn out not to exist."""
+    x, constants = np.arange(9), {"table": table(ROWS, 3), "s": np.array(0)}
+    constants |= {name: np.array([value]) for name, value in (("zero", 0), ("end", -2))}
+    nodes = [
+        node("Slice", "x zero end zero", "cut"),
+        node("Scan", "s cut", "last rows", body=chosen(), num_scan_inputs=1),
+    ]
+    typed = pulse.load(model(nodes, {"x": x}, constants, 17, {"x": 0}, "rows")).analyse()
+    for count in (3, 8, 9, 12):
+        x = np.arange(count) % ROWS
+        x[-2:] = 100
+        wanted = typed.run({"x": x})["rows"]
+        for program in programs(typed, 1, 4):
+            np.testing.assert_array_equal(streamed(program, {"x": x})["rows"], wanted)
+        x[-3] = 100
+        for program in programs(typed, 1, 4):
+            with pytest.raises(FaultError, match="y_out"):
+                streamed(program, {"x": x})
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_chunks(backend: str) -> None:
+    """Of a model of chunks all values count, those of the filled up last chunk too: its author's loop fails there."""
+    nodes = [
+        node("Gather", "table x", "rows"),
+        node("Div", "x state", "quotient"),
+        node("Add", "state one", "next"),
+    ]
+    constants = {"table": table(ROWS, 3)[1:], "one": np.array(1)}
+    feeds = {"x": np.arange(4), "state": np.array(0)}
+    typed = pulse.load(model(nodes, feeds, constants, 17, None, "rows quotient next")).model.analyse()
+    begun = typed.chunked(Chunking({"state": "next"}, axes={"x": 0}, initial={"state": np.array(1)}))
+    state = compile_model(begun, backend).spawn()
+    state.step(np.array([1, 2, 3, 4]))
+    with pytest.raises(FaultError, match=r"rows .*1 value"):
+        state.step(np.array([1, 2, 3, 6]))
+    state = compile_model(typed.chunked(Chunking({"state": "next"}, axes={"x": 0})), backend).spawn()
+    with pytest.raises(FaultError, match=r"quotient .*0"):
+        state.step(np.array([1, 2, 3, 4]))

@@ -1,0 +1,100 @@
+"""Operators as files have them: which values have no result, and which have one."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import NodeProto
+
+import pulse
+from pulse.errors import FaultError
+from pulse.ops.lookup import GatherBatches
+from pulse.ops.scatter import ScatterND
+from pulse.program.whole import streamed
+from tests.pulse.cases.build import model, node
+from tests.pulse.models import Sketch
+from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, table
+
+
+@pytest.mark.parametrize("kind", ["shift_left", "shift_right"])
+@pytest.mark.parametrize("name", ["u8", "i8", "i32", "i64"])
+def test_shifts_have_results(kind: str, name: str) -> None:
+    """By any number of places: ONNX's test cases say that no bit but the sign is left, for numbers below 0 too."""
+    s = Sketch(x=f"T,{name}", n=f"T,{name}")
+    typed = s.model(s.each(kind, s["x"], s["n"], name="y"))
+    dtype = typed.inputs["x"].dtype
+    places = [0, 1, 7, 8, 9, 31, 32, 33, 40, 63, 64, 100] + ([] if name[0] == "u" else [-1, -8, -100])
+    x = np.array(
+        [1, 5, 100] + ([] if name[0] == "u" else [-1, -6]) + ([1 << 45] if name == "i64" else []), dtype
+    )
+    feeds = {"x": np.repeat(x, len(places)), "n": np.tile(np.array(places, dtype), len(x))}
+    for program in programs(typed, 4):
+        np.testing.assert_array_equal(streamed(program, feeds)["y"], typed.run(feeds)["y"])
+
+
+@pytest.mark.parametrize("name", ["i8", "i32"])
+def test_the_least_integer_by_minus_one(name: str) -> None:
+    s = Sketch(x=f"T,{name}", n=f"T,{name}")
+    typed = s.model(s.each("div", s["x"], s["n"], name="y"))
+    dtype = typed.inputs["x"].dtype
+    least = np.iinfo(dtype).min
+    feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
+    assert typed.run(feeds)["y"].tolist() == [least, least, -3, -3]
+    for program in programs(typed, 4):
+        assert streamed(program, feeds)["y"].tolist() == [least, least, -3, -3]
+
+
+OPERATORS: dict[str, tuple[list[NodeProto], Feeds, Feeds, list[Any]]] = {
+    "GatherND": (
+        [node("GatherND", "table i", "y")],
+        {"i": np.array([[0, 2], [1, -3], [-2, 0]] * 3)},
+        {"table": table(2, 3)},
+        [[0, 3], [1, -4], [2, 0], [-3, 1]],
+    ),
+    "Pow": ([node("Pow", "i half", "y")], {"i": np.arange(9)}, {"half": np.array(0.5, F32)}, [-2]),
+    "Mod": ([node("Mod", "c i", "y")], {"i": np.arange(1, 10)}, {"c": np.array(7)}, [0]),
+    "Cast": ([node("Cast", "i", "y", to=6)], {"i": np.arange(9, dtype=F32)}, {}, [np.nan, np.inf, 3e9]),
+    "QuantizeLinear": (
+        [node("QuantizeLinear", "i scale zero", "y")],
+        {"i": np.array([-1e30, np.inf, 0, 1, 2, 3, 4, 5, 6], F32)},
+        {"scale": np.array(0.5, F32), "zero": np.array(3, U8)},
+        [np.nan],
+    ),
+}
+"""Nodes, inputs that are well, constants, and entries of the input for which there is no result."""
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators(name: str) -> None:
+    """As a file has them; what is cut to a range has a result."""
+    nodes, feeds, constants, wrong = OPERATORS[name]
+    typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()
+    wanted = typed.run(feeds)["y"]
+    for program in programs(typed, 1, 4):
+        np.testing.assert_array_equal(streamed(program, feeds)["y"], wanted)
+    for entry in wrong:
+        for frame in (0, 5, 8):
+            bad = feeds["i"].copy()
+            bad[frame] = entry
+            with pytest.raises(FaultError, match=r": 1 value"):
+                typed.run({"i": bad})
+            for program in programs(typed, 1, 4):
+                with pytest.raises(FaultError, match=r": 1 value"):
+                    streamed(program, {"i": bad})
+
+
+def test_lengths_of_reversed_sequences() -> None:
+    """They are no more than there are frames, and not negative."""
+    x = table(5, 3)
+    turned = node("ReverseSequence", "x i", "y", time_axis=0, batch_axis=1)
+    typed = pulse.load(model([turned], {"x": x, "i": np.array([1, 5, 0])}, {}, 17)).analyse()
+    assert typed.run({"x": x, "i": np.array([1, 5, 0])})["y"][0].tolist() == [0, 13, 2]
+    for wrong in (6, -1):
+        with pytest.raises(FaultError, match=r"1 value .* outside of 0 … 5"):
+            typed.run({"x": x, "i": np.array([1, wrong, 0])})
+
+
+def test_each_place_of_an_index_has_its_own_axis() -> None:
+    shapes = [(2, 3, 4), (5, 2), (5, 4)]
+    assert [check.high for check in ScatterND().checks(shapes, [F32, I64, F32])] == [1, 2]
+    assert [check.column for check in GatherBatches(1).checks([(9, 3, 4), (9, 2)], [F32, I64])] == [0, 1]

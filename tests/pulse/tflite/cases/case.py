@@ -1,0 +1,68 @@
+"""A model of one operator or few with its inputs, and the parts that such models have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from tests.pulse.tflite.builder import Graph
+
+SAME, VALID = 0, 1
+RELU, RELU6 = 1, 3
+X_SCALE, Y_SCALE = 0.05, 0.06
+RANGE = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
+
+
+@dataclass
+class Case:
+    """A model, and what each of its inputs may hold."""
+
+    name: str
+    graph: Graph
+
+    def feeds(self, rng: np.random.Generator) -> list[Array]:
+        """Random inputs."""
+        return [_values(rng, self.graph.tensors[number]) for number in self.graph.inputs]
+
+
+def _values(rng: np.random.Generator, spec: Any) -> Array:
+    shape = [max(size, 1) for size in spec.shape]
+    if spec.kind in RANGE:
+        low, high = RANGE[spec.kind]
+        return rng.integers(low, high + 1, shape).astype(spec.kind)
+    if spec.kind in ("int32", "int64"):
+        return rng.integers(1, 5, shape).astype(spec.kind)
+    if spec.kind == "bool":
+        return rng.random(shape) < 0.5
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def noise(shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Floats that are the same in every run."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def codes(shape: tuple[int, ...], seed: int = 0, kind: str = "int8") -> Array:
+    """Codes of weights that are the same in every run."""
+    return np.random.default_rng(seed).integers(-127, 128, shape).astype(kind)
+
+
+def done(name: str, graph: Graph, *outputs: int) -> Case:
+    """A case whose outputs are given."""
+    graph.outputs = list(outputs)
+    return Case(name, graph)
+
+
+def weights(graph: Graph, shape: tuple[int, ...], channels: int | None, axis: int, seed: int = 0) -> int:
+    """Stored codes with one scale, or one for each channel."""
+    count = channels or 1
+    scale = (0.002 + 0.004 * np.random.default_rng(seed).random(count)).astype(np.float32)
+    return graph.constant(codes(shape, seed), scale=scale, zero=[0] * count, axis=axis)
+
+
+def bias(graph: Graph, x: int, w: int, size: int, kind: str = "int32") -> int:
+    """Stored whole numbers, of the scale of the sums that they are added to."""
+    scale = [np.float32(graph.tensors[x].scale[0]) * np.float32(each) for each in graph.tensors[w].scale]
+    value = np.random.default_rng(5).integers(-2000, 2000, size).astype(kind)
+    return graph.constant(value, scale=scale, zero=[0] * len(scale))

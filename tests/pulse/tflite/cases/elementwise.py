@@ -1,0 +1,152 @@
+"""Operators of one or two tensors, element by element."""
+
+from collections.abc import Iterator
+
+from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.cases.case import X_SCALE, Case, done, noise
+
+FLOATS = (
+    ("ADD", "AddOptions"),
+    ("SUB", "SubOptions"),
+    ("MUL", "MulOptions"),
+    ("DIV", "DivOptions"),
+    ("MAXIMUM", "MaximumMinimumOptions"),
+    ("MINIMUM", "MaximumMinimumOptions"),
+    ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
+    ("FLOOR_DIV", "FloorDivOptions"),
+    ("FLOOR_MOD", "FloorModOptions"),
+)
+
+
+def pairs() -> Iterator[Case]:
+    """Functions of two tensors."""
+    for kind, options in FLOATS:
+        g = Graph()
+        a, b = g.input((2, 3, 4), name="a"), g.input((4,), name="b")
+        yield done(f"{kind} of floats", g, g.result(kind, [a, b], (2, 3, 4), options))
+    for kind, options in FLOATS[:3]:
+        for dtype, zero in (("int8", 3), ("uint8", 120)):
+            g = Graph()
+            a = g.input((2, 3, 4), dtype, name="a", scale=[X_SCALE], zero=[zero])
+            b = g.input((2, 3, 4), dtype, name="b", scale=[0.031], zero=[zero + 4])
+            y = g.result(kind, [a, b], (2, 3, 4), options, 2, dtype, (0.11, zero - 5))
+            yield done(f"{dtype} {kind}", g, y)
+    for kind in ("MAXIMUM", "MINIMUM"):
+        g = Graph()
+        a = g.input((2, 3, 4), "int8", name="a", scale=[X_SCALE], zero=[3])
+        b = g.input((2, 3, 4), "int8", name="b", scale=[X_SCALE], zero=[3])
+        yield done(
+            f"int8 {kind}",
+            g,
+            g.result(kind, [a, b], (2, 3, 4), "MaximumMinimumOptions", 2, "int8", (X_SCALE, 3)),
+        )
+    for kind in ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"):
+        g = Graph()
+        a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
+        options = "".join(part.capitalize() for part in kind.split("_")) + "Options"
+        yield done(kind, g, g.result(kind, [a, b], (2, 3), options, dtype="bool"))
+    g = Graph()
+    c, a, b = g.input((2, 3), "bool", name="c"), g.input((2, 3), name="a"), g.input((2, 3), name="b")
+    yield done("SELECT_V2", g, g.result("SELECT_V2", [c, a, b], (2, 3), "SelectV2Options"))
+    g = Graph()
+    a, b = g.input((2, 3), "int32", name="a"), g.input((2, 3), "int32", name="b")
+    y = g.result("ADD", [a, b], (2, 3), "AddOptions", dtype="int32")
+    yield done("int32 ADD and CAST", g, g.result("CAST", [y], (2, 3), "CastOptions"))
+
+
+def singles() -> Iterator[Case]:
+    """Functions of one tensor."""
+    for kind, options in (
+        ("LOGISTIC", ""),
+        ("TANH", ""),
+        ("RELU", ""),
+        ("RELU6", ""),
+        ("RELU_N1_TO_1", ""),
+        ("ABS", "AbsOptions"),
+        ("NEG", "NegOptions"),
+        ("EXP", "ExpOptions"),
+        ("FLOOR", ""),
+        ("CEIL", ""),
+        ("ROUND", ""),
+        ("SIN", ""),
+        ("COS", "CosOptions"),
+        ("SQUARE", "SquareOptions"),
+        ("ELU", ""),
+        ("HARD_SWISH", "HardSwishOptions"),
+        ("SOFTMAX", "SoftmaxOptions"),
+        ("LOG_SOFTMAX", "LogSoftmaxOptions"),
+        ("GELU", "GeluOptions"),
+        ("LEAKY_RELU", "LeakyReluOptions"),
+    ):
+        g = Graph()
+        fields = {"SOFTMAX": {"Beta": 1.5}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
+        yield done(f"{kind} of floats", g, g.result(kind, [g.input((2, 5))], (2, 5), options, **fields))
+    for kind in ("SQRT", "RSQRT", "LOG"):
+        g = Graph()
+        positive = g.result("EXP", [g.input((2, 5))], (2, 5), "ExpOptions")
+        yield done(f"{kind} of floats", g, g.result(kind, [positive], (2, 5)))
+    for kind, scale, zero in (
+        ("LOGISTIC", 1 / 256, -128),
+        ("TANH", 1 / 128, 0),
+        ("RELU", 0.04, -128),
+        ("RELU6", 6 / 255, -128),
+        ("LEAKY_RELU", 0.05, -20),
+        ("SOFTMAX", 1 / 256, -128),
+        ("ELU", 0.05, -90),
+        ("HARD_SWISH", 0.05, -60),
+    ):
+        g = Graph()
+        options = {
+            "LEAKY_RELU": "LeakyReluOptions",
+            "SOFTMAX": "SoftmaxOptions",
+            "HARD_SWISH": "HardSwishOptions",
+        }.get(kind, "")
+        fields = {"SOFTMAX": {"Beta": 1.0}, "LEAKY_RELU": {"Alpha": 0.2}}.get(kind, {})
+        x = g.input((4, 64), "int8", scale=[X_SCALE], zero=[-7])
+        yield done(
+            f"int8 {kind}",
+            g,
+            g.result(
+                kind,
+                [x],
+                (4, 64),
+                options,
+                1 if kind in ("ELU", "HARD_SWISH") else 2,
+                "int8",
+                (scale, zero),
+                **fields,
+            ),
+        )
+    for kind, scale in (("LOGISTIC", 1 / 32768), ("TANH", 1 / 32768)):
+        g = Graph()
+        x = g.input((4, 64), "int16", scale=[0.00031], zero=[0])
+        yield done(f"int16 {kind}", g, g.result(kind, [x], (4, 64), "", 3, "int16", (scale, 0)))
+    g = Graph()
+    yield done(
+        "PRELU", g, g.result("PRELU", [g.input((1, 3, 2, 4)), g.constant(noise((1, 1, 4)))], (1, 3, 2, 4))
+    )
+    for source, made in (
+        ("float32", "int8"),
+        ("float32", "uint8"),
+        ("int8", "float32"),
+        ("int8", "uint8"),
+        ("int8", "int8"),
+        ("float32", "int16"),
+        ("int16", "float32"),
+    ):
+        g = Graph()
+        x = g.input(
+            (4, 64),
+            source,
+            **({} if source == "float32" else {"scale": [X_SCALE], "zero": [0 if source == "int16" else -7]}),
+        )
+        kind = "DEQUANTIZE" if made == "float32" else "QUANTIZE"
+        zero = {"int8": 3, "uint8": 121, "int16": 0}.get(made, 0)
+        y = g.result(kind, [x], (4, 64), "", 2, made, None if made == "float32" else (0.03, zero))
+        yield done(f"{kind} {source} {made}", g, y)
+
+
+ALL = (
+    pairs,
+    singles,
+)

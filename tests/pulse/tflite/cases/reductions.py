@@ -1,0 +1,75 @@
+"""Reductions, running sums, pools, spectra."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tests.pulse.tflite.builder import Graph
+from tests.pulse.tflite.cases.case import SAME, VALID, X_SCALE, Case, done
+
+
+def reductions() -> Iterator[Case]:
+    """Reductions and pools."""
+    for kind in ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"):
+        for keep in (True, False):
+            g = Graph()
+            x, axes = g.input((2, 3, 4)), g.constant(np.array([1], np.int32))
+            yield done(
+                f"{kind} {keep}",
+                g,
+                g.result(kind, [x, axes], (2, 1, 4) if keep else (2, 4), "ReducerOptions", KeepDims=keep),
+            )
+    for kind, scale in (("MEAN", 0.02), ("SUM", 0.3), ("REDUCE_MAX", X_SCALE)):
+        g = Graph()
+        x = g.input((1, 7, 3, 4), "int8", scale=[X_SCALE], zero=[-7])
+        axes = g.constant(np.array([1, 2], np.int32))
+        zero = -7 if kind == "REDUCE_MAX" else 5
+        yield done(
+            f"int8 {kind}", g, g.result(kind, [x, axes], (1, 4), "ReducerOptions", 2, "int8", (scale, zero))
+        )
+    for kind in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+        for padding, made in ((SAME, (1, 5, 3, 2)), (VALID, (1, 4, 2, 2))):
+            fields = {"Padding": padding, "StrideH": 2, "StrideW": 1, "FilterHeight": 3, "FilterWidth": 2}
+            g = Graph()
+            yield done(
+                f"{kind} {padding}",
+                g,
+                g.result(kind, [g.input((1, 9, 3, 2))], made, "Pool2DOptions", **fields),
+            )
+            g = Graph()
+            x = g.input((1, 9, 3, 2), "int8", scale=[X_SCALE], zero=[-7])
+            yield done(
+                f"int8 {kind} {padding}",
+                g,
+                g.result(kind, [x], made, "Pool2DOptions", 2, "int8", (X_SCALE, -7), **fields),
+            )
+    for kind, options in (("ARG_MAX", "ArgMaxOptions"), ("ARG_MIN", "ArgMinOptions")):
+        g = Graph()
+        axis = g.constant(np.array(1, np.int32))
+        number = {"ArgMaxOptions": "OutputType"}.get(options, "OutputType")
+        yield done(
+            kind, g, g.result(kind, [g.input((3, 5)), axis], (3,), options, dtype="int32", **{number: 2})
+        )
+    g = Graph()
+    yield done(
+        "CUMSUM",
+        g,
+        g.result("CUMSUM", [g.input((3, 5)), g.constant(np.array(1, np.int32))], (3, 5), "CumsumOptions"),
+    )
+
+
+def spectra() -> Iterator[Case]:
+    """RFFT2D and what reads it."""
+    for kind, options in (("COMPLEX_ABS", ""), ("REAL", ""), ("IMAG", "")):
+        g = Graph()
+        x, lengths = g.input((3, 1, 16)), g.constant(np.array([1, 16], np.int32))
+        y = g.result("RFFT2D", [x, lengths], (3, 1, 9), "Rfft2dOptions", dtype="complex64")
+        shape = g.constant(np.array([3, 9], np.int32))
+        y = g.result("RESHAPE", [y, shape], (3, 9), "ReshapeOptions", dtype="complex64")
+        yield done(f"RFFT2D {kind}", g, g.result(kind, [y], (3, 9), options))
+
+
+ALL = (
+    reductions,
+    spectra,
+)
