@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
+from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
 from pulse.program.packed import FAULTS, Packed, Slot
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
-from pulse.program.state import Feed, State
+from pulse.program.feeds import Feed
+from pulse.program.state import State
 from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker

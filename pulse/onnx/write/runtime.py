@@ -12,8 +12,9 @@ from pulse.facts import Array
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.ops.length import FAR_END
+from pulse.program.feeds import Feed
 from pulse.program.program import Program
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from pulse.pulsify.network import PulsedNetwork
 from pulse.uncopied import Uncopied
 

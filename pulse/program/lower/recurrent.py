@@ -19,8 +19,8 @@ from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.gru import Gru, GruReset
 from pulse.program.kernels.lstm import Lstm
-from pulse.program.lower.convolution import emit_product, stored_of, weights_of
 from pulse.program.lower.elementwise import Chain, store_chain
+from pulse.program.lower.window_product import emit_product, stored_of, weights_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored

@@ -7,7 +7,7 @@ import pulse
 from pulse.facts import Array
 from pulse.ops.dft import dft_matrix
 from pulse.program.kernels.fourier import fourier
-from pulse.program.lower.convolution import neighbours_from
+from pulse.program.lower.window_product import neighbours_from
 from pulse.program.waves import tables, waves
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.kernels.rows import At, run_both
