@@ -127,11 +127,6 @@ def exact(function: Function) -> Function:
     return helper(function, forceinline=True, fastmath=False, error_model="numpy")
 
 
-def exact(function: Function) -> Function:
-    """A ``device`` whose arithmetic is done as it is written: the same bits wherever it is inlined."""
-    return register_jitable(forceinline=True, fastmath=False, error_model="numpy")(function)
-
-
 def routine(function: Function) -> Function:
     """A helper that is called, not inlined: one that is large, or used in several places."""
     return helper(function, **OPTIONS)
