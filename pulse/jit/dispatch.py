@@ -12,7 +12,7 @@ import numpy as np
 
 from pulse.jit.declared import UNTOLD, Argument, Dispatcher, Element, F, Function, Outlined
 from pulse.jit.pointer import Pointer
-from pulse.jit.simd import LANES, Lanes, vload, vstore
+from pulse.jit.simd import LANES, Vector, vload, vstore
 
 NAMES = ("a", "b", "c", "p", "q")
 MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
@@ -27,7 +27,7 @@ def names_of(function: Function) -> list[str]:
     return names
 
 
-def _load(p: Pointer, i: int, lanes: bool) -> "Lanes | np.float64":
+def _load(p: Pointer, i: int, lanes: bool) -> "Vector | np.float64":
     return vload(p, i) if lanes else np.float64(p[i])
 
 
