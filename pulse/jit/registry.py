@@ -2,6 +2,7 @@
 """Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar, cast, get_type_hints
 
@@ -84,6 +85,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
     return declare
 
 
+@cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
     """The type of its parameter. Raises TypeError: it is none."""
     found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
