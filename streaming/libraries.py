@@ -20,7 +20,7 @@ from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
 from pulse.jit.levels import LEVELS, Level
 from pulse.jit.library import FOLDER, ROOT, Index, checksum, checksum_of_sources, file_of, symbol_of
-from streaming.warming import function_of, names
+from streaming.warming import function_of, kernel_names
 
 OURS = ("pulse.", "streaming.")
 COMPILER = ROOT / "pulse" / "jit"
@@ -69,7 +69,7 @@ def write_objects(folder: Path, only: Sequence[str]) -> None:
 
 def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
     """All of this project, or some; those of plugins are compiled where they are used."""
-    found = [function_of(name) for name in names() if only is None or name in only]
+    found = [function_of(name) for name in kernel_names() if only is None or name in only]
     return [one for one in found if one.function.__module__.startswith(OURS)]
 
 

@@ -15,14 +15,14 @@ from pulse.jit.fingerprint import fingerprint
 from pulse.jit.kernel_file import DamagedError, NativeCode
 from pulse.jit.library import library
 from pulse.jit.python_call import Form
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 
 _compiling = threading.RLock()
 DIGITS = 32
 """Of a fingerprint, in names."""
 
 
-class CompiledFunction(Uncopied, ABC):
+class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     options    for numba
