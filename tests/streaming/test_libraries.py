@@ -159,9 +159,9 @@ def test_what_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_symbols_are_of_one_function_each() -> None:
-    from streaming.warming import names
+    from streaming.warming import kernel_names
 
-    assert len({symbol_of(name) for name in names()}) == len(names())
+    assert len({symbol_of(name) for name in kernel_names()}) == len(kernel_names())
 
 
 @pytest.mark.slow
