@@ -9,7 +9,7 @@ from pulse.errors import InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.network import Port
-from pulse.wording import spelled
+from pulse.wording import spell
 
 Feed = Mapping[str, Array]
 """Arrays by the names of ports."""
@@ -55,7 +55,7 @@ def checked_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Arra
     wanted = {port.name: port for port in inputs if not port.streams}
     if constants.keys() != wanted.keys():
         missing = "; ".join(_form(port) for port in wanted.values()) or "none"
-        raise InputError(f"inputs that do not stream are given once, with {spelled('constants')}: {missing}")
+        raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
     checked = {name: np.array(array) for name, array in constants.items()}
     for name, array in checked.items():
         if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:

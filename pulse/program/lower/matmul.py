@@ -1,4 +1,4 @@
-"""Matrix products: with constant weights as window products."""
+"""Matrix products."""
 
 import math
 from collections.abc import Sequence
@@ -9,8 +9,8 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.matmul import MatMul
 from pulse.program.kernels.matmul import Matmul
-from pulse.program.lower.finishing import finishing
-from pulse.program.lower.window_product import emit_product, positions, stored_of
+from pulse.program.lower.matmul_finishing import finishing
+from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored, packed_operand
@@ -112,4 +112,4 @@ def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
 def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:
     lead = len(batch) - (len(value.shape) - 2)
     steps = [0] * lead + [s if n != 1 else 0 for n, s in zip(value.shape[:-2], value.strides[:-2])]
-    return positions(steps, batch)
+    return grid_offsets(steps, batch)

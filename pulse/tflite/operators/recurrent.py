@@ -6,8 +6,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.cells import Activation, Cell
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
 from pulse.tflite.node import TfliteNode, decoded
 from pulse.tflite.registry import tflite_op

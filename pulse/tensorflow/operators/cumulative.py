@@ -1,0 +1,13 @@
+"""Running sums."""
+
+from pulse.graph import OutletId
+from pulse.ops.cumulative import CumSum
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+@tensorflow_op("Cumsum")
+def cumsum(node: TensorflowNode) -> OutletId:
+    """Running sums along an axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
