@@ -53,7 +53,8 @@ networks and 62.5 for GTCRN. *times* is separate over lanes.
 """
 
 START = """From before the first import to the first result, each in a process of its own. *cold* begins with an
-empty kernel cache and compiles every kernel that the model needs; *warm* is every other start.
+empty kernel cache and compiles every kernel that the model needs; *warm* is every other start; *carried* runs the
+machine code that a wheel brings, which nothing has to compile.
 """
 
 MACHINE = """One thread, measured by the command before the models.

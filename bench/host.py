@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import llvmlite.binding as llvm
+from pulse.jit.processor import processor
 
 PACKAGES = ("pulse-stream", "numpy", "numba", "onnx", "onnxruntime", "tract")
 FEATURES = ("avx512f", "avx2", "neon")
@@ -33,12 +33,12 @@ class Host:
     @classmethod
     def here(cls) -> "Host":
         """This machine, now."""
-        features = llvm.get_host_cpu_features()
+        features = processor().features.split(",")
         return cls(
             datetime.datetime.now(datetime.UTC).date().isoformat(),
             _processor(),
             os.cpu_count() or 1,
-            next((name for name in FEATURES if features.get(name)), "unknown"),
+            next((name for name in FEATURES if f"+{name}" in features), "unknown"),
             f"{platform.system()} {platform.machine()}",
             _load(),
             platform.python_version(),
@@ -48,14 +48,9 @@ class Host:
     def __str__(self) -> str:
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return (
-            f"{self.date}, {self.processor} ({llvm_name()}), {self.cores} cores, {self.vectors}, {self.system}, "
+            f"{self.date}, {self.processor} ({processor().name}), {self.cores} cores, {self.vectors}, {self.system}, "
             f"load {self.load:.1f} when it began, Python {self.python}, {versions}"
         )
-
-
-def llvm_name() -> str:
-    """What the compiler calls the processor."""
-    return llvm.get_host_cpu_name()
 
 
 def _processor() -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.models import Entry, Explicit
+from pulse.jit.levels import NATIVE
+from pulse.jit.library import library
 
 REPEATS = 3
 
@@ -61,7 +63,9 @@ class Start:
 
 
 def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
-    """This project with an empty and a filled kernel cache, and the others on the exported file."""
+    """This project with an empty and a filled kernel cache, with the machine code that the package carries where it is
+    built, and the others on the exported file.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         source = entry.source()
@@ -73,9 +77,11 @@ def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
             json.dumps(dict(entry.context)),
         ]
         if cold:
-            empty = {"PULSE_CACHE": str(Path(folder) / "cache")}
+            empty = {"PULSE_CACHE": str(Path(folder) / "cache"), "PULSE_LEVEL": NATIVE}
             yield Start(entry.name, "pulse, cold", _seconds(OURS, arguments, empty))
-        yield Start(entry.name, "pulse, warm", _median(OURS, arguments))
+        yield Start(entry.name, "pulse, warm", _median(OURS, arguments, {"PULSE_LEVEL": NATIVE}))
+        if library() is not None:
+            yield Start(entry.name, "pulse, carried", _median(OURS, arguments))
         program = entry.program(source)
         exported = Path(folder) / "exported.onnx"
         exported.write_bytes(Explicit.of(program.model).model.SerializeToString())
@@ -83,8 +89,8 @@ def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
             yield Start(entry.name, f"{runtime}, exported", _median(code, [str(exported)]))
 
 
-def _median(code: str, arguments: list[str]) -> float:
-    return statistics.median(_seconds(code, arguments) for _ in range(REPEATS))
+def _median(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:
+    return statistics.median(_seconds(code, arguments, more) for _ in range(REPEATS))
 
 
 def _seconds(code: str, arguments: list[str], more: Mapping[str, str] | None = None) -> float:

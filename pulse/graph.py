@@ -146,28 +146,23 @@ class Graph(Generic[F, O]):
 
     def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
         """The nodes that the targets (the outputs by default) need, each after what it reads."""
-        goal = self.outputs if targets is None else targets
-        state: dict[int, int] = {}
+        nodes, begun, done = self.nodes, set[int](), set[int]()
         order: list[int] = []
-        for outlet in goal:
-            stack = [(outlet.node, 0)]
+        for outlet in self.outputs if targets is None else targets:
+            stack = [(node.id, iter(node.inputs)) for node in (nodes[outlet.node],) if node.id not in done]
             while stack:
-                node_id, next_input = stack.pop()
-                if next_input == 0 and state.get(node_id) == 2:
-                    continue
-                state[node_id] = 1
-                inputs = self.nodes[node_id].inputs
-                while next_input < len(inputs) and state.get(inputs[next_input].node) == 2:
-                    next_input += 1
-                if next_input == len(inputs):
-                    state[node_id] = 2
+                node_id, ahead = stack[-1]
+                begun.add(node_id)
+                for wire in ahead:
+                    if wire.node not in done:
+                        if wire.node in begun:
+                            raise PulseError(f"the graph has a cycle through {nodes[wire.node].name}")
+                        stack.append((wire.node, iter(nodes[wire.node].inputs)))
+                        break
+                else:
+                    stack.pop()
+                    done.add(node_id)
                     order.append(node_id)
-                    continue
-                child = inputs[next_input].node
-                if state.get(child) == 1:
-                    raise PulseError(f"the graph has a cycle through {self.nodes[child].name}")
-                stack.append((node_id, next_input + 1))
-                stack.append((child, 0))
         return order
 
     def wires(self) -> Iterator[OutletId]:

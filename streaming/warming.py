@@ -118,11 +118,11 @@ def compile_in_parallel(*entries: str) -> Prepare:
     """
 
     def prepare(kernels: Sequence[str]) -> None:
-        tell_where_nothing_is_kept()
         needed = dict.fromkeys([*entries, machine.RUN.name, *kernels])
         missing = [name for name in needed if not is_kept(name)]
         if not missing:
             return
+        tell_where_nothing_is_kept()
         with progress("compiling kernels, once on this machine") as advance, closing(_each(missing)) as each:
             for done, _ in enumerate(each, 1):
                 advance(done, len(missing))
@@ -247,21 +247,22 @@ def _unkept(name: str, reason: str) -> str:
     return f"{folder}: {reason}, so {name} is not kept; free the disk or set PULSE_CACHE to another folder"
 
 
-def _one(name: str) -> CompiledFunction:
+def function_of(name: str) -> CompiledFunction:
+    """The kernel or entry of a name."""
     return KERNELS[name] if name in KERNELS else ENTRIES[name]
 
 
 def _place(name: str) -> str:
     """The module that declares it."""
-    return _one(name).function.__module__
+    return function_of(name).function.__module__
 
 
 def is_kept(name: str) -> bool:
-    return _one(name).kept
+    return function_of(name).kept
 
 
 def _compile(name: str) -> _Compiled:
     """Compile it here, or load it."""
-    one, started = _one(name), time.perf_counter()
+    one, started = function_of(name), time.perf_counter()
     one.prepare()
     return _Compiled(name, time.perf_counter() - started, one.unkept)

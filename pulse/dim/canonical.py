@@ -16,13 +16,13 @@ from math import gcd
 
 from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.interval import certainly_ge, interval
-from pulse.dim.tdim import Atom, DimLike, Monomial, Scope, Symbol, TDim
+from pulse.dim.tdim import Atom, DimLike, Monomial, Scope, Symbol, TDim, constant
 from pulse.errors import DimError
 
 MOST_TERMS, MOST_FACTORS, MOST_BITS = 1 << 12, 64, 1024
 """Of a product: what grows beyond this is no length but a file that wants to fill the memory."""
 
-ZERO, ONE = TDim((), 0, None), TDim((), 1, None)
+ZERO, ONE = constant(0), constant(1)
 
 
 def common_scope(*dims: TDim) -> Scope | None:
@@ -47,6 +47,8 @@ def build(terms: dict[Monomial, int], const: int, scope: Scope | None) -> TDim:
 
 def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
     """a*left + b*right."""
+    if not left.terms and not right.terms:
+        return constant(a * left.const + b * right.const)
     if not right.terms and a == 1:
         return TDim(left.terms, left.const + b * right.const, left.scope)
     scope = common_scope(left, right)
@@ -58,11 +60,17 @@ def combine(left: TDim, a: int, right: TDim, b: int) -> TDim:
 
 def multiply(left: TDim, right: TDim) -> TDim:
     """The product. Raises DimError where it is too large to be a length."""
+    if right.terms and left == ONE:
+        return right
+    if left.terms and right == ONE:
+        return left
     scope = common_scope(left, right)
     factors = sum(max((len(monomial) for monomial, _ in dim.terms), default=0) for dim in (left, right))
     bits = left.const.bit_length() + right.const.bit_length()
     if len(left.terms) * len(right.terms) > MOST_TERMS or factors > MOST_FACTORS or bits > MOST_BITS:
         raise DimError("a product of dims has grown too large; fix one of them to a number")
+    if scope is None:
+        return constant(left.const * right.const)
     terms: dict[Monomial, int] = {}
     for a, m in ((left.const, ()), *((c, m) for m, c in left.terms)):
         for b, n in ((right.const, ()), *((c, n) for n, c in right.terms)):

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Literal, TypeAlias, final
 
@@ -19,6 +19,8 @@ from pulse.errors import DimError
 Interval: TypeAlias = tuple[int | None, int | None]
 Verdict: TypeAlias = Literal["yes", "no", "unknown"]
 Relation: TypeAlias = Literal[">=", ">", "<=", "<", "=="]
+SMALL = 4096
+"""Numbers nearer to 0 are dims that are made once."""
 
 
 @dataclass(frozen=True)
@@ -358,13 +360,25 @@ class Scope(ABC):
         """
 
 
+@cache
+def _small(value: int) -> TDim:
+    return TDim((), value, None)
+
+
+def constant(value: int) -> TDim:
+    """The dim of a number; most are small, and made once."""
+    return _small(value) if -SMALL < value < SMALL else TDim((), value, None)
+
+
 def _coerce(value: object) -> TDim | None:
     if isinstance(value, TDim):
         return value
+    if isinstance(value, int):
+        return constant(int(value))
     if isinstance(value, Symbol):
         return TDim((((value,), 1),), 0, value.scope)
-    if isinstance(value, int | Integral):
-        return TDim((), int(value), None)
+    if isinstance(value, Integral):
+        return constant(int(value))
     return None
 
 

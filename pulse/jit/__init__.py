@@ -1,9 +1,11 @@
 """What compiled functions are written in, and how they are compiled, kept, linked and called.
 
 The only place that uses the inner parts of numba and llvmlite. ``instruction`` declares what a row of a table holds;
-``pointer``, ``raw``, ``simd``, ``stack`` and ``address`` are what a function computes with (``…_lowering``: what they
-mean to numba); ``registry`` has the kernels, ``entries`` what Python or a C library calls; ``compiled`` finds a
-function in the ``cache`` or compiles it.
+``pointer``, ``raw``, ``simd``, ``stack``, ``address``, ``atomics`` and ``foreign`` are what a function computes with;
+``registry`` has the kernels, ``entries`` what Python or a C library calls; ``compiled`` finds a function in the
+``library`` that the package carries, or in the ``cache``, or compiles it. What that means to numba stands in modules of
+the same names (``…_lowering``), and what kernels declare waits in ``declared``: both reach numba when something is
+compiled (``lowering``), so that a process that compiles nothing imports neither numba nor llvmlite.
 
 An instruction is declared once, and its kernel is a plain Python function that numba compiles, once per machine::
 
@@ -34,7 +36,7 @@ An instruction is declared once, and its kernel is a plain Python function that 
   wrapped index), a number an int64, a real a float64. ``raw`` sees the bytes of an operand of any type as elements.
 - ``packed_weights`` are of f32, bf16 or int8: there is a kernel for each, and ``weight_scales`` are None but for int8.
 - Signed ints only. ``p[i]`` of f32 is a float32, a literal ``0.5`` a float64: a scalar loop that mixes them
-  computes in float64 (wrap constants: ``np.float32(0.5)``). Lanes always stay float32.
+  computes in float64 (wrap constants: ``np.float32(0.5)``). Vectors always stay float32.
 - ``simd`` values are one register (zmm) or several; four independent sums hide the latency of ``vfma``.
 - A scalar loop over pointers vectorises too, with run-time checks that the operands do not overlap.
 - A helper is a function marked ``@device``: inlined when compiled, itself in plain Python.

@@ -18,12 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-import llvmlite
-import numba
-from numba.core import config
-
 from pulse.errors import PulseWarning
-from pulse.jit.processor import processor
 from pulse.version import __version__
 
 PROBE_BYTES = 1 << 17
@@ -124,6 +119,12 @@ def tell_once(message: str, about: str = "") -> None:
 
 def versions() -> dict[str, Any]:
     """All that code depends on besides its function."""
+    import llvmlite
+    import numba
+    from numba.core import config
+
+    from pulse.jit.processor import processor
+
     here, settings = processor(), config
     options: Any = (settings.OPT, settings.LOOP_VECTORIZE, settings.SLP_VECTORIZE)
     return {
@@ -139,8 +140,9 @@ def versions() -> dict[str, Any]:
 
 
 def _versions_name() -> str:
-    digest = hashlib.blake2b(repr(versions()).encode(), digest_size=8)
-    return f"{__version__}-numba{numba.__version__}-{digest.hexdigest()}"
+    found = versions()
+    digest = hashlib.blake2b(repr(found).encode(), digest_size=8)
+    return f"{__version__}-numba{found['numba']}-{digest.hexdigest()}"
 
 
 def _unusable(folder: Path) -> str | None:

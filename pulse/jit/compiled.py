@@ -3,6 +3,7 @@
 
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import FunctionType
@@ -11,9 +12,8 @@ from typing import Any, cast
 from pulse.jit import kernel_file
 from pulse.jit.cache import cache_location, tell_once, tell_where_nothing_is_kept, versions
 from pulse.jit.fingerprint import fingerprint
-from pulse.jit.kernel_file import DamagedError
-from pulse.jit.linking import NativeCode, linked
-from pulse.jit.native_code import emitted, optimised
+from pulse.jit.kernel_file import DamagedError, NativeCode
+from pulse.jit.library import library
 from pulse.jit.python_call import Form
 from pulse.not_copyable import NotCopyable
 
@@ -22,10 +22,9 @@ DIGITS = 32
 """Of a fingerprint, in names."""
 
 
-class CompiledFunction(NotCopyable):
+class CompiledFunction(NotCopyable, ABC):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
-    signature  numba's
     options    for numba
     form       how Python calls it, where it does
     """
@@ -36,13 +35,11 @@ class CompiledFunction(NotCopyable):
         self,
         name: str,
         function: Callable[..., Any],
-        signature: Any,
         options: Mapping[str, Any],
         form: Form | None = None,
     ) -> None:
         self.name = name
         self.function = function
-        self.signature = signature
         self.cached = False
         """Whether the compiled form came from the disk."""
         self.unkept: str | None = None
@@ -50,6 +47,11 @@ class CompiledFunction(NotCopyable):
         self._options = options
         self._form = form
         self._address: int | None = None
+
+    @property
+    @abstractmethod
+    def signature(self) -> Any:
+        """Numba's."""
 
     @property
     def address(self) -> int:
@@ -61,7 +63,7 @@ class CompiledFunction(NotCopyable):
     @property
     def kept(self) -> bool:
         """Whether the compiled form is on the disk, whole."""
-        return self._read(self._fingerprint()) is not None
+        return self._carried() is not None or self._read(self._fingerprint()) is not None
 
     def prepare(self) -> None:
         """Compile it, or load it. Raises CompileError."""
@@ -69,19 +71,34 @@ class CompiledFunction(NotCopyable):
             if self._address is None:
                 self._address = self._prepared()
 
+    def compiled(self, symbol: str) -> NativeCode:
+        """Compile it for the processor; ``symbol`` is its name in the code. Raises CompileError."""
+        from pulse.jit.native_code import emitted, optimised
+
+        module = optimised(self.name, symbol, self.function, self.signature, self._options, self._form)
+        return emitted(module, symbol)
+
     def path(self) -> Path | None:
         """Its file; None where nothing is kept."""
         return self._path(self._fingerprint())
 
+    def _carried(self) -> int | None:
+        """Its address in the machine code that comes with the package; None where it is not there."""
+        found = library()
+        return found and found.address(self.name, self.function.__module__)
+
     def _prepared(self) -> int:
+        if (carried := self._carried()) is not None:
+            self.cached = True
+            return carried
+        from pulse.jit.linking import linked
+
         tell_where_nothing_is_kept()
         key = self._fingerprint()
         if code := self._read(key):
             self.cached = True
             return linked(self.name, code)
-        symbol = f"pulse_{key[:DIGITS]}"
-        module = optimised(self.name, symbol, self.function, self.signature, self._options, self._form)
-        code = emitted(module, symbol)
+        code = self.compiled(f"pulse_{key[:DIGITS]}")
         address = linked(self.name, code)
         self._keep(key, code)
         return address

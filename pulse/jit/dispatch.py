@@ -1,4 +1,3 @@
-# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 """Loops chosen by a number at run time: one function of elements from a table, applied along registers.
 
 A function of a table names what it needs: ``a b c`` elements, ``p q`` parameters. Compiled, a dispatcher is
@@ -10,45 +9,40 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.core.targetconfig import ConfigStack
-from numba.core.typing.templates import signature
-from numba.extending import lower_builtin
 
+from pulse.jit.declared import UNTOLD, Argument, Dispatcher, Element, F, Function, Outlined
 from pulse.jit.pointer import Pointer
-from pulse.jit.pointer_lowering import INT64, PointerType, typed
-from pulse.jit.simd import LANES, vload, vstore
-from pulse.jit.simd_lowering import FLOATS, vector_pointer
+from pulse.jit.simd import LANES, Vector, vload, vstore
 
 NAMES = ("a", "b", "c", "p", "q")
-DOUBLE = ir.DoubleType()
-FLOAT32, FLOAT64 = PointerType(types.float32), PointerType(types.float64)
-Function = Callable[..., Any]
-MOVED = (*[types.int64] * 3, FLOAT32)  # three numbers, registers
+MOVED: tuple[Argument, ...] = ("i64", "i64", "i64", "f32*")
+"""Three numbers, registers."""
 Apply = Callable[[int, Pointer, Pointer, Pointer, Pointer, int, float, float], None]
 
 
-def _names(function: Function) -> list[str]:
+def names_of(function: Function) -> list[str]:
+    """The parameters of a function of a table."""
     names = list(inspect.signature(function).parameters)
     assert set(names) <= set(NAMES), f"parameters {names}, expected some of {NAMES}"
     return names
 
 
-def _load(p: Pointer, i: int, lanes: bool):
+def _load(p: Pointer, i: int, lanes: bool) -> "Vector | np.float64":
     return vload(p, i) if lanes else np.float64(p[i])
 
 
-def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], pointer: PointerType) -> Apply:
+def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], element: Element) -> Apply:
     """``apply(code, d, a, b, c, count, p, q)``: ``d[i] = rows[code](a[i], …)`` for i < count.
 
     A row is a function and whether it takes 16 lanes (``count`` is rounded up to lanes) or one float64.
     """
 
-    def apply(code, d, a, b, c, count, p, q):
+    def apply(
+        code: int, d: Pointer, a: Pointer, b: Pointer, c: Pointer, count: int, p: float, q: float
+    ) -> None:
         function, lanes = rows[code]
-        sources = dict(zip(NAMES, (a, b, c, p, q)))
-        names = _names(function)
+        sources: dict[str, Any] = dict(zip(NAMES, (a, b, c, p, q)))
+        names = names_of(function)
         for i in range(0, count, LANES if lanes else 1):
             values = [sources[n] if n in "pq" else _load(sources[n], i, lanes) for n in names]
             result = function(*values)
@@ -58,98 +52,15 @@ def dispatcher(name: str, rows: Sequence[tuple[Function, bool]], pointer: Pointe
                 d[i] = result
 
     apply.__name__ = apply.__qualname__ = name
-    wanted = (types.int64, *[pointer] * 4, types.int64, types.float64, types.float64)
-
-    def fill(context, builder, args) -> None:
-        code, d, a, b, c, count, p, q = args
-        done = builder.append_basic_block("done")
-        switch = builder.switch(code, done)
-        for number, (row, lanes) in enumerate(rows):
-            block = builder.append_basic_block(f"row{number}")
-            switch.add_case(number, block)
-            builder.position_at_end(block)
-            _loop(context, builder, row, lanes, (d, a, b, c), count, (p, q))
-            builder.branch(done)
-        builder.position_at_end(done)
-
-    _lower_apart(apply, wanted, fill)
+    UNTOLD.append(Dispatcher(apply, rows, element))
     return apply
 
 
-def outlined(*wanted: types.Type) -> Callable[[Function], Function]:
-    """A helper of these argument types, without a result, that kernels call: for what is rarely needed."""
+def outlined(*takes: Argument) -> Callable[[F], F]:
+    """A helper of these arguments, without a result, that kernels call: for what is rarely needed."""
 
-    def declare(function: Function) -> Callable:
-        def fill(context, builder, args) -> None:
-            _call_inlined(context, builder, function, signature(types.none, *wanted), args)
-
-        _lower_apart(function, wanted, fill)
+    def declare(function: F) -> F:
+        UNTOLD.append(Outlined(function, takes))
         return function
 
     return declare
-
-
-def _lower_apart(function: Function, wanted: Sequence[types.Type], fill: Function) -> None:
-    """Let ``function`` be an LLVM function of its own, so that the kernel around it keeps its registers."""
-    name = function.__name__
-    typed(function, lambda args: signature(types.none, *wanted) if len(args) == len(wanted) else None)
-
-    @lower_builtin(function, *wanted)
-    def _lower(context, builder, sig, args):
-        apart = builder.module.globals.get(name)
-        if apart is None:
-            kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
-            apart = ir.Function(builder.module, kind, name)
-            apart.linkage = "internal"
-            apart.attributes.add("noinline")
-            inside = ir.IRBuilder(apart.append_basic_block("entry"))
-            fill(context, inside, apart.args)
-            inside.ret_void()
-        builder.call(apart, args)
-        return context.get_dummy_value()
-
-
-def _call_inlined(context, builder, function: Function, sig, args):
-    flags = ConfigStack().top().copy()
-    flags.forceinline = True
-    compiled = context.compile_subroutine(builder, function, sig, flags=flags)
-    return context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, args)[1]
-
-
-def _loop(context, builder, row: Function, lanes: bool, registers, count, params) -> None:
-    """``for i in range(0, count, step): d[i] = row(...)``, count > 0."""
-    element = FLOATS if lanes else types.float64
-    names = _names(row)
-    kinds = [types.float64 if name in "pq" else element for name in names]
-    before, body = builder.block, builder.append_basic_block("body")
-    builder.branch(body)
-    builder.position_at_end(body)
-    i = builder.phi(INT64)
-    i.add_incoming(INT64(0), before)
-    values = [
-        params["pq".index(name)]
-        if name in "pq"
-        else _element(builder, registers[1 + "abc".index(name)], i, lanes)
-        for name in names
-    ]
-    result = _call_inlined(context, builder, row, signature(element, *kinds), values)
-    _store(builder, registers[0], i, result, lanes)
-    following = builder.add(i, INT64(LANES if lanes else 1))
-    i.add_incoming(following, builder.block)
-    after = builder.append_basic_block("after")
-    builder.cbranch(builder.icmp_signed("<", following, count), body, after)
-    builder.position_at_end(after)
-
-
-def _element(builder, p, i, lanes: bool):
-    if lanes:
-        return builder.load(vector_pointer(builder, p, i), align=4)
-    value = builder.load(builder.gep(p, [i], inbounds=True))
-    return value if value.type == DOUBLE else builder.fpext(value, DOUBLE)
-
-
-def _store(builder, p, i, value, lanes: bool) -> None:
-    where = vector_pointer(builder, p, i) if lanes else builder.gep(p, [i], inbounds=True)
-    if not lanes and where.type.pointee != DOUBLE:
-        value = builder.fptrunc(value, where.type.pointee)
-    builder.store(value, where, align=4 if lanes else None)

@@ -4,9 +4,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import types
-
 from pulse.jit.compiled import CompiledFunction
+from pulse.jit.declared import CSignature
 from pulse.jit.python_call import Form, builtin
 
 OPTIONS = {"error_model": "numpy"}
@@ -18,17 +17,26 @@ ENTRIES: dict[str, "Entry | Callback"] = {}
 class Entry(CompiledFunction):
     """A function of ints that Python calls; compiled, or loaded from disk, at its first use.
 
-    result     numba's type of what it gives: none or int64
     arguments  how many ints it takes
+    gives_int  it gives one; else nothing
     brief      it keeps the GIL: who gives it up waits for it afterwards, 5 ms where another thread computes
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], result: Any, arguments: int, brief: bool = False
+        self,
+        name: str,
+        function: Callable[..., Any],
+        arguments: int,
+        gives_int: bool = False,
+        brief: bool = False,
     ) -> None:
-        signature: Any = result(*[types.int64] * arguments)
-        super().__init__(name, function, signature, OPTIONS, Form(arguments, result == types.int64, brief))
+        super().__init__(name, function, OPTIONS, Form(arguments, gives_int, brief))
+        self._c_signature = CSignature("i64" if gives_int else None, ("i64",) * arguments)
         self._call: Callable[..., Any] | None = None
+
+    @property
+    def signature(self) -> Any:
+        return _numba_signature(self._c_signature)
 
     @property
     def call(self) -> Callable[..., Any]:
@@ -41,25 +49,36 @@ class Entry(CompiledFunction):
 class Callback(CompiledFunction):
     """A function that a C library calls."""
 
-    def __init__(self, name: str, function: Callable[..., Any], signature: Any) -> None:
-        super().__init__(name, function, signature, OPTIONS)
+    def __init__(self, name: str, function: Callable[..., Any], signature: CSignature) -> None:
+        super().__init__(name, function, OPTIONS)
+        self._c_signature = signature
+
+    @property
+    def signature(self) -> Any:
+        return _numba_signature(self._c_signature)
+
+
+def _numba_signature(signature: CSignature) -> Any:
+    from pulse.jit.foreign_lowering import numba_signature
+
+    return numba_signature(signature)
 
 
 def entry(
-    name: str, arguments: int, result: Any = types.none, brief: bool = False
+    name: str, arguments: int, gives_int: bool = False, brief: bool = False
 ) -> Callable[[Callable[..., Any]], Entry]:
     """Declare an entry; the function takes that many ints. See ``Entry``."""
 
     def declare(function: Callable[..., Any]) -> Entry:
-        made = Entry(name, function, result, arguments, brief)
+        made = Entry(name, function, arguments, gives_int, brief)
         ENTRIES[name] = made
         return made
 
     return declare
 
 
-def callback(name: str, signature: Any) -> Callable[[Callable[..., Any]], Callback]:
-    """Declare a callback of a numba signature."""
+def callback(name: str, signature: CSignature) -> Callable[[Callable[..., Any]], Callback]:
+    """Declare a callback of a ``c_signature``."""
 
     def declare(function: Callable[..., Any]) -> Callback:
         made = Callback(name, function, signature)

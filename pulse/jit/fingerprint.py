@@ -12,6 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 
+LANGUAGE = Path(__file__).parent
+
 
 def _update(digest: Any, *parts: object) -> None:
     for part in parts:
@@ -33,14 +35,25 @@ def _home(value: object) -> str:
 
 
 @functools.cache
+def _language_hash() -> str:
+    """A hash of this package: what functions are compiled by, and what they may call is declared in it."""
+    digest = hashlib.sha256()
+    for path in sorted(LANGUAGE.glob("*.py")):
+        _update(digest, path.name, path.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
 def sources_hash(name: str) -> str:
-    """A hash of the source files of a module and of all modules of pulse and its own package that it uses."""
+    """A hash of the source files of a module, of all modules of pulse and its own package that it uses, and of all that
+    compiles it.
+    """
     modules: set[str] = set()
     ahead = {name} & sys.modules.keys()
     while ahead:
         modules |= ahead
         ahead = {link for module in ahead for link in _links(module)} - modules
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_language_hash().encode())
     for module in sorted(modules):
         path = Path(getattr(sys.modules[module], "__file__", None) or "")
         _update(digest, module, path.read_bytes() if path.is_file() else b"")

@@ -9,12 +9,12 @@ import os
 import shutil
 import stat
 import uuid
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from pulse.jit.cache import distrust, make_folder, shared
-from pulse.jit.linking import NativeCode
 
 KIND = b"pulse kernel "
 MAGIC = KIND + b"1\n"
@@ -23,6 +23,20 @@ MAX_BYTES = 1 << 24
 """Of a file; the largest kernels have 70 KB."""
 READING = sum(getattr(os, name, 0) for name in ("O_RDONLY", "O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 WRITING = sum(getattr(os, name, 0) for name in ("O_WRONLY", "O_BINARY", "O_CREAT", "O_EXCL"))
+
+
+@dataclass(frozen=True)
+class NativeCode:
+    """A compiled function.
+
+    symbol  the name of the function in the object code
+    needs   the C functions that it calls by name
+    object  ELF, Mach-O or COFF, as LLVM emits it
+    """
+
+    symbol: str
+    needs: tuple[str, ...]
+    object: bytes
 
 
 class DamagedError(Exception):

@@ -4,14 +4,15 @@
 lanes. ``bases + LANE_WORDS * lane`` are the bases of one lane, for the accessors of ``pointer``.
 """
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
 from pulse.jit.instruction import P, Part, lanes_on, word_of_bases
+from pulse.jit.levels import named_level, processor_flags
 from pulse.jit.registry import device
 
 LANE_WORDS = 4
@@ -21,9 +22,14 @@ CHUNK = 64  # lanes whose places a kernel keeps on the stack
 
 
 def _fits_eight() -> bool:
-    """Whether this processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
-    context: Any = cpu_target.target_context
-    return "+avx512f" in context.codegen().magic_tuple()[-1].split(",")
+    """Whether the processor has 32 registers of 16 lanes, enough for the sums of eight streams; else four."""
+    if level := named_level():
+        return "avx512f" in level.features
+    if sys.platform == "linux":
+        return "avx512f" in processor_flags()
+    from pulse.jit.processor import processor
+
+    return "+avx512f" in processor().features.split(",")
 
 
 EIGHT = _fits_eight()

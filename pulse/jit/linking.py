@@ -6,7 +6,6 @@ newer engine (LLJIT) would give an error instead of ending the process where a n
 experimental and does not test it; so names are looked up first.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -14,21 +13,8 @@ import llvmlite.binding as llvm
 
 from pulse.errors import CompileError
 from pulse.jit import python_call
+from pulse.jit.kernel_file import NativeCode
 from pulse.jit.processor import target_machine
-
-
-@dataclass(frozen=True)
-class NativeCode:
-    """A compiled function.
-
-    symbol  the name of the function in the object code
-    needs   the C functions that it calls by name
-    object  ELF, Mach-O or COFF, as LLVM emits it
-    """
-
-    symbol: str
-    needs: tuple[str, ...]
-    object: bytes
 
 
 @cache

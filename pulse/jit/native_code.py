@@ -18,17 +18,30 @@ from numba.core.registry import cpu_target
 
 from pulse.errors import CompileError
 from pulse.jit import python_call
-from pulse.jit.linking import NativeCode
-from pulse.jit.processor import target_machine
+from pulse.jit.kernel_file import NativeCode
+from pulse.jit.lowering import tell_numba
+from pulse.jit.processor import processor, target_machine
+from pulse.jit.python_call_lowering import code as python_code
 
 INSIDE = ("Py", "_Py", "NRT_", "numba_", ".numba")
 """What the names of the interpreter and of numba's own library begin with."""
 
 
 class _Codegen(JITCPUCodegen):
-    """Numba's compiler for this processor; what it makes is not linked into the process."""
+    """Numba's compiler for the processor that code is compiled for; nothing is linked into the process."""
 
     _library_class = AOTCodeLibrary
+
+    def _init(self, llvm_module) -> None:
+        self._tm, self._tm_features = target_machine(), processor().features
+        self._target_data = self._tm.target_data
+        self._data_layout = str(self._target_data)
+        self._loopvect, self._opt_level = False, 0  # what numba takes without NUMBA_OPT=max
+
+    def _create_empty_module(self, name):
+        module = super()._create_empty_module(name)
+        module.triple = processor().triple
+        return module
 
     def _add_module(self, module) -> None:
         pass
@@ -42,6 +55,7 @@ def _target_context():
 @global_compiler_lock
 def _numba_code(name: str, function: Callable, signature: Any, options: Mapping[str, Any]):
     """Numba's optimised LLVM code, and which of its functions is the one in C. Raises CompileError."""
+    tell_numba()
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, {"nopython": True, **options})
     flags.no_cpython_wrapper = flags.no_compile = True
@@ -84,7 +98,7 @@ def optimised(
     module, inner = _numba_code(name, function, signature, options)
     module.get_function(inner).name = inner = f"{symbol}.c" if python else symbol
     if python:
-        module.link_in(llvm.parse_assembly(python.code(symbol, inner, module.triple)))
+        module.link_in(llvm.parse_assembly(python_code(python, symbol, inner, module.triple)))
     for one in (*module.functions, *module.global_variables):
         if not one.is_declaration and one.name != symbol:
             one.linkage = "internal"

@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
+from numba.core.typing.templates import (
+    AbstractTemplate,
+    infer,
+    infer_global,
+    make_intrinsic_template,
+    signature,
+)
 from numba.extending import lower_builtin, models, register_model
 
 INT64 = ir.IntType(64)
@@ -46,6 +52,22 @@ def typed(function: Callable, resolve: Callable[[tuple], object]) -> None:
     template = type(f"{function.__name__}_template", (AbstractTemplate,), members)
     infer(template)
     infer_global(function, types.Function(template))
+
+
+def means(function: Callable) -> Callable[[Callable], Callable]:
+    """Decorator: what ``function`` is where it is compiled, in the form of numba's intrinsics.
+
+    That is a function of the typing context and the types of the arguments, which gives the signature and what builds
+    the code.
+    """
+
+    def register(define: Callable) -> Callable:
+        template = make_intrinsic_template(function, define, function.__name__)
+        infer(template)
+        infer_global(function, types.Function(template))
+        return define
+
+    return register
 
 
 def at_pointer(args, *numbers: int) -> bool:

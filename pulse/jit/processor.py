@@ -6,37 +6,43 @@ from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import config
-from numba.core.codegen import get_host_cpu_features
+
+from pulse.jit.levels import named_level
 
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor in LLVM's words: its triple, its name and its features."""
+    """A processor in LLVM's words: its triple, its name and its features; ``carried``: code for it is in libraries."""
 
     triple: str
     name: str
     features: str
+    carried: bool = False
 
 
 @cache
 def processor() -> Processor:
-    """That of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES say otherwise."""
+    """That of this machine, unless PULSE_LEVEL names what many have in common."""
+    if level := named_level():
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        features = ",".join(f"+{feature}" for feature in level.features)
+        return Processor(level.triple, level.processor, features, carried=True)
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    settings: Any = config
-    features = settings.CPU_FEATURES
     return Processor(
-        llvm.get_process_triple(),
-        settings.CPU_NAME or llvm.get_host_cpu_name(),
-        get_host_cpu_features() if features is None else features,
+        llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     )
 
 
 def target_machine() -> Any:
-    """LLVM's compiler for the processor, with numba's options for code that is linked into this process."""
+    """LLVM's compiler for the processor: of code that is linked into this process, or into a library."""
     here = processor()
     target = llvm.Target.from_triple(here.triple)
+    if here.carried:
+        return target.create_target_machine(
+            cpu=here.name, features=here.features, opt=3, reloc="pic", codemodel="default"
+        )
     return target.create_target_machine(
         cpu=here.name,
         features=here.features,

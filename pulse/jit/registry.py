@@ -2,19 +2,17 @@
 """Kernels by name: declared as Python functions, compiled on first use, kept on disk."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar, cast, get_type_hints
 
 import numpy as np
-from numba.core import types
-from numba.extending import register_jitable
 
 from pulse.errors import LoadError
-from pulse.jit import simd_lowering, stack_lowering  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from pulse.jit.compiled import CompiledFunction
+from pulse.jit.declared import helper
 from pulse.jit.instruction import Form, Instruction, in_form
 from pulse.jit.pointer import Bases, Row
-from pulse.jit.row_lowering import RowType
 
 KernelFunction = Callable[..., None]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -30,7 +28,7 @@ class Kernel(CompiledFunction):
 
     def __init__(self, name: str, function: KernelFunction, number: int, form: Form = "f32") -> None:
         self.instruction = _instruction_of(function)
-        super().__init__(name, function, types.void(RowType(self.instruction, form)), OPTIONS)
+        super().__init__(name, function, OPTIONS)
         self.number = number
         self.form: Form = form
         """Of the weights that it takes."""
@@ -41,6 +39,12 @@ class Kernel(CompiledFunction):
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}>"
+
+    @property
+    def signature(self) -> Any:
+        from pulse.jit.row_lowering import kernel_signature
+
+        return kernel_signature(self.instruction, self.form)
 
     def python(self, row: Row, regions: Bases) -> None:
         """Run as plain Python on a whole row and uint8 regions. Raises IndexError out of bounds."""
@@ -81,6 +85,7 @@ def named_kernel(name: str) -> Callable[[KernelFunction], Kernel]:
     return declare
 
 
+@cache
 def _instruction_of(function: KernelFunction) -> type[Instruction]:
     """The type of its parameter. Raises TypeError: it is none."""
     found = next((kind for name, kind in get_type_hints(function).items() if name != "return"), None)
@@ -116,12 +121,17 @@ def kernel_of(number: int) -> Kernel:
 
 def device(function: Function) -> Function:
     """A helper that kernels may call: inlined when compiled, itself in plain Python."""
-    return register_jitable(forceinline=True, **OPTIONS)(function)
+    return helper(function, forceinline=True, **OPTIONS)
+
+
+def exact(function: Function) -> Function:
+    """A ``device`` whose arithmetic is done as it is written: the same bits wherever it is inlined."""
+    return helper(function, forceinline=True, fastmath=False, error_model="numpy")
 
 
 def routine(function: Function) -> Function:
     """A helper that is called, not inlined: one that is large, or used in several places."""
-    return register_jitable(**OPTIONS)(function)
+    return helper(function, **OPTIONS)
 
 
 def compile_kernels(names: Iterable[str] | None = None) -> Sequence[Kernel]:

@@ -54,6 +54,11 @@ class RowType(types.Type):
         return PointerType(ELEMENTS[element])
 
 
+def kernel_signature(part: type[Part], form: Form):
+    """What a kernel takes and gives."""
+    return types.void(RowType(part, form))
+
+
 class PartsType(types.Type):
     """Parts of a row, one behind the other: ``parts[i]`` is one of them."""
 

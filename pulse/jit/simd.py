@@ -18,7 +18,7 @@ LANES = 16
 Floats = NDArray[np.float32]
 
 
-class Lanes:
+class Vector:
     """Sixteen values of float32, int32 or bool; never changed in place."""
 
     __slots__ = ("values",)
@@ -31,222 +31,222 @@ class Lanes:
         return np.array(self.values, dtype=dtype)
 
     def __repr__(self) -> str:
-        return f"Lanes({self.values.tolist()})"
+        return f"Vector({self.values.tolist()})"
 
-    def _combine(self, operation: Callable[[Any, Any], Any], other: "Value", swap: bool = False) -> "Lanes":
-        right = other.values if isinstance(other, Lanes) else np.asarray(other, self.values.dtype)
+    def _combine(self, operation: Callable[[Any, Any], Any], other: "Value", swap: bool = False) -> "Vector":
+        right = other.values if isinstance(other, Vector) else np.asarray(other, self.values.dtype)
         result = operation(right, self.values) if swap else operation(self.values, right)
         if not self.values.dtype == right.dtype == result.dtype:
             raise TypeError(f"no {operation} of lanes of {self.values.dtype} and {right.dtype}")
-        return Lanes(result)
+        return Vector(result)
 
-    def __add__(self, other: "Value") -> "Lanes":
+    def __add__(self, other: "Value") -> "Vector":
         return self._combine(np.add, other)
 
-    def __sub__(self, other: "Value") -> "Lanes":
+    def __sub__(self, other: "Value") -> "Vector":
         return self._combine(np.subtract, other)
 
-    def __mul__(self, other: "Value") -> "Lanes":
+    def __mul__(self, other: "Value") -> "Vector":
         return self._combine(np.multiply, other)
 
-    def __truediv__(self, other: "Value") -> "Lanes":
+    def __truediv__(self, other: "Value") -> "Vector":
         return self._combine(np.true_divide, other)
 
-    def __radd__(self, other: float) -> "Lanes":
+    def __radd__(self, other: float) -> "Vector":
         return self._combine(np.add, other, swap=True)
 
-    def __rsub__(self, other: float) -> "Lanes":
+    def __rsub__(self, other: float) -> "Vector":
         return self._combine(np.subtract, other, swap=True)
 
-    def __rmul__(self, other: float) -> "Lanes":
+    def __rmul__(self, other: float) -> "Vector":
         return self._combine(np.multiply, other, swap=True)
 
-    def __rtruediv__(self, other: float) -> "Lanes":
+    def __rtruediv__(self, other: float) -> "Vector":
         return self._combine(np.true_divide, other, swap=True)
 
-    def __and__(self, other: "Value") -> "Lanes":
+    def __and__(self, other: "Value") -> "Vector":
         return self._combine(np.bitwise_and, other)
 
-    def __or__(self, other: "Value") -> "Lanes":
+    def __or__(self, other: "Value") -> "Vector":
         return self._combine(np.bitwise_or, other)
 
-    def __xor__(self, other: "Value") -> "Lanes":
+    def __xor__(self, other: "Value") -> "Vector":
         return self._combine(np.bitwise_xor, other)
 
-    def __lshift__(self, other: "Value") -> "Lanes":
+    def __lshift__(self, other: "Value") -> "Vector":
         return self._combine(np.left_shift, other)
 
-    def __rshift__(self, other: "Value") -> "Lanes":
+    def __rshift__(self, other: "Value") -> "Vector":
         return self._combine(np.right_shift, other)
 
-    def __neg__(self) -> "Lanes":
-        return Lanes(-self.values)
+    def __neg__(self) -> "Vector":
+        return Vector(-self.values)
 
-    def __invert__(self) -> "Lanes":
-        return Lanes(~self.values)
+    def __invert__(self) -> "Vector":
+        return Vector(~self.values)
 
 
-Value = Lanes | float  # lanes, or a number that is splat
+Value = Vector | float  # lanes, or a number that is splat
 
 
 def _lanes(value: Value) -> Floats:
-    if not isinstance(value, Lanes):
+    if not isinstance(value, Vector):
         return np.full(LANES, value, np.float32)
     if value.values.dtype != np.float32:
         raise TypeError(f"expected lanes of float32, got {value.values.dtype}")
     return value.values
 
 
-def _ints(value: Lanes) -> NDArray[np.int32]:
+def _ints(value: Vector) -> NDArray[np.int32]:
     if value.values.dtype != np.int32:
         raise TypeError(f"expected lanes of int32, got {value.values.dtype}")
     return value.values
 
 
-def vload(p: Pointer, i: int) -> Lanes:
+def vload(p: Pointer, i: int) -> Vector:
     """The 16 elements from ``p[i]`` as float32, whether they are f32, bf16 or int8; any alignment."""
     elements = p.elements[p.span(i, LANES)]
     if elements.dtype == np.uint16:
-        return Lanes((elements.astype(np.uint32) << 16).view(np.float32))
-    return Lanes(elements.astype(np.float32))
+        return Vector((elements.astype(np.uint32) << 16).view(np.float32))
+    return Vector(elements.astype(np.float32))
 
 
-def vstore(p: Pointer, i: int, v: Lanes) -> None:
+def vstore(p: Pointer, i: int, v: Vector) -> None:
     """Write the 16 elements from ``p[i]``."""
     p.elements[p.span(i, LANES)] = _lanes(v)
 
 
-def vload_part(p: Pointer, i: int, n: int) -> Lanes:
+def vload_part(p: Pointer, i: int, n: int) -> Vector:
     """The first n elements from ``p[i]``, then zeros; touches no memory past them. 16 and more is all."""
     n = min(n, LANES)
     v = np.zeros(LANES, np.float32)
     v[:n] = p.elements[p.span(i, n)]
-    return Lanes(v)
+    return Vector(v)
 
 
-def vstore_part(p: Pointer, i: int, n: int, v: Lanes) -> None:
+def vstore_part(p: Pointer, i: int, n: int, v: Vector) -> None:
     """Write the first n lanes from ``p[i]``; touches no memory past them."""
     n = min(n, LANES)
     p.elements[p.span(i, n)] = _lanes(v)[:n]
 
 
-def vsplat(x: float) -> Lanes:
+def vsplat(x: float) -> Vector:
     """``x`` in every lane."""
-    return Lanes(_lanes(x))
+    return Vector(_lanes(x))
 
 
-def vzero() -> Lanes:
+def vzero() -> Vector:
     """0.0 in every lane."""
-    return Lanes(_lanes(0.0))
+    return Vector(_lanes(0.0))
 
 
-def vindex() -> Lanes:
+def vindex() -> Vector:
     """0.0, 1.0 … 15.0."""
-    return Lanes(np.arange(LANES, dtype=np.float32))
+    return Vector(np.arange(LANES, dtype=np.float32))
 
 
-def vadd(a: Value, b: Value) -> Lanes:
+def vadd(a: Value, b: Value) -> Vector:
     """``a + b``."""
-    return Lanes(_lanes(a) + _lanes(b))
+    return Vector(_lanes(a) + _lanes(b))
 
 
-def vsub(a: Value, b: Value) -> Lanes:
+def vsub(a: Value, b: Value) -> Vector:
     """``a - b``."""
-    return Lanes(_lanes(a) - _lanes(b))
+    return Vector(_lanes(a) - _lanes(b))
 
 
-def vmul(a: Value, b: Value) -> Lanes:
+def vmul(a: Value, b: Value) -> Vector:
     """``a * b``."""
-    return Lanes(_lanes(a) * _lanes(b))
+    return Vector(_lanes(a) * _lanes(b))
 
 
-def vdiv(a: Value, b: Value) -> Lanes:
+def vdiv(a: Value, b: Value) -> Vector:
     """``a / b``."""
-    return Lanes(_lanes(a) / _lanes(b))
+    return Vector(_lanes(a) / _lanes(b))
 
 
-def vfma(a: Value, b: Value, c: Value) -> Lanes:
+def vfma(a: Value, b: Value, c: Value) -> Vector:
     """``a * b + c``, rounded once."""
     wide = _lanes(a).astype(np.float64) * _lanes(b) + _lanes(c)
-    return Lanes(wide.astype(np.float32))
+    return Vector(wide.astype(np.float32))
 
 
-def vmin(a: Value, b: Value) -> Lanes:
+def vmin(a: Value, b: Value) -> Vector:
     """The smaller; NaN where either is NaN. A constant belongs second: it then costs one instruction."""
-    return Lanes(np.minimum(_lanes(a), _lanes(b)))
+    return Vector(np.minimum(_lanes(a), _lanes(b)))
 
 
-def vmax(a: Value, b: Value) -> Lanes:
+def vmax(a: Value, b: Value) -> Vector:
     """The larger; NaN where either is NaN. A constant belongs second: it then costs one instruction."""
-    return Lanes(np.maximum(_lanes(a), _lanes(b)))
+    return Vector(np.maximum(_lanes(a), _lanes(b)))
 
 
-def vneg(v: Value) -> Lanes:
+def vneg(v: Value) -> Vector:
     """-v."""
-    return Lanes(-_lanes(v))
+    return Vector(-_lanes(v))
 
 
-def vabs(v: Value) -> Lanes:
+def vabs(v: Value) -> Vector:
     """The magnitude."""
-    return Lanes(np.abs(_lanes(v)))
+    return Vector(np.abs(_lanes(v)))
 
 
-def vsqrt(v: Value) -> Lanes:
+def vsqrt(v: Value) -> Vector:
     """The square root, correctly rounded."""
-    return Lanes(np.sqrt(_lanes(v)))
+    return Vector(np.sqrt(_lanes(v)))
 
 
-def vfloor(v: Value) -> Lanes:
+def vfloor(v: Value) -> Vector:
     """Down to a whole number."""
-    return Lanes(np.floor(_lanes(v)))
+    return Vector(np.floor(_lanes(v)))
 
 
-def vceil(v: Value) -> Lanes:
+def vceil(v: Value) -> Vector:
     """Up to a whole number."""
-    return Lanes(np.ceil(_lanes(v)))
+    return Vector(np.ceil(_lanes(v)))
 
 
-def vround(v: Value) -> Lanes:
+def vround(v: Value) -> Vector:
     """To the nearest whole number, halves to even."""
-    return Lanes(np.rint(_lanes(v)))
+    return Vector(np.rint(_lanes(v)))
 
 
-def vlt(a: Value, b: Value) -> Lanes:
+def vlt(a: Value, b: Value) -> Vector:
     """Mask of a < b; false where either is NaN (so for all comparisons but ``vne``)."""
-    return Lanes(_lanes(a) < _lanes(b))
+    return Vector(_lanes(a) < _lanes(b))
 
 
-def vle(a: Value, b: Value) -> Lanes:
+def vle(a: Value, b: Value) -> Vector:
     """Mask of a <= b."""
-    return Lanes(_lanes(a) <= _lanes(b))
+    return Vector(_lanes(a) <= _lanes(b))
 
 
-def vgt(a: Value, b: Value) -> Lanes:
+def vgt(a: Value, b: Value) -> Vector:
     """Mask of a > b."""
-    return Lanes(_lanes(a) > _lanes(b))
+    return Vector(_lanes(a) > _lanes(b))
 
 
-def vge(a: Value, b: Value) -> Lanes:
+def vge(a: Value, b: Value) -> Vector:
     """Mask of a >= b."""
-    return Lanes(_lanes(a) >= _lanes(b))
+    return Vector(_lanes(a) >= _lanes(b))
 
 
-def veq(a: Value, b: Value) -> Lanes:
+def veq(a: Value, b: Value) -> Vector:
     """Mask of a == b."""
-    return Lanes(_lanes(a) == _lanes(b))
+    return Vector(_lanes(a) == _lanes(b))
 
 
-def vne(a: Value, b: Value) -> Lanes:
+def vne(a: Value, b: Value) -> Vector:
     """Mask of a != b; ``vne(v, v)`` is the mask of NaN."""
-    return Lanes(_lanes(a) != _lanes(b))
+    return Vector(_lanes(a) != _lanes(b))
 
 
-def vselect(mask: Lanes, a: Value, b: Value) -> Lanes:
+def vselect(mask: Vector, a: Value, b: Value) -> Vector:
     """``a`` where the mask is true, else b."""
-    return Lanes(np.where(mask.values, _lanes(a), _lanes(b)))
+    return Vector(np.where(mask.values, _lanes(a), _lanes(b)))
 
 
-def vsum(v: Lanes) -> np.float32:
+def vsum(v: Vector) -> np.float32:
     """The sum of the lanes, added in pairs."""
     parts = _lanes(v)
     while len(parts) > 1:
@@ -254,51 +254,51 @@ def vsum(v: Lanes) -> np.float32:
     return parts[0]
 
 
-def vmin_across(v: Lanes) -> np.float32:
+def vmin_across(v: Vector) -> np.float32:
     """The smallest lane; NaN if one is NaN."""
     return _lanes(v).min()
 
 
-def vmax_across(v: Lanes) -> np.float32:
+def vmax_across(v: Vector) -> np.float32:
     """The largest lane; NaN if one is NaN."""
     return _lanes(v).max()
 
 
-def vtoint(v: Value) -> Lanes:
+def vtoint(v: Value) -> Vector:
     """Float lanes to int lanes, towards zero. NaN, or beyond int32: any value."""
-    return Lanes(_lanes(v).astype(np.int32))
+    return Vector(_lanes(v).astype(np.int32))
 
 
-def vtofloat(v: Lanes) -> Lanes:
+def vtofloat(v: Vector) -> Vector:
     """Int lanes to float lanes."""
-    return Lanes(_ints(v).astype(np.float32))
+    return Vector(_ints(v).astype(np.float32))
 
 
-def vbits(v: Value) -> Lanes:
+def vbits(v: Value) -> Vector:
     """The bits of float lanes as int lanes."""
-    return Lanes(_lanes(v).view(np.int32))
+    return Vector(_lanes(v).view(np.int32))
 
 
-def vfrombits(v: Lanes) -> Lanes:
+def vfrombits(v: Vector) -> Vector:
     """Int lanes as the bits of float lanes."""
-    return Lanes(_ints(v).view(np.float32))
+    return Vector(_ints(v).view(np.float32))
 
 
-def vnonzero(v: Lanes) -> Lanes:
+def vnonzero(v: Vector) -> Vector:
     """Mask of the int lanes that are not 0."""
-    return Lanes(_ints(v) != 0)
+    return Vector(_ints(v) != 0)
 
 
-def vexp2i(v: Value) -> Lanes:
+def vexp2i(v: Value) -> Vector:
     """2**v of whole numbers v in -126…127; beyond them any value."""
     return vfrombits((vtoint(v) + 127) << 23)
 
 
-def vexponent(v: Value) -> Lanes:
+def vexponent(v: Value) -> Vector:
     """The e of v = m * 2**e with 1 <= m < 2, for normal v; the sign is ignored."""
     return vtofloat(((vbits(v) >> 23) & 255) - 127)
 
 
-def vmantissa(v: Value) -> Lanes:
+def vmantissa(v: Value) -> Vector:
     """The m of v = m * 2**e with 1 <= m < 2, for normal v; the sign is dropped."""
     return vfrombits((vbits(v) & 0x7FFFFF) | 0x3F800000)

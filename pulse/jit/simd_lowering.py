@@ -25,7 +25,7 @@ class LanesType(types.Type):
 
     def __init__(self, kind: str, data: ir.Type) -> None:
         self.data = data
-        super().__init__(name=f"Lanes({kind})")
+        super().__init__(name=f"Vector({kind})")
 
 
 @register_model(LanesType)

@@ -11,7 +11,8 @@ from pulse.errors import FaultError, InputError
 from pulse.facts import Array, dtype_name, shape_text
 from pulse.ops.stateful import Clock
 from pulse.program.executable import Executable
-from pulse.program.state import Feed, State
+from pulse.program.feeds import Feed
+from pulse.program.state import State
 from pulse.pulsify.network import Port
 
 

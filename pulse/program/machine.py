@@ -10,98 +10,20 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.core.cgutils import alloca_once
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from pulse.jit.address import external, words_at
+from pulse.jit.address import words_at
+from pulse.jit.cpu_registers import flush_denormals, restore_denormals, tick_count
 from pulse.jit.entries import Entry, entry
+from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.lanes import COUNT, LANE_WORDS, LaneBases
-from pulse.jit.pointer_lowering import INT64, WORDS
 from pulse.jit.registry import device, kernel_of
 from pulse.program.table import Table, row_starts
 
-INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
-X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
-ARM_FLUSH = 1 << 24  # FPCR: both
 READINGS = 1000
 
-
-def _architecture(builder) -> str:
-    name = str(builder.module.triple).split("-")[0]
-    return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
-
-
-def _float_mode(builder):
-    if _architecture(builder) == "x86":
-        slot = alloca_once(builder, INT32)
-        store = external(builder, "llvm.x86.sse.stmxcsr", ir.VoidType(), BYTE_POINTER)
-        builder.call(store, [builder.bitcast(slot, BYTE_POINTER)])
-        return builder.zext(builder.load(slot), INT64)
-    if _architecture(builder) == "aarch64":
-        return builder.asm(ir.FunctionType(INT64, []), "mrs $0, fpcr", "=r", [], True)
-    return INT64(0)
-
-
-def _set_float_mode(builder, mode):
-    if _architecture(builder) == "x86":
-        slot = alloca_once(builder, INT32)
-        builder.store(builder.trunc(mode, INT32), slot)
-        load = external(builder, "llvm.x86.sse.ldmxcsr", ir.VoidType(), BYTE_POINTER)
-        builder.call(load, [builder.bitcast(slot, BYTE_POINTER)])
-    elif _architecture(builder) == "aarch64":
-        builder.asm(ir.FunctionType(ir.VoidType(), [INT64]), "msr fpcr, $0", "r", [mode], True)
-
-
-@intrinsic
-def flush_denormals(typingctx):
-    """Treat denormals as zero from here on; gives the mode before."""
-
-    def build(context, builder, sig, args):
-        before = _float_mode(builder)
-        flush = X86_FLUSH if _architecture(builder) == "x86" else ARM_FLUSH
-        _set_float_mode(builder, builder.or_(before, INT64(flush)))
-        return before
-
-    return types.int64(), build
-
-
-@intrinsic
-def restore_denormals(typingctx, mode):
-    """Back to the mode that ``flush_denormals`` gave."""
-
-    def build(context, builder, sig, args):
-        _set_float_mode(builder, args[0])
-        return context.get_dummy_value()
-
-    return types.none(types.int64), build
-
-
-@intrinsic
-def _call(typingctx, kernel, row, bases):
-    """Call the kernel at an address on a row."""
-
-    def build(context, builder, sig, args):
-        kernel, row, bases = args
-        function = ir.FunctionType(ir.VoidType(), [row.type, bases.type])
-        builder.call(builder.inttoptr(kernel, ir.PointerType(function)), [row, bases])
-        return context.get_dummy_value()
-
-    return types.none(types.int64, WORDS, WORDS), build
-
-
-@intrinsic
-def _ticks(typingctx):
-    """The processor's time counter."""
-
-    def build(context, builder, sig, args):
-        if _architecture(builder) == "aarch64":
-            return builder.asm(ir.FunctionType(INT64, []), "mrs $0, cntvct_el0", "=r", [], True)
-        return builder.call(external(builder, "llvm.readcyclecounter", INT64), [])
-
-    return types.int64(), build
+_run_row = c_function_at(c_signature(None, "words", "words"))
+"""The kernel at an address, of a row and the bases of the memories."""
 
 
 @device
@@ -110,7 +32,7 @@ def run_rows(table_address, rows, bases_address):
     row, bases = words_at(table_address), words_at(bases_address)
     mode = flush_denormals()
     for _ in range(rows):
-        _call(row[0], row, bases)
+        _run_row(row[0], row, bases)
         row = row + row[1]
     restore_denormals(mode)
 
@@ -124,21 +46,21 @@ def _run(table_address, rows, bases_address):
 def _run_profiled(table_address, rows, bases_address, ticks_address):
     row, bases, ticks = words_at(table_address), words_at(bases_address), words_at(ticks_address)
     mode = flush_denormals()
-    before = _ticks()
+    before = tick_count()
     for i in range(rows):
-        _call(row[0], row, bases)
-        after = _ticks()
+        _run_row(row[0], row, bases)
+        after = tick_count()
         ticks[i] = ticks[i] + (after - before)
         before = after
         row = row + row[1]
     restore_denormals(mode)
 
 
-@entry("machine.run_timed", 3, types.int64)
+@entry("machine.run_timed", 3, gives_int=True)
 def _run_timed(table_address, rows, bases_address):
-    before = _ticks()
+    before = tick_count()
     run_rows(table_address, rows, bases_address)
-    return _ticks() - before
+    return tick_count() - before
 
 
 @entry("machine.run_lanes", 4)
@@ -149,29 +71,29 @@ def _run_lanes(table_address, segments_address, segments, bases_address):
     for _ in range(segments):
         rows = segment[0]
         if segment[1]:
-            _call(row[0], row, bases)
+            _run_row(row[0], row, bases)
             row = row + row[1]
         else:
             first = row
             for number in range(lanes):
                 row = first
                 for _ in range(rows):
-                    _call(row[0], row, bases + LANE_WORDS * number)
+                    _run_row(row[0], row, bases + LANE_WORDS * number)
                     row = row + row[1]
         segment = segment + 2
     restore_denormals(mode)
 
 
-@entry("machine.read_ticks", 0, types.int64)
+@entry("machine.read_ticks", 0, gives_int=True)
 def _read_ticks():
-    return _ticks()
+    return tick_count()
 
 
-@entry("machine.ticks_of_readings", 1, types.int64)
+@entry("machine.ticks_of_readings", 1, gives_int=True)
 def _ticks_of_readings(count):
-    first = last = _ticks()
+    first = last = tick_count()
     for _ in range(count):
-        last = _ticks()
+        last = tick_count()
     return last - first
 
 

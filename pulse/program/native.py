@@ -24,13 +24,14 @@ from pulse.program import lower as lower
 from pulse.program import machine
 from pulse.program.copies import copies
 from pulse.program.executable import Executable
+from pulse.program.feeds import Feed
 from pulse.program.kernels import families as families
 from pulse.program.kernels.time import Tick
 from pulse.program.lowering import Emitted, Lowering
 from pulse.program.memory import Region, Value, aligned_bytes
 from pulse.program.packed import Packed, pack
 from pulse.program.profile import Profile, measured
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from pulse.program.table import TableBuilder, link
 from pulse.pulsify.faults import unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork

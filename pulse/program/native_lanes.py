@@ -11,11 +11,11 @@ from pulse.jit.lanes import BLOCK, COUNT, LANE_WORDS
 from pulse.jit.registry import KERNELS
 from pulse.program import machine
 from pulse.program.cost import cost_of
+from pulse.program.feeds import Feed
 from pulse.program.lanes import Choice, Lanes, lane_count
 from pulse.program.lowering import Emitted
 from pulse.program.memory import ALIGNMENT, Region, aligned, aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState, Place
-from pulse.program.state import Feed
 from pulse.program.table import link_lanes
 
 CACHE = 1 << 20

@@ -1,10 +1,10 @@
 """The program of the numba backend: its executable with streams, one by one or in lanes."""
 
+from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeExecutable, NativeState
 from pulse.program.native_lanes import NativeLanes
 from pulse.program.program import Program
-from pulse.program.state import Feed
 
 
 class NativeProgram(NativeExecutable, Program):

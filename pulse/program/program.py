@@ -4,8 +4,9 @@ from abc import abstractmethod
 
 from pulse.errors import PulseError
 from pulse.program.executable import Executable
+from pulse.program.feeds import Feed
 from pulse.program.lanes import Lanes, lane_count
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 
 
 class Program(Executable):

@@ -14,8 +14,9 @@ from pulse.ops.check import Site, Tally, checked, counting
 from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
+from pulse.program.feeds import Feed
 from pulse.program.program import Program
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from pulse.program.weights import stored_operand
 from pulse.pulsify.faults import body_sites, unchecked_bodies
 from pulse.pulsify.network import PulsedNetwork

@@ -3,26 +3,31 @@
 import hashlib
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from pulse.errors import Fault, FaultError, InputError
-from pulse.facts import Array, dtype_name, shape_text
+from pulse.facts import Array
 from pulse.ops.check import Site
-from pulse.ops.stateful import Clock, frames_at
+from pulse.ops.stateful import Clock
 from pulse.program.ending import stream_end
 from pulse.program.executable import Executable
-from pulse.pulsify.network import Port
-from pulse.wording import spell
+from pulse.program.feeds import (
+    Feed,
+    checked_constants,
+    checked_outputs,
+    filled_pulse,
+    frame_counts,
+    named_pulses,
+    named_rest,
+    padded_pulses,
+)
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
-
-Feed = Mapping[str, Array]
-
 
 Mark = tuple[Any, tuple[int, int | None, int | None], list[Array]]
 """A moment of a stream: its memory in the backend's form; pulse, end and last pulse of its clock; what was fetched."""
@@ -44,7 +49,7 @@ class State(ABC):
     def __init__(self, program: Executable, constants: Feed | None) -> None:
         self.program = program
         self.clock = Clock(program.model.symbol)
-        self.constants = self._checked_constants(constants or {})
+        self.constants = checked_constants(program.inputs, constants or {})
         self._streaming = [port for port in program.inputs if port.streams]
         self._forms = [(port.name, port.shape, port.dtype) for port in self._streaming]
         self._given = {port.name: port for port in program.outputs}
@@ -144,7 +149,7 @@ class State(ABC):
         Raises   as ``step``; InputError also where ``outputs`` do not fit
         """
         checked = self._checked(feed)
-        targets = self._checked_outputs(outputs)
+        targets = checked_outputs(self._given, outputs)
         clock = self.clock
         if self.changing or self._failed or clock.end is not None or self.program.limit is not None:
             self.check_open()
@@ -232,11 +237,14 @@ class State(ABC):
     def end(self, rest: Feed | Array | None = None, fill: float = 0.0) -> list[dict[str, Array]]:
         """Fix the end of the stream as ``flush`` does; the pulses that are still to run. Raises InputError."""
         self.check_open(frames=0)
-        feeds, end = self._padded(rest, fill)
+        named = named_rest(self._streaming, rest)
+        counts, symbol = frame_counts(self._streaming, named), self.program.model.symbol
+        totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
+        end = stream_end(self._streaming, totals, symbol)
         self._check_length(end)
         steps = self.program.steps(end)
-        left = steps - self.clock.pulse
-        empty = {port.name: _pulse(port, fill) for port in self._streaming}
+        left, feeds = steps - self.clock.pulse, padded_pulses(self._streaming, named, fill)
+        empty = filled_pulse(self._streaming, fill)
         pulses = [*feeds[:left], *[empty] * (left - len(feeds))]
         self.changing = True
         self.clock.end, self.clock.last = end, steps - 1
@@ -347,94 +355,7 @@ class State(ABC):
                     break
             else:
                 return feed
-        return self._named_pulses(feed)
-
-    def _named_pulses(self, feed: Feed | Array) -> dict[str, Array]:
-        """A feed in whatever form, by name. Raises InputError."""
-        named = self._named(feed)
-        for port in self._streaming:
-            array = named.get(port.name)
-            if array is None:
-                raise InputError(f"no pulse for input {port.name}; feed {self._wanted()}")
-            if array.shape != port.shape or array.dtype != port.dtype:
-                raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
-        if len(named) > len(self._streaming):
-            unknown = sorted(named.keys() - {port.name for port in self._streaming})
-            raise InputError(f"{', '.join(unknown)} is no streaming input; feed {self._wanted()}")
-        return named
-
-    def _checked_outputs(self, outputs: Feed | Array) -> dict[str, Array]:
-        given, named = self._given, outputs
-        if isinstance(named, np.ndarray) and len(given) == 1:
-            named = dict.fromkeys(given, named)
-        if not isinstance(named, (dict, Mapping)) or named.keys() != given.keys():
-            raise InputError(f"give an array for each output: {'; '.join(map(_form, given.values()))}")
-        checked: dict[str, Array] = {}
-        for name, port in given.items():
-            array = named[name]
-            if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
-                raise InputError(
-                    f"expected an array for the output {_form(port)}, got {_shape(np.asarray(array))}"
-                )
-            if not array.flags.writeable:
-                raise InputError(f"the array for the output {name} cannot be written")
-            checked[name] = array
-        return checked
-
-    def _named(self, feed: Feed | Array) -> dict[str, Array]:
-        if isinstance(feed, np.ndarray) and len(self._streaming) == 1:
-            return {self._streaming[0].name: np.asarray(feed)}
-        if isinstance(feed, (dict, Mapping)):
-            return {name: np.asarray(array) for name, array in feed.items()}
-        if len(self._streaming) != 1:
-            raise InputError(f"{len(self._streaming)} inputs stream: feed them by name, {self._wanted()}")
-        return {self._streaming[0].name: np.asarray(feed)}
-
-    def _wanted(self) -> str:
-        return "; ".join(_form(port) for port in self._streaming)
-
-    def _padded(self, rest: Feed | Array | None, fill: float) -> tuple[list[dict[str, Array]], int]:
-        """The last pulses, and the length of the stream."""
-        nothing = {port.name: frames_at(_pulse(port, fill), port.axis or 0, 0, 0) for port in self._streaming}
-        named = nothing if rest is None else self._named(rest)
-        if named.keys() != nothing.keys():
-            raise InputError(f"feed {self._wanted()}")
-        counts: dict[str, int] = {}
-        for port in self._streaming:
-            array, axis = named[port.name], port.axis or 0
-            fits = array.ndim == len(port.shape) and array.dtype == port.dtype
-            if (
-                not fits
-                or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
-            ):
-                raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
-            counts[port.name] = array.shape[axis]
-        if all(counts[port.name] >= port.frames for port in self._streaming):
-            listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
-            raise InputError(f"{listed}: a whole pulse; use step")
-        totals = {port.name: self.clock.pulse * port.frames + counts[port.name] for port in self._streaming}
-        end = stream_end(self._streaming, totals, self.program.model.symbol)
-        pulses = max(-(-counts[port.name] // port.frames) for port in self._streaming)
-        feeds = [{port.name: _pulse(port, fill) for port in self._streaming} for _ in range(pulses)]
-        for port in self._streaming:
-            axis = port.axis or 0
-            for number, feed in enumerate(feeds):
-                part = frames_at(named[port.name], axis, number * port.frames, (number + 1) * port.frames)
-                frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
-        return feeds, end
-
-    def _checked_constants(self, constants: Feed) -> dict[str, Array]:
-        wanted = {port.name: port for port in self.program.inputs if not port.streams}
-        if constants.keys() != wanted.keys():
-            missing = "; ".join(_form(port) for port in wanted.values()) or "none"
-            raise InputError(
-                f"inputs that do not stream are given once, with {spell('constants')}: {missing}"
-            )
-        checked = {name: np.array(array) for name, array in constants.items()}
-        for name, array in checked.items():
-            if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
-                raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
-        return checked
+        return named_pulses(self._streaming, feed)
 
 
 class _Spawning(Protocol):
@@ -449,21 +370,3 @@ def _spawned(program: _Spawning, constants: Feed, snapshot: bytes, fetched: list
     state.restore(snapshot)
     state.fetched = list(fetched)
     return state
-
-
-def _pulse(port: Port, fill: float) -> Array:
-    """A pulse of nothing but ``fill``."""
-    return np.full(port.shape, _as(fill, port), port.dtype)
-
-
-def _as(fill: float, port: Port) -> Any:
-    """The fill, 0 where the type cannot hold it."""
-    return fill if np.issubdtype(port.dtype, np.floating) else 0
-
-
-def _form(port: Port) -> str:
-    return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
-
-
-def _shape(array: Array) -> str:
-    return f"{','.join(map(str, array.shape))},{dtype_name(array.dtype)}"

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from pulse.facts import Array
-from pulse.program.state import Feed, State
+from pulse.program.feeds import Feed
+from pulse.program.state import State
 from streaming.native.events import Event
 from streaming.realtime import RealtimeSetting
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
+from pulse.program.feeds import Feed
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
 from pulse.program.packed import FAULTS, Packed, Slot
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
-from pulse.program.state import Feed, State
+from pulse.program.feeds import Feed
+from pulse.program.state import State
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native.events import Event

@@ -1,17 +1,19 @@
 # pyright: basic, reportArgumentType=false, reportCallIssue=false
 """The callback of a device, in the form of PortAudio's; its user data is the address of a pipeline's control block."""
 
-from numba.core import types
+import numpy as np
 
-from pulse.jit.address import address_of, call_at, doubles_at, floats_at, words_at
+from pulse.jit.address import address_of, doubles_at, floats_at, words_at
+from pulse.jit.atomics import load, store
 from pulse.jit.entries import callback
+from pulse.jit.foreign import call_at
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record
-from streaming.native.primitives import load, set_event, store
+from streaming.native.primitives import set_event
 
 
 @device
@@ -45,8 +47,8 @@ def stream_callback(source, target, frames, time, flags, user):
     entered = now_ns(control)
     captures, plays = address_of(source) != 0, address_of(target) != 0
     side = control + (cb.SIDES if captures else cb.SIDES + cb.SIDE_FIELDS)
-    note(side, entered, address_of(time), types.int64(flags))
-    count = types.int64(frames)
+    note(side, entered, address_of(time), np.int64(flags))
+    count = np.int64(frames)
     if captures:
         capture(control, floats_at(address_of(source)), count, entered)
         if control[cb.ENGINE] == cb.IN_CALLBACK:

@@ -1,9 +1,8 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Commands of Python, which are applied between two pulses."""
 
-from numba.core import types
-
 from pulse.jit.address import bytes_at, doubles_at, words_at
+from pulse.jit.atomics import load, replace, store
 from pulse.jit.entries import entry
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import fill_bytes, move_bytes
@@ -11,7 +10,7 @@ from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT
 from streaming.native.drift import DELAY, TARGET
-from streaming.native.primitives import load, replace, set_event, store
+from streaming.native.primitives import set_event
 
 
 @device
@@ -34,7 +33,7 @@ def restart(control: Pointer) -> None:
     surplus = (
         control[cb.OUT_WRITTEN]
         - control[cb.OUT_READ]
-        - types.int64(drift[TARGET] + control[cb.GROWN] - waiting + 0.5)
+        - int(drift[TARGET] + control[cb.GROWN] - waiting + 0.5)
     )
     if surplus > 0:
         control[cb.CUT] = control[cb.CUT] + surplus
@@ -89,7 +88,7 @@ def give_command(address, command, first, second):
         set_event(control[cb.WAKE])
 
 
-@entry("pipeline.take_back", 2, types.int64)
+@entry("pipeline.take_back", 2, gives_int=True)
 def take_back(address, command):
     """Take a command back; whether nobody had begun to apply it."""
     return 1 if replace(words_at(address), cb.COMMAND, command, cb.NONE) else 0

@@ -4,14 +4,13 @@
 Each counter has one writer, and a position is stored after what it stands for.
 """
 
-from numba.core import types
-
 from pulse.jit.address import bytes_at, words_at
+from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
-from streaming.native.primitives import load, monotonic_ns, store
+from streaming.native.primitives import monotonic_ns
 
 FLOAT = 4
 LONGEST_BLOCK_NS = 500_000_000
@@ -99,9 +98,7 @@ def start_offset(control: Pointer, now: int) -> int:
     came = position(control + cb.SIDES, now, control[cb.IN_RATE])
     if came < 0:
         return 0
-    return max(
-        types.int64((came - control[cb.ANCHOR_PLACE]) * control[cb.OUT_RATE] / control[cb.IN_RATE] + 0.5), 0
-    )
+    return max(int((came - control[cb.ANCHOR_PLACE]) * control[cb.OUT_RATE] / control[cb.IN_RATE] + 0.5), 0)
 
 
 @device

@@ -8,19 +8,16 @@ whose memory is kept for ever, not the memory of a pipeline that is gone or belo
 import time
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from pulse.jit.address import address_of, bytes_at, words_at
+from pulse.jit.atomics import advance, load, store
 from pulse.jit.entries import callback, entry
-from pulse.jit.pointer_lowering import WORDS
+from pulse.jit.foreign import c_function_at, c_signature
 from pulse.jit.raw import fill_bytes
 from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned_bytes
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
-from streaming.native.primitives import load, store
 
 # Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
 FUNCTION, USER, BYTES, SHUT = range(4)
@@ -30,44 +27,23 @@ POLL_S = 0.0005
 GRACE_S = 0.05
 
 
-@intrinsic
-def _advance(typingctx, words, i):
-    """``words[i] += 1``; nothing that comes later is done before it, not even a load."""
-
-    def build(context, builder, sig, args):
-        place = builder.gep(args[0], [args[1]], inbounds=True)
-        builder.atomic_rmw("add", place, ir.IntType(64)(1), "seq_cst")
-        return context.get_dummy_value()
-
-    return types.none(WORDS, types.int64), build
-
-
-@intrinsic
-def _call(typingctx, function, source, target, frames, clock, flags, user):
-    """Call the stream callback at an address."""
-
-    def build(context, builder, sig, args):
-        arguments = [value.type for value in args[1:]]
-        pointer = ir.PointerType(ir.FunctionType(ir.IntType(32), arguments))
-        return builder.call(builder.inttoptr(args[0], pointer), args[1:])
-
-    signature = types.int32(types.int64, source, target, frames, clock, flags, types.int64)
-    return signature, build
+_call = c_function_at(c_signature("i32", "address", "address", "u64", "address", "u64", "i64"))
+"""The stream callback at an address; its user data is one too."""
 
 
 @callback("device.gate", SIGNATURE)
 def stream_callback(source, target, frames, clock, flags, user):
     """What a device calls: goes through the gate, or gives silence and ends the stream."""
     words = words_at(address_of(user))
-    _advance(words, ENTERED)
+    advance(words, ENTERED)
     if load(words, SHUT) == 0:
         answer = _call(words[FUNCTION], source, target, frames, clock, flags, words[USER])
         if answer != CONTINUE:
             words[ANSWER] = answer
     else:
-        answer = types.int32(ABORT)
+        answer = np.int32(ABORT)
         if address_of(target) != 0:
-            fill_bytes(bytes_at(address_of(target)), 0, types.int64(frames) * words[BYTES])
+            fill_bytes(bytes_at(address_of(target)), 0, np.int64(frames) * words[BYTES])
     store(words, LEFT, words[LEFT] + 1)
     return answer
 
@@ -75,7 +51,7 @@ def stream_callback(source, target, frames, clock, flags, user):
 @entry("device.shut", 1)
 def shut(address):
     """Shut the gate at an address."""
-    _advance(words_at(address), SHUT)
+    advance(words_at(address), SHUT)
 
 
 class Gate(NotCopyable):

@@ -2,6 +2,7 @@
 """The model: a pulse of every stream, and two programs of which one takes over."""
 
 from pulse.jit.address import bytes_at, floats_at, words_at
+from pulse.jit.atomics import store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, fill_bytes, move_bytes
 from pulse.jit.registry import device
@@ -10,7 +11,6 @@ from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns
 from streaming.native.histogram import record
 from streaming.native.mixing import cross, delayed
-from streaming.native.primitives import store
 from streaming.native.pulse_in import stream_at
 
 

@@ -4,19 +4,19 @@
 What is here belongs to the worker, or to the callback where that computes.
 """
 
-from numba.core import types
-
-from pulse.jit.address import call_at, words_at
+from pulse.jit.address import words_at
+from pulse.jit.atomics import load, store
+from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import callback, entry
+from pulse.jit.foreign import c_signature, call_at
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
-from pulse.program.machine import flush_denormals, restore_denormals
 from streaming.native import control_block as cb
 from streaming.native.commands import apply
 from streaming.native.device_side import now_ns, underrun_compensation
 from streaming.native.histogram import record
 from streaming.native.instances import compute, silence_instances
-from streaming.native.primitives import load, store, wait_event
+from streaming.native.primitives import wait_event
 from streaming.native.pulse_in import arrival_of, fill_slots
 from streaming.native.pulse_out import keep_record, mix, send
 
@@ -38,7 +38,7 @@ def is_too_late(control: Pointer, begun: int) -> bool:
     return begun + control[cb.EXPECTED_NS] > at + blocks * control[cb.BLOCK_NS]
 
 
-@callback("pipeline.run_pulse", types.void(types.int64))
+@callback("pipeline.run_pulse", c_signature(None, "i64"))
 def run_pulse(address):
     """There is a pulse: run the model, or leave it out, pass its outputs on, and account for the time."""
     control = words_at(address)
@@ -100,7 +100,7 @@ def has_pulse(control: Pointer) -> bool:
     return True
 
 
-@callback("pipeline.pump", types.void(types.int64))
+@callback("pipeline.pump", c_signature(None, "i64"))
 def pump(address):
     """Run all pulses that are there and have room."""
     control = words_at(address)
@@ -112,7 +112,7 @@ def pump(address):
     restore_denormals(mode)
 
 
-@entry("pipeline.next_pulse", 1, types.int64)
+@entry("pipeline.next_pulse", 1, gives_int=True)
 def next_pulse(address):
     """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
     control = words_at(address)

@@ -2,11 +2,11 @@
 """Fills the slots of the streams with the next pulse, from the ring of input."""
 
 from pulse.jit.address import floats_at, words_at
+from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
 from streaming.native.mixing import channel_of
-from streaming.native.primitives import load, store
 from streaming.native.resample import feed, missing, produce, ready
 
 

@@ -2,6 +2,7 @@
 """Passes on the outputs of a pulse: sound to the ring of output, and a record for Python."""
 
 from pulse.jit.address import bytes_at, doubles_at, floats_at, words_at
+from pulse.jit.atomics import load, store
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_i64, as_u8, move_bytes
 from pulse.jit.registry import device
@@ -9,7 +10,6 @@ from streaming.native import control_block as cb
 from streaming.native.device_side import FLOAT, now_ns, position, underrun_compensation
 from streaming.native.drift import rate_correction
 from streaming.native.mixing import delayed, faded, finite, spread
-from streaming.native.primitives import load, store
 from streaming.native.pulse_in import stream_at
 from streaming.native.resample import feed, produce, ready, tune
 

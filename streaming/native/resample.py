@@ -1,4 +1,4 @@
-# pyright: basic, reportIndexIssue=false, reportCallIssue=false
+# pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
 """Another sample rate, for one stream: a polyphase filter whose ratio may be tuned while it runs.
 
 Output k belongs to the input time ``k * rate_in / rate_out``, exactly: positions are integers, in units of
@@ -6,22 +6,18 @@ Output k belongs to the input time ``k * rate_in / rate_out``, exactly: position
 ``ready``, ``produce`` and ``tune`` are for compiled code, on one thread.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.jit.address import floats_at, words_at
+from pulse.jit.cpu_registers import flush_denormals, restore_denormals
 from pulse.jit.entries import entry
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, move_bytes
-from pulse.jit.registry import device
+from pulse.jit.registry import device, exact
 from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
 from pulse.not_copyable import NotCopyable
-from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
 from streaming.native.filters import design
 
@@ -43,11 +39,6 @@ UNIT_BITS = 20
 MOST_TUNING = 200
 """A ratio is tuned by 1/200 at most."""
 FLOAT = 4
-
-
-def exact(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A ``device`` whose arithmetic is done as it is written: the same bits wherever it is inlined."""
-    return register_jitable(forceinline=True, fastmath=False, error_model="numpy")(function)
 
 
 @device

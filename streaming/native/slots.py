@@ -6,14 +6,13 @@ thread fills slots, submits them, and may drop the oldest that is not begun; the
 in turn. Whoever raises ``BEGUN`` has the pulse.
 """
 
-from numba.core import types
-
 from pulse.jit.address import address_of, words_at
+from pulse.jit.atomics import fence, load, replace, store
 from pulse.jit.entries import entry
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, routine
 from pulse.program.packed import fault_count, packed_step
-from streaming.native.primitives import fence, load, monotonic_ns, replace, set_event, store, wait_event
+from streaming.native.primitives import monotonic_ns, set_event, wait_event
 
 # Words of a worker; each block has one writer and a cache line of its own.
 WAKE, WAIT, TABLE, STOP = range(4)  # descriptors that wake it; address of the table; 1: end
@@ -131,7 +130,7 @@ def submit(worker_address, queue_address, slot):
     _wake(worker)
 
 
-@entry("slots.drop", 1, types.int64, brief=True)
+@entry("slots.drop", 1, gives_int=True, brief=True)
 def drop(queue_address):
     """Take back the oldest pulse that is not begun; its slot, -1 where there is none."""
     queue = words_at(queue_address)
@@ -144,13 +143,13 @@ def drop(queue_address):
     return -1
 
 
-@entry("slots.finished", 1, types.int64, brief=True)
+@entry("slots.finished", 1, gives_int=True, brief=True)
 def finished(queue_address):
     """How many pulses of a queue have run."""
     return load(words_at(queue_address), FINISHED)
 
 
-@entry("slots.listen", 1, types.int64, brief=True)
+@entry("slots.listen", 1, gives_int=True, brief=True)
 def listen(queue_address):
     """Have EVENT set when the next pulse is finished; how many have run."""
     queue = words_at(queue_address)
@@ -165,7 +164,7 @@ def clear(descriptor):
     wait_event(descriptor)
 
 
-@entry("slots.leave", 3, types.int64, brief=True)
+@entry("slots.leave", 3, gives_int=True, brief=True)
 def leave(worker_address, place, queue_address):
     """Drop all that waits and leave the table; whether the worker is at the queue, whose memory it then needs."""
     worker, queue = words_at(worker_address), words_at(queue_address)
@@ -177,7 +176,7 @@ def leave(worker_address, place, queue_address):
     return load(worker, CURRENT) == address_of(queue)
 
 
-@entry("slots.is_at", 2, types.int64, brief=True)
+@entry("slots.is_at", 2, gives_int=True, brief=True)
 def is_at(worker_address, queue_address):
     """Whether the worker is at a queue."""
     return load(words_at(worker_address), CURRENT) == queue_address

@@ -1,5 +1,6 @@
 """Who may import whom: pulse knows no clock, no device, no thread; no circle; layers import only what is below."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,16 @@ def test_layers_import_what_is_below(graph: dict[str, set[str]]) -> None:
         if order.index(layer_of(other)) > order.index(layer_of(name))
     ]
     assert not wrong
+
+
+def test_only_jit_uses_the_inner_parts_of_numba() -> None:
+    users = {
+        name
+        for name, path in modules().items()
+        for each in (*imported(path), *re.findall(r"\bnumba\.\w+", path.read_text()))
+        if each.startswith(("llvmlite", "numba.")) and each != "numba.njit"
+    }
+    assert users and {layer_of(name) for name in users} == {"jit"}
 
 
 def test_every_module_has_a_layer() -> None:

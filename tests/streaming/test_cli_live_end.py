@@ -247,8 +247,8 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
     report = json.loads(result.stdout)
     assert report["statistics"]["counters"]["frames_in"] >= 8000
     assert result.stderr == (
-        f"error: {small_disk / name}: cannot be written (No space left on device); free some space, or write to another "
-        "disk\n"
+        f"error: {small_disk / name}: cannot be written (No space left on device); free some space, or write to "
+        "another disk\n"
     )
     assert (small_disk / name).stat().st_size > 0
 

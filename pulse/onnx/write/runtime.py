@@ -13,8 +13,9 @@ from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.ops.time_length import FAR_END
+from pulse.program.feeds import Feed
 from pulse.program.program import Program
-from pulse.program.state import Feed, State
+from pulse.program.state import State
 from pulse.pulsify.network import PulsedNetwork
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]

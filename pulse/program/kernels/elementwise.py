@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from pulse.jit.dispatch import FLOAT32, FLOAT64, MOVED, dispatcher, outlined
+from pulse.jit.dispatch import MOVED, dispatcher, outlined
 from pulse.jit.instruction import Instruction, Operand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_f32, as_f64, as_i32, as_i64
 from pulse.jit.registry import device, kernel
-from pulse.jit.row_lowering import RowType
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64
@@ -76,9 +75,9 @@ class Chain64(Chain32):
 apply_lanes = dispatcher(
     "apply_lanes",
     [(vector, True) if vector else (scalar, False) for vector, scalar in MICRO_OPS.values()],
-    FLOAT32,
+    "f32",
 )
-apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MICRO_OPS.values()], FLOAT64)
+apply_float64 = dispatcher("apply_float64", [(scalar, False) for _, scalar in MICRO_OPS.values()], "f64")
 
 
 @device
@@ -128,7 +127,7 @@ def store_row(part: ChainOutput, start: int, step: int, count: int, r: Pointer) 
             p[j * step] = r[j]
 
 
-@outlined(RowType(ChainInput), *MOVED)
+@outlined(ChainInput, *MOVED)
 def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer) -> None:
     """Rows of an operand, one after another, to a register."""
     step2, step3 = part.step2, part.step3
@@ -139,7 +138,7 @@ def load_block(part: ChainInput, start: int, rows: int, columns: int, d: Pointer
             load_row(part, start + r * step2, step3, columns, d + r * columns)
 
 
-@outlined(RowType(ChainOutput), *MOVED)
+@outlined(ChainOutput, *MOVED)
 def store_block(part: ChainOutput, start: int, rows: int, columns: int, r: Pointer) -> None:
     """A register to rows of an operand."""
     step2, step3 = part.step2, part.step3

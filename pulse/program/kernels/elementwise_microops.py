@@ -13,7 +13,7 @@ import numpy as np
 
 from pulse.jit.registry import device
 from pulse.jit.simd import (
-    Lanes,
+    Vector,
     vabs,
     vceil,
     veq,
@@ -52,25 +52,25 @@ SQRT_HALF, SQRT_TWO_OVER_PI = math.sqrt(0.5), math.sqrt(2 / math.pi)
 
 
 @device
-def truth(mask: Lanes) -> Lanes:
+def truth(mask: Vector) -> Vector:
     """1.0 where the mask is true, else 0.0."""
     return vselect(mask, vsplat(1.0), vsplat(0.0))
 
 
 @device
-def both(a: Lanes, b: Lanes) -> Lanes:
+def both(a: Vector, b: Vector) -> Vector:
     """Mask of two conditions held as floats."""
     return vne(a, 0.0) & vne(b, 0.0)
 
 
 @device
-def either(a: Lanes, b: Lanes) -> Lanes:
+def either(a: Vector, b: Vector) -> Vector:
     """Mask of one of two conditions."""
     return vne(a, 0.0) | vne(b, 0.0)
 
 
 @device
-def vgelu(x: Lanes, tanh_form: float) -> Lanes:
+def vgelu(x: Vector, tanh_form: float) -> Vector:
     """X * Phi(x), or its approximation by tanh."""
     if tanh_form != 0:
         return 0.5 * x * (vtanh(SQRT_TWO_OVER_PI * vfma(x * x * x, 0.044715, x)) + 1.0)
@@ -112,7 +112,7 @@ def power(x: float, exponent: float) -> float:
 
 
 @device
-def vpowc(x: Lanes, exponent: float) -> Lanes:
+def vpowc(x: Vector, exponent: float) -> Vector:
     """x**exponent; the common exponents by products."""
     if exponent == 2:
         return x * x

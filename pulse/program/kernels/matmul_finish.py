@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pulse.jit.instruction import Operand, OptionalOperand, Part, many, reads, writes
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
-from pulse.jit.simd import LANES, Lanes, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
+from pulse.jit.simd import LANES, Vector, vload_part, vlt, vmax, vmin, vround, vselect, vstore_part
 from pulse.program.kernels.vmath import vexpm1, vsigmoid, vtanh
 
 STEPS = (
@@ -70,7 +70,7 @@ NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
-def stepped(v: Lanes, step: Step, m: int, n: int, rest: int) -> Lanes:
+def stepped(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
     """One step on the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
     if code == RELU:
@@ -96,7 +96,7 @@ def stepped(v: Lanes, step: Step, m: int, n: int, rest: int) -> Lanes:
 
 
 @device
-def squashed(v: Lanes, function: int) -> Lanes:
+def squashed(v: Vector, function: int) -> Vector:
     """A half of a gate."""
     if function == 1:
         return vtanh(v)

@@ -21,7 +21,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
     LANES,
-    Lanes,
+    Vector,
     vfma,
     vload,
     vload_part,
@@ -51,7 +51,7 @@ def pack_product(w: NDArray[Any]) -> NDArray[Any]:
 
 
 @device
-def start(bias: Lanes, y: Pointer, rest: int, accumulate: int) -> Lanes:
+def start(bias: Vector, y: Pointer, rest: int, accumulate: int) -> Vector:
     """What a sum begins with: the bias, plus what is in y if it accumulates."""
     if accumulate:
         return bias + vload_part(y, 0, rest)

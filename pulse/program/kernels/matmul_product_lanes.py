@@ -3,7 +3,7 @@
 from pulse.jit.lanes import EIGHT, lane, lane_count
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
-from pulse.jit.simd import LANES, Lanes, vfma, vload, vload_part, vsplat, vstore_part
+from pulse.jit.simd import LANES, Vector, vfma, vload, vload_part, vsplat, vstore_part
 from pulse.program.kernels.matmul_finish import finish
 from pulse.program.kernels.matmul_product import (
     PANEL,
@@ -32,7 +32,7 @@ def place_y(row: Product, l: int, offset: int) -> Pointer:
 
 @device
 def store_wide(
-    y: Pointer, low: Lanes, high: Lanes, first: Lanes, second: Lanes, scales: Scales, rest: int
+    y: Pointer, low: Vector, high: Vector, first: Vector, second: Vector, scales: Scales, rest: int
 ) -> None:
     """32 columns of one row, of which ``rest`` are stored; ``first`` and ``second`` is what they began with."""
     vstore_part(y, 0, rest, end_sum(low, first, scales, 0, rest))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
-from pulse.jit.simd import Lanes, vfma, vload, vload_part, vzero
+from pulse.jit.simd import Vector, vfma, vload, vload_part, vzero
 
 Scales: TypeAlias = Pointer | None
 
@@ -21,7 +21,7 @@ def further(scales: Scales, count: int) -> Scales:
 
 
 @device
-def scaled(total: Lanes, scales: Scales, i: int) -> Lanes:
+def scaled(total: Vector, scales: Scales, i: int) -> Vector:
     """The sums of the 16 columns from i."""
     if scales is None:
         return total
@@ -29,7 +29,7 @@ def scaled(total: Lanes, scales: Scales, i: int) -> Lanes:
 
 
 @device
-def begin_sum(first: Lanes, scales: Scales) -> Lanes:
+def begin_sum(first: Vector, scales: Scales) -> Vector:
     """What a sum begins with that ``first`` belongs to: itself, or zero where the scale comes before it."""
     if scales is None:
         return first
@@ -37,7 +37,7 @@ def begin_sum(first: Lanes, scales: Scales) -> Lanes:
 
 
 @device
-def end_sum(total: Lanes, first: Lanes, scales: Scales, i: int, rest: int) -> Lanes:
+def end_sum(total: Vector, first: Vector, scales: Scales, i: int, rest: int) -> Vector:
     """The sums of the columns from i, of which ``rest`` exist, with ``first`` in them."""
     if scales is None:
         return total

@@ -9,7 +9,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from pulse.jit.simd import (
     LANES,
-    Lanes,
+    Vector,
     vfma,
     vload,
     vload_part,
@@ -47,7 +47,7 @@ def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
 
 
 @device
-def activated(v: Lanes, function: Function, clip: float) -> Lanes:
+def activated(v: Vector, function: Function, clip: float) -> Vector:
     """An activation; its input is limited to -clip … clip first."""
     code, alpha, beta = function
     if clip > 0:
@@ -66,7 +66,7 @@ def activated(v: Lanes, function: Function, clip: float) -> Lanes:
 
 
 @device
-def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Lanes:
+def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Vector:
     """``sum_k h[k] * w[k]``, w [K, 16]."""
     a, b, c, d = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -83,7 +83,7 @@ def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Lanes:
 
 
 @device
-def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes]:
+def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector]:
     """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
     a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -100,7 +100,7 @@ def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lan
 
 
 @device
-def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes]:
+def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector]:
     """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
     a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -117,7 +117,7 @@ def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, L
 
 
 @device
-def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Vector, Vector, Vector, Vector]:
     """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
     a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
     k = 0
@@ -140,7 +140,7 @@ def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, La
 
 @device
 def finish_gru(
-    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Vector, r: Vector, own: Vector,
     f: Function, g: Function, clip: float,
 ) -> None:  # fmt: skip
     """The units n … n + 15 from the recurrent sums of the three gates."""
@@ -155,7 +155,7 @@ def finish_gru(
 @device
 def finish_lstm(
     x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
-    i: Lanes, o: Lanes, kept: Lanes, fresh: Lanes,
+    i: Vector, o: Vector, kept: Vector, fresh: Vector,
     f: Function, g: Function, out: Function, clip: float,
 ) -> None:  # fmt: skip
     """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
@@ -220,7 +220,7 @@ def four_sums_of_four(
 
 
 @device
-def store_three(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, scales: Scales) -> None:
+def store_three(sums: Pointer, a: Vector, b: Vector, c: Vector, scales: Scales) -> None:
     """One row of sums."""
     vstore(sums, 0, scaled(a, scales, 0))
     vstore(sums, 16, scaled(b, scales, 16))

@@ -4,7 +4,7 @@ With n = N2*n1 + n2 and k = k1 + N1*k2:
 
     A[n2, k1] = e(n2*k1 / N) * sum_n1 x[n] e(n1*k1 / N1),   X[k] = sum_n2 A[n2, k1] e(n2*k2 / N2)
 
-with e(t) = exp(2i pi t). Lanes are k1, in both rounds, so nothing is transposed. The cosines of n1 and N1 - n1 are the
+with e(t) = exp(2i pi t). Vector are k1, in both rounds, so nothing is transposed. The cosines of n1 and N1 - n1 are the
 same, and their sines opposite, so both rounds first *fold* what they read: the sum of the two stands at n1, their
 difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
 """
@@ -14,7 +14,7 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import (
     LANES,
-    Lanes,
+    Vector,
     vfma,
     vload,
     vload_part,
@@ -69,7 +69,7 @@ def folded(x: Pointer, rows: int, size: int) -> None:
 
 @device
 def turned(
-    a_re: Pointer, a_im: Pointer, turns: Pointer, n2: int, P: int, block: int, re: Lanes, im: Lanes
+    a_re: Pointer, a_im: Pointer, turns: Pointer, n2: int, P: int, block: int, re: Vector, im: Vector
 ) -> None:
     """Sixteen of A from their sums."""
     t_re, t_im = vload(turns, 2 * P * n2 + block), vload(turns, 2 * P * n2 + P + block)

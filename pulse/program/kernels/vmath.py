@@ -7,7 +7,7 @@ lose bits or be 0.
 
 from pulse.jit.registry import device
 from pulse.jit.simd import (
-    Lanes,
+    Vector,
     vabs,
     veq,
     vexp2i,
@@ -36,7 +36,7 @@ HALF_PI_1, HALF_PI_2, HALF_PI_3 = 1.5707963705062866, -4.371138828673793e-08, -1
 
 
 @device
-def exp_fraction(r: Lanes) -> Lanes:
+def exp_fraction(r: Vector) -> Vector:
     """exp(r) - 1 for |r| <= ln(2)/2."""
     p = vfma(r, 0.00138825163, 0.00836654714)
     p = vfma(p, r, 0.0416672007)
@@ -46,7 +46,7 @@ def exp_fraction(r: Lanes) -> Lanes:
 
 
 @device
-def vexp(x: Lanes) -> Lanes:
+def vexp(x: Vector) -> Vector:
     """e**x; 1.1 ulp."""
     x = vmin(vmax(x, -104.0), 89.0)
     n = vround(x * LOG2_E)
@@ -57,7 +57,7 @@ def vexp(x: Lanes) -> Lanes:
 
 
 @device
-def vexpm1(x: Lanes) -> Lanes:
+def vexpm1(x: Vector) -> Vector:
     """e**x - 1; 1.6 ulp."""
     x = vmin(vmax(x, -30.0), 89.0)
     n = vround(x * LOG2_E)
@@ -69,7 +69,7 @@ def vexpm1(x: Lanes) -> Lanes:
 
 
 @device
-def log_polynomial(f: Lanes) -> Lanes:
+def log_polynomial(f: Vector) -> Vector:
     """(log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2)."""
     p = vfma(f, 0.0674772876, -0.116775152)
     p = vfma(p, f, 0.118886974)
@@ -82,7 +82,7 @@ def log_polynomial(f: Lanes) -> Lanes:
 
 
 @device
-def vlog(x: Lanes) -> Lanes:
+def vlog(x: Vector) -> Vector:
     """The natural logarithm; 1.2 ulp. 0 gives -inf, less gives NaN."""
     small = vlt(x, TINY)
     scaled = vselect(small, x * 8388608.0, x)
@@ -99,7 +99,7 @@ def vlog(x: Lanes) -> Lanes:
 
 
 @device
-def vpow(x: Lanes, y: Lanes) -> Lanes:
+def vpow(x: Vector, y: Vector) -> Vector:
     """x**y; 1 + 0.6 * |y| ulp. Of negative x only whole y; the corners are those of C."""
     size = vabs(x)
     small = vlt(size, TINY)
@@ -131,7 +131,7 @@ def vpow(x: Lanes, y: Lanes) -> Lanes:
 
 
 @device
-def log1p_unit(x: Lanes) -> Lanes:
+def log1p_unit(x: Vector) -> Vector:
     """log(1 + x) for 0 <= x <= 1; 3.2 ulp."""
     p = vfma(x, 0.00341728521, 0.238157629)
     p = vfma(p, x, 1.06621864)
@@ -141,13 +141,13 @@ def log1p_unit(x: Lanes) -> Lanes:
 
 
 @device
-def vsoftplus(x: Lanes) -> Lanes:
+def vsoftplus(x: Vector) -> Vector:
     """log(1 + e**x); 3.6 ulp."""
     return vmax(x, 0.0) + log1p_unit(vexp(-vabs(x)))
 
 
 @device
-def vtanh(x: Lanes) -> Lanes:
+def vtanh(x: Vector) -> Vector:
     """The hyperbolic tangent; 2.5 ulp. Never beyond -1 and 1."""
     x = vmin(vmax(x, -10.0), 10.0) * 2.0
     n = vround(x * LOG2_E)
@@ -158,13 +158,13 @@ def vtanh(x: Lanes) -> Lanes:
 
 
 @device
-def vsigmoid(x: Lanes) -> Lanes:
+def vsigmoid(x: Vector) -> Vector:
     """1 / (1 + e**-x); 2.4 ulp."""
     return 1.0 / (vexp(-x) + 1.0)
 
 
 @device
-def vmish(x: Lanes) -> Lanes:
+def vmish(x: Vector) -> Vector:
     """X * tanh(log(1 + e**x)); 3.6 ulp from -87 up, 0 below."""
     e = vexp(vmin(x, 20.0))
     n = vfma(e, e, e + e)
@@ -172,13 +172,13 @@ def vmish(x: Lanes) -> Lanes:
 
 
 @device
-def vsign(x: Lanes) -> Lanes:
+def vsign(x: Vector) -> Vector:
     """-1, 0 or 1; NaN of NaN."""
     return vselect(vgt(x, 0.0), vsplat(1.0), vselect(vlt(x, 0.0), vsplat(-1.0), x))
 
 
 @device
-def verf(x: Lanes) -> Lanes:
+def verf(x: Vector) -> Vector:
     """The error function; 5 ulp. Never beyond -1 and 1."""
     z = x * x
     p = vfma(z, -1.28579458e-08, 4.62005272e-06)
@@ -196,7 +196,7 @@ def verf(x: Lanes) -> Lanes:
 
 
 @device
-def quarter_wave(x: Lanes, quarters: int) -> Lanes:
+def quarter_wave(x: Vector, quarters: int) -> Vector:
     """sin(x + quarters * pi/2)."""
     n = vround(x * TWO_OVER_PI)
     r = vfma(n, -HALF_PI_3, vfma(n, -HALF_PI_2, vfma(n, -HALF_PI_1, x)))
@@ -213,12 +213,12 @@ def quarter_wave(x: Lanes, quarters: int) -> Lanes:
 
 
 @device
-def vsin(x: Lanes) -> Lanes:
+def vsin(x: Vector) -> Vector:
     """The sine; up to 1e5 within 1.5e-7, and 1.5 ulp up to pi. Beyond 1e5 the error grows with x."""
     return quarter_wave(x, 0)
 
 
 @device
-def vcos(x: Lanes) -> Lanes:
+def vcos(x: Vector) -> Vector:
     """The cosine; up to 1e5 within 1.5e-7, and 1.6 ulp up to 1.5. Beyond 1e5 the error grows with x."""
     return quarter_wave(x, 1)

@@ -381,13 +381,23 @@ def test_fingerprint_follows_helpers_globals_closures_and_constants(monkeypatch)
     assert fingerprint.fingerprint(closing_over(1)) == fingerprint.fingerprint(closing_over(1))
 
 
-def test_sources_hash_covers_what_kernels_are_made_of():
-    from pulse.jit import registry
+def test_sources_hash_covers_what_kernels_are_made_of(monkeypatch, tmp_path):
+    """What a kernel's module uses, and every file of the language: what functions mean to numba stands beside it."""
+    from pulse.program.kernels import gru
 
-    assert fingerprint._links(registry.__name__) >= {
-        "pulse.jit.simd_lowering",
-        "pulse.jit.row_lowering",
-        "pulse.jit.instruction",
-        "pulse.jit.compiled",
+    assert fingerprint._links(gru.__name__) >= {
+        "pulse.program.kernels.gates",
+        "pulse.program.kernels.recurrent",
     }
-    assert "pulse.jit.pointer_lowering" in fingerprint._links("pulse.jit.row_lowering")
+    assert (fingerprint.LANGUAGE / "simd_lowering.py").is_file()
+    hashes = []
+    for content in ("one", "one", "two"):
+        (tmp_path / "simd_lowering.py").write_text(content)
+        monkeypatch.setattr(fingerprint, "LANGUAGE", tmp_path)
+        fingerprint._language_hash.cache_clear()
+        fingerprint.sources_hash.cache_clear()
+        hashes.append(fingerprint.fingerprint(uses_helper))
+    monkeypatch.undo()
+    fingerprint._language_hash.cache_clear()
+    fingerprint.sources_hash.cache_clear()
+    assert hashes[0] == hashes[1] != hashes[2]

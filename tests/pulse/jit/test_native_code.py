@@ -8,15 +8,14 @@ import threading
 import numpy as np
 import pytest
 from numba.core import types
-from numba.extending import intrinsic
 
 from pulse.errors import CompileError
-from pulse.jit.address import external, words_at
+from pulse.jit.address import words_at
+from pulse.jit.atomics import load, store
 from pulse.jit.entries import Callback, Entry
+from pulse.jit.foreign import c_function, c_signature
 from pulse.jit.linking import linked
 from pulse.jit.native_code import emitted, optimised
-from pulse.jit.pointer_lowering import INT64
-from streaming.native.primitives import load, store
 
 LIMIT = 1 << 62
 
@@ -44,7 +43,7 @@ def nothing():
 
 @pytest.fixture(scope="module")
 def weigh():
-    return Entry("test.weigh", weighs, types.int64, 6).call
+    return Entry("test.weigh", weighs, 6, gives_int=True).call
 
 
 def test_ints_go_in_and_come_out(weigh):
@@ -56,7 +55,7 @@ def test_ints_go_in_and_come_out(weigh):
 
 
 def test_nothing_comes_back_as_none():
-    call = Entry("test.nothing", nothing, types.none, 0).call
+    call = Entry("test.nothing", nothing, 0).call
     before = sys.getrefcount(None)
     assert [call() for _ in range(1000)] == [None] * 1000
     assert abs(sys.getrefcount(None) - before) < 500
@@ -83,7 +82,7 @@ def test_other_arguments_raise(weigh, arguments, error):
 def test_a_brief_entry_keeps_the_gil(brief):
     """Another thread of Python runs while an entry does, but not while a brief one does."""
     words = np.zeros(2, np.int64)
-    call = Entry(f"test.spins_{brief}", spins, types.int64, 2, brief).call
+    call = Entry(f"test.spins_{brief}", spins, 2, gives_int=True, brief=brief).call
     began = threading.Event()
 
     def other():
@@ -133,21 +132,14 @@ def test_it_is_linked_without_numba():
     assert told.stdout.decode().split() == [str(np.tanh(0.5)), "False"]
 
 
-@intrinsic
-def elsewhere(typingctx):
-    """A C function that nobody has."""
-
-    def build(context, builder, sig, args):
-        return builder.call(external(builder, "function_of_nobody", INT64), [])
-
-    return types.int64(), build
+elsewhere = c_function("function_of_nobody", c_signature("i64"))
 
 
 def test_a_c_function_that_is_not_there():
     with pytest.raises(
         CompileError, match=r"test\.elsewhere: calls function_of_nobody, which no library of this pro"
     ):
-        Callback("test.elsewhere", lambda: elsewhere(), types.int64()).prepare()
+        Callback("test.elsewhere", lambda: elsewhere(), c_signature("i64")).prepare()
 
 
 def test_addresses_of_this_process_are_refused():

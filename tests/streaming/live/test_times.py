@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from pulse.jit.address import words_at
+from pulse.jit.lowering import tell_numba
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
 from streaming.native.callback_signature import (
@@ -17,6 +18,8 @@ from streaming.native.callback_signature import (
 )
 from streaming.native.histogram import latency_of, new_histogram, record
 from tests.streaming.live.runs import RATE, noise, ready, runs
+
+tell_numba()  # of what the functions below call
 
 BLOCK, PULSE = 160, 480
 BLOCK_NS = 10_000_000

@@ -4,13 +4,14 @@
 from math import pi
 
 import numpy as np
-from llvmlite import ir
 from numba import njit
-from numba.core import types
-from numba.extending import intrinsic
 
-from pulse.jit.address import call_at, doubles_at, floats_at, words_at
+from pulse.jit.address import doubles_at, floats_at, words_at
+from pulse.jit.foreign import c_function_at, c_signature, call_at
+from pulse.jit.lowering import tell_numba
 from streaming.native import control_block as cb
+
+tell_numba()  # of what the functions below call
 
 TONE_HZ = 440.0
 LEVEL, BEND, SILENT, DELAY = range(4)
@@ -18,18 +19,8 @@ LEVEL, BEND, SILENT, DELAY = range(4)
 WINDOW = 4
 
 
-@intrinsic
-def _call(typingctx, function, source, target, frames, user):
-    """A device's callback, without times and flags."""
-
-    def build(context, builder, sig, args):
-        field, number = ir.PointerType(ir.IntType(8)), ir.IntType(64)
-        kind = ir.FunctionType(ir.IntType(32), [field, field, number, field, number, field])
-        source, target, user = (builder.inttoptr(args[place], field) for place in (1, 2, 4))
-        function = builder.inttoptr(args[0], ir.PointerType(kind))
-        return builder.call(function, [source, target, args[3], field(None), number(0), user])
-
-    return types.int32(*[types.int64] * 5), build
+_call = c_function_at(c_signature("i32", *["i64"] * 6))
+"""A device's callback, in which addresses are ints."""
 
 
 @njit(nogil=True)
@@ -53,11 +44,11 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
                 heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
             control[cb.VIRTUAL_NOW_NS] = np.int64(start + in_s * 1e9)
-            _call(callback, source, 0, block, pipeline)
+            _call(callback, source, 0, block, 0, 0, pipeline)
             call_at(control[cb.PUMP], pipeline)
             continue
         control[cb.VIRTUAL_NOW_NS] = np.int64(start + out_s * 1e9)
-        _call(callback, 0, target, block, pipeline)
+        _call(callback, 0, target, block, 0, 0, pipeline)
         for i in range(block):
             value = np.float64(played[i])
             turn = 2 * pi * TONE_HZ * ((went + i) / rate_out + 0.003)

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from pulse.jit.address import external, words_at
+from pulse.jit.address import words_at
 from pulse.jit.entries import ENTRIES, Callback
+from pulse.jit.foreign import c_signature
+from pulse.jit.foreign_lowering import external
 from pulse.jit.pointer_lowering import INT64
 from streaming.native import callback as callback
 from streaming.native import control_block as cb
@@ -41,7 +44,8 @@ def test_the_check_finds_stack_in_a_loop() -> None:
     def careless(typingctx, fd):
         def build(context, builder, sig, args):
             place = builder.alloca(INT64)
-            read = external(builder, "read", INT64, INT64, place.type, INT64)
+            kind = ir.FunctionType(INT64, [INT64, place.type, INT64])
+            read = external(builder, "read", kind)
             return builder.call(read, [args[0], place, INT64(8)])
 
         return types.int64(types.int64), build
@@ -53,11 +57,11 @@ def test_the_check_finds_stack_in_a_loop() -> None:
         return total
 
     with pytest.raises(AssertionError, match="takes stack on its way"):
-        check_calls(llvm_code(Callback("test.loop", loop, types.int64(types.int64))), known=SYSTEM)
+        check_calls(llvm_code(Callback("test.loop", loop, c_signature("i64", "i64"))), known=SYSTEM)
 
 
 def test_a_worker_needs_no_more_stack_the_longer_it_lives() -> None:
-    count = Callback("test.count_calls", counts, types.void(types.int64))
+    count = Callback("test.count_calls", counts, c_signature(None, "i64"))
     control, event = np.zeros(cb.PIPELINE_FIELDS, np.int64), Event()
     control[cb.WAIT], control[cb.PUMP] = event.to_read, count.address
     work.prepare()

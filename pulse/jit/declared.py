@@ -1,0 +1,75 @@
+"""What compiled functions may call, as it was declared: numba is told of it when something is compiled.
+
+So a process that compiles nothing imports no numba. ``lowering`` takes from ``UNTOLD``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, TypeAlias, TypeVar
+
+from pulse.jit.instruction import Part
+
+Function: TypeAlias = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+Element: TypeAlias = Literal["f32", "f64"]
+Argument: TypeAlias = "type[Part] | Literal['i64', 'f32*']"
+"""Of a function: a part of a row, a number, a pointer to f32."""
+
+
+@dataclass(frozen=True)
+class Helper:
+    """Plain Python that numba compiles too, with these options."""
+
+    function: Function
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """A switch over functions of elements; see ``dispatch``."""
+
+    apply: Function
+    rows: Sequence[tuple[Function, bool]]
+    element: Element
+
+
+@dataclass(frozen=True)
+class Outlined:
+    """A helper without a result that stays a function of its own."""
+
+    function: Function
+    takes: Sequence[Argument]
+
+
+CType: TypeAlias = Literal["i32", "i64", "u64", "address", "words"]
+
+
+@dataclass(frozen=True)
+class CSignature:
+    """What a C function gives, if anything, and takes."""
+
+    gives: CType | None
+    takes: tuple[CType, ...]
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A C function, by name, or at the address that is the first argument of ``call``."""
+
+    call: Function
+    signature: CSignature
+    name: str | None
+
+
+UNTOLD: list[Helper | Dispatcher | Outlined | CFunction] = []
+
+
+def helper(function: F, **options: Any) -> F:
+    """Let kernels call a function of plain Python."""
+    UNTOLD.append(Helper(function, options))
+    return function
+
+
+def refuse() -> NoReturn:
+    """What a function without a meaning in Python does: a module ``…_lowering`` says what it is in compiled code."""
+    raise NotImplementedError("only compiled code can call this")

@@ -1,0 +1,124 @@
+"""Levels of processors: for which of them the package carries machine code, and which of them this processor has."""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pulse.errors import CompileError
+
+NATIVE = "native"
+"""This very processor, with all that it has."""
+_V2 = {
+    "cx16": "cx16",
+    "sahf": "lahf_lm",
+    "popcnt": "popcnt",
+    "sse3": "pni",
+    "ssse3": "ssse3",
+    "sse4.1": "sse4_1",
+    "sse4.2": "sse4_2",
+}
+_V3 = {
+    **_V2,
+    "avx": "avx",
+    "avx2": "avx2",
+    "bmi": "bmi1",
+    "bmi2": "bmi2",
+    "f16c": "f16c",
+    "fma": "fma",
+    "lzcnt": "abm",
+    "movbe": "movbe",
+    "xsave": "xsave",
+}
+_V4 = {**_V3, **{name: name for name in ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")}}
+_X86, _ARM = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+
+
+@dataclass(frozen=True)
+class Level:
+    """What many processors have in common.
+
+    triple, processor  as LLVM calls them
+    features           LLVM's name -> that of Linux in /proc/cpuinfo
+    """
+
+    name: str
+    triple: str
+    processor: str
+    features: dict[str, str]
+
+    @property
+    def machine(self) -> str:
+        """The architecture, as ``platform.machine`` has it on Linux."""
+        return self.triple.partition("-")[0]
+
+    @property
+    def missing(self) -> list[str]:
+        """What this processor lacks of it, as Linux calls it."""
+        if self.machine != _machine():
+            return [f"the architecture {self.machine}"]
+        return [flag for flag in self.features.values() if flag not in processor_flags()]
+
+
+LEVELS = {
+    level.name: level
+    for level in (
+        Level("x86-64-v4", _X86, "x86-64-v4", _V4),
+        Level("x86-64-v3", _X86, "x86-64-v3", _V3),
+        Level("x86-64-v2", _X86, "x86-64-v2", _V2),
+        Level("aarch64", _ARM, "generic", {"neon": "asimd"}),
+    )
+}
+"""Those that the package carries machine code for, the best first."""
+
+
+@cache
+def processor_flags() -> frozenset[str]:
+    """What Linux says that this processor has and the system lets programs use; nothing on other systems."""
+    if sys.platform != "linux":
+        return frozenset()
+    with Path("/proc/cpuinfo").open("rb") as file:
+        for line in file:
+            name, _, values = line.partition(b":")
+            if name.strip() in (b"flags", b"Features"):
+                return frozenset(values.decode().split())
+    return frozenset()
+
+
+@cache
+def named_level() -> Level | None:
+    """The level that PULSE_LEVEL names; None where it names none, or this very processor.
+
+    Raises CompileError: there is no such level.
+    """
+    name = os.environ.get("PULSE_LEVEL", "")
+    if name in ("", NATIVE):
+        return None
+    if name not in LEVELS:
+        raise CompileError(f"PULSE_LEVEL={name}: no such level; there are {', '.join(LEVELS)} and {NATIVE}")
+    return LEVELS[name]
+
+
+def runnable_level() -> Level | None:
+    """The level whose machine code is run: the one that PULSE_LEVEL names, else the best that this processor has.
+
+    None for code of this very processor. Raises CompileError: it does not have the one that is named.
+    """
+    level = named_level()
+    if level is not None:
+        if level.missing:
+            raise CompileError(
+                f"PULSE_LEVEL={level.name}: this processor lacks {', '.join(level.missing)}; name another level, "
+                f"or {NATIVE}"
+            )
+        return level
+    if os.environ.get("PULSE_LEVEL") == NATIVE:
+        return None
+    return next((level for level in LEVELS.values() if not level.missing), None)
+
+
+def _machine() -> str:
+    """The architecture of this process; empty where it is no Linux of 64 bits."""
+    return platform.machine() if sys.platform == "linux" and sys.maxsize > 1 << 32 else ""

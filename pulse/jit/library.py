@@ -1,0 +1,119 @@
+"""The machine code that the package carries: a shared library for each level of processors, and an index of them.
+
+``streaming.libraries`` builds them. They are used only where the index tells of the very sources that are installed.
+"""
+
+import ctypes
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+from pulse.jit.cache import tell_once
+from pulse.jit.levels import Level, runnable_level
+
+FORMAT = 1
+FOLDER = Path(__file__).parent / "libraries"
+ROOT = Path(__file__).parents[2]
+"""What the files of an index are relative to: where the packages are."""
+INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the libraries are made of and hold.
+
+    sources    the files that the functions are written in, and what they are compiled by
+    made_of    the checksum of their content
+    functions  name -> the module that declares it
+    checksums  level -> that of its library
+    """
+
+    sources: tuple[str, ...]
+    made_of: str
+    functions: dict[str, str]
+    checksums: dict[str, str]
+    format: int = FORMAT
+
+    def write(self, folder: Path) -> None:
+        """Keep it beside the libraries."""
+        (folder / INDEX).write_text(json.dumps(asdict(self), indent=1) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Index | None":
+        """That of a folder; None where there is none, or one of another format."""
+        try:
+            found = json.loads((folder / INDEX).read_bytes())
+        except FileNotFoundError:
+            return None
+        return cls(**found) if found.get("format") == FORMAT else None
+
+
+class Library:
+    """A shared library that is loaded, and the functions that it holds."""
+
+    def __init__(self, index: Index, code: ctypes.CDLL) -> None:
+        self._index, self._code = index, code
+
+    def address(self, name: str, module: str) -> int | None:
+        """Where the function of that name is which that module declares; None where it is not in it."""
+        if self._index.functions.get(name) != module:
+            return None
+        return ctypes.cast(self._code[symbol_of(name)], ctypes.c_void_p).value
+
+
+def symbol_of(name: str) -> str:
+    """What a function is called in a library."""
+    return "pulse_" + re.sub(r"\W", "_", name)
+
+
+def file_of(level: str) -> str:
+    """What the library of a level is called."""
+    return f"{level}.so"
+
+
+def checksum(data: Iterable[bytes]) -> str:
+    """Of all parts, and where each of them ends."""
+    digest = blake2b(digest_size=32)
+    for part in data:
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def checksum_of_sources(sources: Iterable[str]) -> str | None:
+    """Of files below ``ROOT``, with their names; None where one is missing."""
+    try:
+        return checksum(part for name in sources for part in (name.encode(), (ROOT / name).read_bytes()))
+    except OSError:
+        return None
+
+
+@cache
+def library() -> Library | None:
+    """What is used by this process; None where its kernels are compiled on this machine.
+
+    Raises CompileError: PULSE_LEVEL names a level that does not exist, or that this processor does not have.
+    """
+    level = runnable_level()
+    return None if level is None else load(level, FOLDER)
+
+
+def load(level: Level, folder: Path) -> Library | None:
+    """That of a folder; None where there is none of these sources, or it is damaged, which a warning says."""
+    index = Index.read(folder)
+    if index is None or level.name not in index.checksums:
+        return None
+    if checksum_of_sources(index.sources) != index.made_of:
+        return None
+    path = folder / file_of(level.name)
+    try:
+        if checksum([path.read_bytes()]) != index.checksums[level.name]:
+            raise OSError("its checksum is wrong")
+        return Library(index, ctypes.CDLL(str(path)))
+    except OSError as error:
+        tell_once(f"{path}: {error}; kernels are compiled instead, so install the package again")
+        return None

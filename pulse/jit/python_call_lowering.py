@@ -1,0 +1,62 @@
+# pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
+"""The LLVM code of what ``python_call`` makes a Python function of."""
+
+from llvmlite import ir
+
+from pulse.jit.python_call import Form
+
+INT, INT64, POINTER = ir.IntType(32), ir.IntType(64), ir.PointerType(ir.IntType(8))
+NOTHING = ir.VoidType()
+NULL = ir.Constant(POINTER, None)
+FUNCTIONS = {
+    "PyLong_AsLongLong": (INT64, POINTER),
+    "PyLong_FromLongLong": (POINTER, INT64),
+    "PyErr_Occurred": (POINTER,),
+    "PyErr_BadArgument": (INT,),
+    "Py_IncRef": (NOTHING, POINTER),
+    "PyEval_SaveThread": (POINTER,),
+    "PyEval_RestoreThread": (NOTHING, POINTER),
+}
+"""Of the interpreter's stable interface: result and arguments."""
+
+
+def code(form: Form, symbol: str, function: str, triple: str) -> str:
+    """LLVM code of ``symbol``, a METH_FASTCALL function around the C function of int64. Its self is None."""
+    module = ir.Module(symbol)
+    module.triple = triple
+    known = {
+        name: ir.Function(module, ir.FunctionType(result, arguments), name)
+        for name, (result, *arguments) in FUNCTIONS.items()
+    }
+    inner_type = ir.FunctionType(INT64 if form.gives_int else NOTHING, [INT64] * form.arguments)
+    inner = ir.Function(module, inner_type, function)
+    outer_type = ir.FunctionType(POINTER, [POINTER, POINTER.as_pointer(), INT64])
+    outer = ir.Function(module, outer_type, symbol)
+    builder = ir.IRBuilder(outer.append_basic_block())
+    none, given, count = outer.args
+
+    def call(name: str, *arguments):
+        return builder.call(known[name], arguments)
+
+    with builder.if_then(builder.icmp_signed("!=", count, INT64(form.arguments)), likely=False):
+        call("PyErr_BadArgument")
+        builder.ret(NULL)
+    values = []
+    for place in range(form.arguments):
+        value = call("PyLong_AsLongLong", builder.load(builder.gep(given, [INT64(place)])))
+        with (
+            builder.if_then(builder.icmp_signed("==", value, INT64(-1)), likely=False),
+            builder.if_then(builder.icmp_unsigned("!=", call("PyErr_Occurred"), NULL)),
+        ):
+            builder.ret(NULL)
+        values.append(value)
+    thread = None if form.brief else call("PyEval_SaveThread")
+    result = builder.call(inner, values)
+    if thread is not None:
+        call("PyEval_RestoreThread", thread)
+    if form.gives_int:
+        builder.ret(call("PyLong_FromLongLong", result))
+    else:
+        call("Py_IncRef", none)
+        builder.ret(none)
+    return str(module)

@@ -1,0 +1,134 @@
+"""What a stream is fed, by name and checked against the ports of its program. All raise InputError."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pulse.errors import InputError
+from pulse.facts import Array, dtype_name, shape_text
+from pulse.ops.stateful import frames_at
+from pulse.pulsify.network import Port
+from pulse.wording import spell
+
+Feed = Mapping[str, Array]
+"""Arrays by the names of ports."""
+
+
+def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+    """A pulse for each streaming input; an array alone where there is one input."""
+    named = _named(ports, feed)
+    for port in ports:
+        array = named.get(port.name)
+        if array is None:
+            raise InputError(f"no pulse for input {port.name}; feed {_wanted(ports)}")
+        if array.shape != port.shape or array.dtype != port.dtype:
+            raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
+    if len(named) > len(ports):
+        unknown = sorted(named.keys() - {port.name for port in ports})
+        raise InputError(f"{', '.join(unknown)} is no streaming input; feed {_wanted(ports)}")
+    return named
+
+
+def checked_outputs(ports: Mapping[str, Port], outputs: Feed | Array) -> dict[str, Array]:
+    """An array to write to for each output; one alone where there is one output."""
+    named = outputs
+    if isinstance(named, np.ndarray) and len(ports) == 1:
+        named = dict.fromkeys(ports, named)
+    if not isinstance(named, (dict, Mapping)) or named.keys() != ports.keys():
+        raise InputError(f"give an array for each output: {'; '.join(map(_form, ports.values()))}")
+    checked: dict[str, Array] = {}
+    for name, port in ports.items():
+        array = named[name]
+        if type(array) is not np.ndarray or array.shape != port.shape or array.dtype != port.dtype:
+            raise InputError(
+                f"expected an array for the output {_form(port)}, got {_shape(np.asarray(array))}"
+            )
+        if not array.flags.writeable:
+            raise InputError(f"the array for the output {name} cannot be written")
+        checked[name] = array
+    return checked
+
+
+def checked_constants(inputs: Sequence[Port], constants: Feed) -> dict[str, Array]:
+    """Copies of what inputs that do not stream are given."""
+    wanted = {port.name: port for port in inputs if not port.streams}
+    if constants.keys() != wanted.keys():
+        missing = "; ".join(_form(port) for port in wanted.values()) or "none"
+        raise InputError(f"inputs that do not stream are given once, with {spell('constants')}: {missing}")
+    checked = {name: np.array(array) for name, array in constants.items()}
+    for name, array in checked.items():
+        if array.shape != wanted[name].shape or array.dtype != wanted[name].dtype:
+            raise InputError(f"expected {_form(wanted[name])}, got {_shape(array)}")
+    return checked
+
+
+def named_rest(ports: Sequence[Port], rest: Feed | Array | None) -> dict[str, Array]:
+    """The last frames of each streaming input, less than a pulse of one of them; none where there is no rest."""
+    nothing = {port.name: frames_at(_filled(port, 0), port.axis or 0, 0, 0) for port in ports}
+    named = nothing if rest is None else _named(ports, rest)
+    if named.keys() != nothing.keys():
+        raise InputError(f"feed {_wanted(ports)}")
+    for port in ports:
+        array, axis = named[port.name], port.axis or 0
+        fits = array.ndim == len(port.shape) and array.dtype == port.dtype
+        if (
+            not fits
+            or array.shape[:axis] + array.shape[axis + 1 :] != port.shape[:axis] + port.shape[axis + 1 :]
+        ):
+            raise InputError(f"expected less than a pulse {_form(port)}, got {_shape(array)}")
+    counts = frame_counts(ports, named)
+    if all(counts[port.name] >= port.frames for port in ports):
+        listed = ", ".join(f"{name}: {count} frames" for name, count in counts.items())
+        raise InputError(f"{listed}: a whole pulse; use step")
+    return named
+
+
+def frame_counts(ports: Sequence[Port], named: Feed) -> dict[str, int]:
+    """How many frames there are for each input."""
+    return {port.name: named[port.name].shape[port.axis or 0] for port in ports}
+
+
+def padded_pulses(ports: Sequence[Port], named: Feed, fill: float) -> list[dict[str, Array]]:
+    """Frames in whole pulses, as few as hold them, with ``fill`` behind the last of each input."""
+    counts = frame_counts(ports, named)
+    pulses = max(-(-counts[port.name] // port.frames) for port in ports)
+    feeds = [filled_pulse(ports, fill) for _ in range(pulses)]
+    for port in ports:
+        axis = port.axis or 0
+        for number, feed in enumerate(feeds):
+            part = frames_at(named[port.name], axis, number * port.frames, (number + 1) * port.frames)
+            frames_at(feed[port.name], axis, 0, part.shape[axis])[...] = part
+    return feeds
+
+
+def filled_pulse(ports: Sequence[Port], fill: float) -> dict[str, Array]:
+    """A pulse of nothing but ``fill``, or 0 where the type cannot hold it."""
+    return {port.name: _filled(port, fill) for port in ports}
+
+
+def _filled(port: Port, fill: float) -> Array:
+    held: Any = fill if np.issubdtype(port.dtype, np.floating) else 0
+    return np.full(port.shape, held, port.dtype)
+
+
+def _named(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
+    if isinstance(feed, np.ndarray) and len(ports) == 1:
+        return {ports[0].name: np.asarray(feed)}
+    if isinstance(feed, (dict, Mapping)):
+        return {name: np.asarray(array) for name, array in feed.items()}
+    if len(ports) != 1:
+        raise InputError(f"{len(ports)} inputs stream: feed them by name, {_wanted(ports)}")
+    return {ports[0].name: np.asarray(feed)}
+
+
+def _wanted(ports: Sequence[Port]) -> str:
+    return "; ".join(_form(port) for port in ports)
+
+
+def _form(port: Port) -> str:
+    return f"{port.name}: {shape_text(port.shape)},{dtype_name(port.dtype)}"
+
+
+def _shape(array: Array) -> str:
+    return f"{','.join(map(str, array.shape))},{dtype_name(array.dtype)}"

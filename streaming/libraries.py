@@ -1,0 +1,143 @@
+"""Builds the machine code that the package carries: ``python -m streaming.libraries [LEVEL …]``.
+
+For each level of processors one shared library with all kernels and entries, in ``pulse/jit/libraries``, from where a
+wheel takes them: build them, then the wheel. Each level is compiled by a process of its own; a linker of its
+architecture must be there, as ``ld``, ``x86_64-linux-gnu-ld`` or ``aarch64-linux-gnu-ld``.
+"""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pulse.errors import CompileError
+from pulse.jit.compiled import CompiledFunction
+from pulse.jit.levels import LEVELS, Level
+from pulse.jit.library import FOLDER, ROOT, Index, checksum, checksum_of_sources, file_of, symbol_of
+from streaming.warming import function_of, kernel_names
+
+OURS = ("pulse.", "streaming.")
+COMPILER = ROOT / "pulse" / "jit"
+LINKING = (
+    *("-shared", "-nostdlib", "--gc-sections", "--strip-all", "--hash-style=gnu", "--build-id=none"),
+    *("-z", "noexecstack", "-z", "relro", "-z", "now"),
+)
+"""What the code calls of libc, libm and the interpreter is found in the process, of any version."""
+
+
+def build(
+    chosen: Sequence[str] = tuple(LEVELS), folder: Path = FOLDER, only: Sequence[str] | None = None
+) -> Index:
+    """Build the libraries of levels in place of all that are there, one level on each core at a time.
+
+    only    functions; all by default
+    Raises CompileError: there is no such level, no linker for it, or a function cannot be compiled.
+    """
+    if unknown := [name for name in chosen if name not in LEVELS]:
+        raise CompileError(f"no such level: {', '.join(unknown)}; there are {', '.join(LEVELS)}")
+    linkers = {name: _linker(LEVELS[name]) for name in chosen}
+    functions = {one.name: one.function.__module__ for one in _functions(only)}
+    sources = tuple(sorted(_sources(functions.values())))
+    made_of = checksum_of_sources(sources)
+    assert made_of is not None
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+
+    def built(name: str) -> str:
+        return _built(LEVELS[name], linkers[name], folder, list(functions))
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        checksums = dict(zip(chosen, threads.map(built, chosen)))
+    index = Index(sources, made_of, functions, checksums)
+    index.write(folder)
+    return index
+
+
+def write_objects(folder: Path, only: Sequence[str]) -> None:
+    """Compile functions for the level that PULSE_LEVEL names, an object file for each."""
+    for one in _functions(only):
+        symbol = symbol_of(one.name)
+        (folder / f"{symbol}.o").write_bytes(one.compiled(symbol).object)
+
+
+def _functions(only: Sequence[str] | None) -> list[CompiledFunction]:
+    """All of this project, or some; those of plugins are compiled where they are used."""
+    found = [function_of(name) for name in kernel_names() if only is None or name in only]
+    return [one for one in found if one.function.__module__.startswith(OURS)]
+
+
+def _sources(modules: Iterable[str]) -> Iterator[str]:
+    """The files of modules and of all that they import, and those that compile them; relative to ``ROOT``."""
+    ahead = [*map(_file, modules), *COMPILER.glob("*.py")]
+    found: set[Path] = set()
+    while ahead:
+        path = ahead.pop()
+        if path not in found and path.is_file():
+            found.add(path)
+            ahead += map(_file, _imported(path))
+    for path in found:
+        yield path.relative_to(ROOT).as_posix()
+
+
+def _file(module: str) -> Path:
+    return ROOT / f"{module.replace('.', '/')}.py"
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """The modules, and names, that a file imports at its top."""
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _linker(level: Level) -> str:
+    for name in (f"{level.machine}-linux-gnu-ld", *(["ld"] if os.uname().machine == level.machine else [])):
+        if found := shutil.which(name):
+            return found
+    raise CompileError(
+        f"{level.name}: no linker for {level.machine}; install binutils (binutils-{level.machine}-linux-gnu elsewhere)"
+    )
+
+
+def _built(level: Level, linker: str, folder: Path, functions: list[str]) -> str:
+    """Build the library of a level; its checksum."""
+    with TemporaryDirectory() as objects:
+        code = (
+            "from pathlib import Path; from streaming.libraries import write_objects; "
+            f"write_objects(Path({objects!r}), {functions!r})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PULSE_LEVEL": level.name},
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        if done.returncode:
+            raise CompileError(f"{level.name}: {done.stderr.strip().splitlines()[-1]}")
+        library = folder / file_of(level.name)
+        inputs = sorted(map(str, Path(objects).iterdir()))
+        subprocess.run([linker, *LINKING, f"-soname={library.name}", "-o", library, *inputs], check=True)
+    return checksum([library.read_bytes()])
+
+
+def main() -> None:
+    """Build, and say what was built."""
+    started = time.perf_counter()
+    index = build(sys.argv[1:] or tuple(LEVELS))
+    for level in index.checksums:
+        library = FOLDER / file_of(level)
+        print(f"{library.relative_to(ROOT)}  {library.stat().st_size:,} bytes")
+    print(f"{len(index.functions)} functions, {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

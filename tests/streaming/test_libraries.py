@@ -1,0 +1,201 @@
+"""Machine code built ahead: what is loaded, what is passed over, and that it computes what is compiled here."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pulse.errors import CompileError, PulseWarning
+from pulse.jit import cache, levels
+from pulse.jit.levels import LEVELS, runnable_level
+from pulse.jit.library import INDEX, file_of, load, symbol_of
+from pulse.jit.pointer import operand
+from pulse.jit.python_call import builtin
+from pulse.jit.registry import KERNELS
+from streaming.libraries import build
+
+HERE = next((level for level in LEVELS.values() if not level.missing), None)
+pytestmark = pytest.mark.skipif(HERE is None, reason="no level for this system")
+SOME = ("move", "machine.read_ticks")
+
+STREAMED = """
+import hashlib, json, sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite"):
+            raise ImportError(f"{name} is not wanted here")
+
+if len(sys.argv) > 1:
+    sys.meta_path.insert(0, Refused())
+import numpy as np
+import pulse
+from streaming.builtin import model_path
+from streaming.session import Session
+
+program = pulse.stream(model_path(), pulse=160)
+session = Session(program)
+noise = np.random.default_rng(0).standard_normal((1, 16000)).astype(np.float32)
+given = [session.push(noise), session.flush()]
+digest = hashlib.sha256(b"".join(frames.tobytes() for part in given for frames in part.values()))
+print(json.dumps({"pulse": pulse.__file__, "digest": digest.hexdigest()}))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    assert HERE is not None
+    path = tmp_path_factory.mktemp("libraries")
+    index = build([HERE.name], path, SOME)
+    assert set(index.functions) == set(SOME) and set(index.checksums) == {HERE.name}
+    return path
+
+
+def test_a_function_of_a_library_computes(folder: Path) -> None:
+    assert HERE is not None
+    found = load(HERE, folder)
+    assert found is not None
+    kernel = KERNELS["move"]
+    address = found.address("move", kernel.function.__module__)
+    assert address is not None
+    memory = np.arange(8, dtype=np.uint8)
+    row, bases = np.array([0, 5, operand(0, 0), operand(0, 4), 4]), np.array([memory.ctypes.data])
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)(row.ctypes.data, bases.ctypes.data)
+    assert memory.tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
+    ticks = found.address("machine.read_ticks", "pulse.program.machine")
+    assert ticks is not None
+    read = builtin("machine.read_ticks", ticks)
+    assert 0 < read() < read()
+    assert found.address("move", "a.plugin") is None, "another function of the same name"
+    assert found.address("gru", KERNELS["gru"].function.__module__) is None
+
+
+def test_what_is_damaged_is_told_and_passed_over(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    assert HERE is not None
+    name = file_of(HERE.name)
+    (tmp_path / INDEX).write_bytes((folder / INDEX).read_bytes())
+    monkeypatch.setattr(cache, "_told", set())
+    with pytest.warns(PulseWarning, match="kernels are compiled instead, so install the package again"):
+        assert load(HERE, tmp_path) is None
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setattr(cache, "_told", set())
+    with pytest.warns(PulseWarning, match="its checksum is wrong"):
+        assert load(HERE, tmp_path) is None
+
+
+@pytest.mark.parametrize("change", ["no index", "format", "level", "made_of", "sources"])
+def test_what_does_not_fit_is_passed_over(folder: Path, tmp_path: Path, change: str) -> None:
+    """No libraries, those of another format, of other levels, of other sources."""
+    assert HERE is not None
+    index = json.loads((folder / INDEX).read_bytes())
+    index.update(
+        {
+            "format": {"format": 99},
+            "level": {"checksums": {}},
+            "made_of": {"made_of": "0"},
+            "sources": {"sources": [*index["sources"], "pulse/no_such_file.py"]},
+        }.get(change, {})
+    )
+    if change != "no index":
+        (tmp_path / INDEX).write_text(json.dumps(index))
+    (tmp_path / file_of(HERE.name)).write_bytes((folder / file_of(HERE.name)).read_bytes())
+    assert load(HERE, tmp_path) is None
+
+
+def test_an_index_tells_of_all_sources(folder: Path) -> None:
+    """Of the kernels, of what they import, and of the language with all that says what it means."""
+    sources = set(json.loads((folder / INDEX).read_bytes())["sources"])
+    assert {
+        "pulse/program/kernels/copy.py",
+        "pulse/program/machine.py",
+        "pulse/jit/simd_lowering.py",
+        "pulse/jit/native_code.py",
+        "pulse/errors.py",
+    } <= sources
+    assert not any(name.startswith("/") for name in sources)
+
+
+@pytest.fixture
+def named(monkeypatch: Any) -> Any:
+    def name(level: str) -> None:
+        monkeypatch.setenv("PULSE_LEVEL", level)
+        levels.named_level.cache_clear()
+
+    yield name
+    monkeypatch.undo()
+    levels.named_level.cache_clear()
+
+
+def test_levels_by_name(named: Any) -> None:
+    assert HERE is not None
+    named("native")
+    assert runnable_level() is None
+    named(HERE.name)
+    assert runnable_level() is HERE
+    named("x86-64-v9")
+    with pytest.raises(CompileError, match="PULSE_LEVEL=x86-64-v9: no such level; there are x86-64-v4, "):
+        runnable_level()
+    other = next(level for level in LEVELS.values() if level.machine != HERE.machine)
+    named(other.name)
+    with pytest.raises(CompileError, match=f"this processor lacks the architecture {other.machine}"):
+        runnable_level()
+
+
+def test_what_cannot_be_built(tmp_path: Path, monkeypatch: Any) -> None:
+    with pytest.raises(CompileError, match="no such level: mips; there are"):
+        build(["mips"], tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CompileError, match="no linker for aarch64; install binutils"):
+        build(["aarch64"], tmp_path)
+
+
+def test_symbols_are_of_one_function_each() -> None:
+    from streaming.warming import kernel_names
+
+    assert len({symbol_of(name) for name in kernel_names()}) == len(kernel_names())
+
+
+@pytest.mark.slow
+def test_a_wheel_runs_without_numba(tmp_path: Path) -> None:
+    """Its libraries give the bits that are compiled here for the same level."""
+    assert HERE is not None
+    root = Path(__file__).parents[2]
+    tree = tmp_path / "tree"
+    files = subprocess.run(
+        ["git", "ls-files", "pulse", "streaming", "pyproject.toml", "README.md", "LICENSE"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split("\n")
+    for file in filter(None, files):
+        (tree / file).parent.mkdir(parents=True, exist_ok=True)
+        (tree / file).write_bytes((root / file).read_bytes())
+    build([HERE.name], tree / "pulse" / "jit" / "libraries")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), str(tree)]
+    subprocess.run(command, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.stat().st_size < 25 << 20
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    results = []
+    for level, paths, arguments in ((HERE.name, tmp_path / "installed", ["alone"]), (HERE.name, root, [])):
+        done = subprocess.run(
+            [sys.executable, "-c", STREAMED, *arguments],
+            env={**os.environ, "PYTHONPATH": str(paths), "PULSE_LEVEL": level},
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        results.append(json.loads(done.stdout))
+        assert results[-1]["pulse"].startswith(str(paths))
+    assert results[0]["digest"] == results[1]["digest"]
