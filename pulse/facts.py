@@ -1,5 +1,6 @@
 """What is known of a wire."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,8 @@ Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
+_BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
+"""Commas that stand in no brackets, as those of ``max(0,T-1)`` do."""
 MOST_AXES = 64
 """Tensors of more axes than this are beyond numpy."""
 
@@ -88,7 +91,7 @@ class TypedFact:
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
         """``1,80,T,f32``: dims, then a type (f32 where none is given). Raises FactError."""
-        parts = [part.strip() for part in text.split(",") if part.strip()]
+        parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
             dtype = DTYPES[parts.pop()]
@@ -132,9 +135,9 @@ class StreamFact:
     length   frames of the whole stream, a function of the stream's symbol
     rate     frames for each frame of the symbol
     offset   frame j of the offline tensor is at index j + offset of the concatenated pulses.
-             A positive offset is a delay; a negative one is a lead: that many frames are never sent,
+             A positive offset is a delay; a negative one is a left-context prefix: that many frames are never sent,
              because they are known before the stream begins, and stand in ``prefix``.
-    prefix   the frames of a lead, an array with -offset frames along ``axis``
+    prefix   the left-context prefix: an array with -offset frames along ``axis``
     """
 
     axis: int
@@ -144,13 +147,13 @@ class StreamFact:
     prefix: Array | None = None
 
     @property
-    def lead(self) -> int:
+    def prefix_frames(self) -> int:
         """How many leading frames are known before the stream begins."""
         return max(0, -self.offset)
 
     def __str__(self) -> str:
         text = f"axis {self.axis}, length {self.length}, rate {self.rate}, "
-        return text + (f"lead {self.lead}" if self.offset < 0 else f"delay {self.offset}")
+        return text + (f"prefix {self.prefix_frames}" if self.offset < 0 else f"delay {self.offset}")
 
 
 @dataclass(frozen=True, eq=False)

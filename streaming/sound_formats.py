@@ -10,7 +10,7 @@ from typing import cast
 import soundfile
 
 from pulse.errors import InputError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.encodings import ENCODINGS
 
 SUFFIXES = {
@@ -63,7 +63,7 @@ class SoundFormat:
         """All that it can have, by their names in libsndfile."""
         return tuple(soundfile.available_subtypes(self.name))
 
-    def suiting(self, source: str | None) -> str:
+    def suitable_encoding(self, source: str | None) -> str:
         """The encoding that keeps what the encoding of a source holds, or the most of it; the usual one for a source
         that is compressed with loss.
         """
@@ -82,7 +82,7 @@ class SoundFormat:
         enough = [name for name in floating if FLOATING[name] >= needed]
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
-    def asked(self, name: str) -> str:
+    def parse_encoding(self, name: str) -> str:
         """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:
@@ -159,5 +159,5 @@ def common_suffixes() -> str:
 def float_way(sound: SoundFormat) -> str:
     """How samples beyond -1..1 are kept."""
     if "FLOAT" in sound.encodings:
-        return f"{spelled('encoding', 'float')} keeps them"
-    return f"a .wav file with {spelled('encoding', 'float')} keeps them"
+        return f"{spell('encoding', 'float')} keeps them"
+    return f"a .wav file with {spell('encoding', 'float')} keeps them"

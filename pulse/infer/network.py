@@ -1,6 +1,7 @@
 """FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
@@ -9,7 +10,7 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
-from pulse.infer.analyser import Facts, inferred
+from pulse.infer.analyser import Facts, infer_facts
 from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
@@ -17,7 +18,7 @@ from pulse.ops.source import Source
 from pulse.printable import printable
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,9 @@ class Input(ModelOp):
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
     told = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{told}: the file gives no shape; give it, as in {spelled('inputs', {name: '1,80,T'})}"
+        return (
+            f"input {name}{told}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        )
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
     places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
@@ -49,7 +52,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
         return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
     return (
         f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
-        f"{spelled('inputs', {name: example})}"
+        f"{spell('inputs', {name: example})}"
     )
 
 
@@ -71,6 +74,7 @@ class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
+    names    what it calls the sizes of outputs; only for inputs that nothing else tells
     spending  what the analysis has taken of the file's budget
     variables  the inputs and outputs that the file keeps inside of itself
     """
@@ -80,6 +84,7 @@ class FileNetwork:
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
+    names: tuple[Claim, ...] = ()
     spending: Spending = field(default_factory=spending, repr=False)
     variables: tuple[Variable, ...] = ()
 
@@ -122,7 +127,8 @@ class FileNetwork:
     def infer(self) -> Self:
         """The same model with all that can be known of its wires, from inputs, constants and outputs.
 
-        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
+        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction;
+        what it calls the sizes of outputs, where that leaves it unknown as well.
         Raises LoadError where facts contradict each other, naming the node and both.
         """
         with counting(self.spending):
@@ -130,13 +136,18 @@ class FileNetwork:
 
     def _inferred(self) -> Self:
         nodes, claims = self._needed(), self.claims
-        facts = inferred(self.graph, self.scope, nodes)
+        facts = infer_facts(self.graph, self.scope, nodes)
         if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
             try:
-                facts = inferred(self.graph, self.scope, nodes, claims)
+                facts = infer_facts(self.graph, self.scope, nodes, claims)
             except LoadError as error:
                 warn_contradicted(self.title, error)
                 claims = ()
+        if self.names and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+            with suppress(LoadError):  # names that contradict the graph say nothing
+                named = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
+                if all(_is_named(facts[outlet], named[outlet]) for outlet in self.graph.inputs):
+                    facts = named
         return replace(self, graph=_refined(self.graph, facts), claims=claims)
 
     def _translated(self) -> TypedNetwork:
@@ -152,7 +163,7 @@ class FileNetwork:
                 outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
             except DimError as error:
                 raise LoadError(
-                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spelled('inputs')}"
+                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
                 ) from error
             if node.op.origin:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})
@@ -215,6 +226,14 @@ def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
     result.inputs = list(graph.inputs)
     result.set_outputs(graph.outputs, graph.output_names)
     return result
+
+
+def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
+    """Whether all is known, and what was not known before is a number or a name, no expression of names."""
+    told = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
+    fresh = [new for old, new in zip(told, fact.dims) if old is None and new is not None]
+    plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
+    return fact.typed() is not None and plain
 
 
 def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:

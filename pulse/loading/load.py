@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.formats import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.executable import Executable
-from pulse.wording import spelled
+from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -29,6 +29,7 @@ def load(
     chunking: Chunking | None = None,
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
+    signature: str | None = None,
 ) -> Loaded:
     """Open a model: of a file, a recipe, or one that is there already. Every other call takes what this one takes.
 
@@ -47,22 +48,29 @@ def load(
     budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
              loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
              ``seconds`` that this takes, all of them counted for the whole file
-    Raises   LoadError: it cannot be read, or ``inputs`` or ``constants`` does not fit it;
+    signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` where it has that,
+             else the first
+    Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
     """
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
     if isinstance(source, Loaded | Network | Executable):
-        for option, value in {"inputs": inputs, "constants": constants, "budget": budget}.items():
+        for option, value in {
+            "inputs": inputs,
+            "constants": constants,
+            "budget": budget,
+            "signature": signature,
+        }.items():
             if value is not None:
                 raise LoadError(
-                    f"{spelled(option)} is said where a file is read, and {_known(source).title} is read already"
+                    f"{spell(option)} is said where a file is read, and {_known(source).title} is read already"
                 )
         loaded = _known(source)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
-                f"{loaded.title}: is in pulses already; leave out {spelled('outputs')}, {spelled('symbol')} and "
+                f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
                 "chunking, or give the model before it is pulsified"
             )
         return replace(
@@ -71,8 +79,8 @@ def load(
             symbol=loaded.symbol if symbol is None else symbol,
             chunking=chunking or loaded.chunking,
         )
-    reading = Reading(inputs, constants, chunking or NOTHING, ignore_value_info, budget)
-    return Loaded(_read(source, reading), outputs, symbol, chunking or NOTHING)
+    reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
+    return Loaded(_read(source, reading), outputs, symbol, chunking or DETECT_ALL)
 
 
 def is_module(source: object) -> bool:

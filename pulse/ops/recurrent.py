@@ -8,8 +8,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
-from pulse.ops.cells import GATES, Cell, Wide
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.recurrent_cells import GATES, Cell, Wide
 from pulse.ops.stateful import Carried, Clock
 
 
@@ -164,7 +164,7 @@ class RecurrentStream(Carried):
 
     Inputs   as of ``op``; x [P, B, I], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [P, B, H], zeros outside of the stream; the state after the last valid frame so far
-    State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a lead), without a
+    State    h and (lstm) c [B, H]; at first those of ``past`` (the outputs for the frames of a prefix), without a
              past the initial state, taken with the first pulse
     """
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streaming.atomic_files import publish, temporary_file
 from streaming.cli.console import size
 from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, timed
-from streaming.replacing import part_of, publish
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel
@@ -61,12 +61,12 @@ def export(
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     from pulse.errors import InputError
-    from pulse.loading.proving import proved_file
+    from pulse.loading.proving import prove_file
     from pulse.onnx.write.model import to_onnx
 
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, not {path.suffix or 'this'}")
-    part = part_of(path)
+    part = temporary_file(path)
     known = opened.rate_hz is not None and opened.rate_from != "default"
     try:
         proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)
@@ -77,9 +77,7 @@ def export(
         report = None
         with timed() as spent:
             if proof is not None:
-                report = proved_file(
-                    opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long
-                )
+                report = prove_file(opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long)
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)

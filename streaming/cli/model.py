@@ -53,7 +53,7 @@ class Opened:
 
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
-        if pulse is not None or self.rate_hz is None or self.model.ready:
+        if pulse is not None or self.rate_hz is None or self.model.defines_pulse:
             return self._pulsed(pulse)
         smallest = self._pulsed(None).pulse
         wanted = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
@@ -131,6 +131,7 @@ def load_model(
         chunking(given, pulse),
         given.ignore_value_info,
         budget(given),
+        given.signature,
     )
 
 
@@ -145,7 +146,7 @@ def open_model(
 ) -> Opened:
     """The same, with its rate; it has a stream. Raises PulseError."""
     model = load_model(path, symbol, inputs, chunks, pulse)
-    if not model.ready:
+    if not model.defines_pulse:
         model.typed.find_symbol(symbol)
     rate, told = _rate(model, rate_hz, builtin=path is None)
     return Opened(model, rate, told, max_context)
@@ -162,7 +163,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
     if given is None:
         if known is not None:
             return known, told
-        return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
+        return (DEFAULT_RATE_HZ, "default") if takes_sound(model) else (None, None)
     if known is not None and known != given:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
@@ -185,9 +186,9 @@ def _stated(model: Loaded, given: int | None) -> int | None:
     raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
 
 
-def hears_sound(model: Loaded) -> bool:
+def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
-    if model.ready:
+    if model.defines_pulse:
         ports = [port for port in model.pulsed().inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol
@@ -211,9 +212,9 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: 
 
 def compiling(live: bool = False) -> Prepare:
     """How commands compile."""
-    from streaming.warming import LIVE, side_by_side
+    from streaming.warming import LIVE, compile_in_parallel
 
-    return side_by_side(*LIVE if live else ())
+    return compile_in_parallel(*LIVE if live else ())
 
 
 def backend_text(program: Program) -> str:

@@ -83,7 +83,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
-    pairs += opened.model.told()
+    pairs += opened.model.detected()
     for delay in report["delays"]:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"
@@ -126,7 +126,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
 
 
 def _heard_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
-    """What each input hears, where there are several or one was padded."""
+    """The source of each input, where there are several or one was padded."""
     if len(rows) < 2 and not padded_s:
         return []
     told: list[str] = []

@@ -16,14 +16,14 @@ import numpy as np
 from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.uncopied import Uncopied
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
 from streaming.encodings import Encoding
 from streaming.executor.stream_steps import Block
 from streaming.resampling import Resampler
-from streaming.routing import in_order, sound_inputs
+from streaming.routing import channels_in_order, sound_inputs
 
 LONG_S = 0.05
 """Longer blocks are resampled in a helper thread, so that the event loop goes on."""
@@ -48,7 +48,7 @@ class SoundSource(ABC):
         """Float32 [samples, channels], any number of samples; to be closed by whoever iterates."""
 
 
-class SoundFile(Uncopied, SoundSource):
+class SoundFile(NotCopyable, SoundSource):
     """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
 
     instead = "it has an open file; give the path to each stream"
@@ -67,7 +67,7 @@ class SoundFile(Uncopied, SoundSource):
                 yield block
 
 
-class PcmSource(Uncopied, SoundSource):
+class PcmSource(NotCopyable, SoundSource):
     """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64
@@ -106,7 +106,7 @@ def source_of(source: Any) -> Any:
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
-    """The blocks of any source. Raises InputError: no source, or sound for a model that hears none."""
+    """The blocks of any source. Raises InputError: no source, or sound for a model without an input of sound."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _heard(source, program, rate_hz, channel)
@@ -155,9 +155,11 @@ def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: 
         )
     choice = Channels.parse(channel)
     if choice.each:
-        raise InputError("channel each: an executor's stream hears one; open a stream for every channel")
+        raise InputError(
+            "channel each: an executor's stream takes one channel; open a stream for every channel"
+        )
     if len(ports) > 1:
-        in_order(
+        channels_in_order(
             program.model.title,
             [port.name for port in ports],
             "the source",

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pulse", "streaming", "bench")
 LAYERS: Mapping[str, str] = {
-    "base": "pulse: version printable wording errors uncopied collector plugins budget",
+    "base": "pulse: version printable wording errors not_copyable collector plugins budget",
     "jit": "pulse: jit",
     "dims": "pulse: dim",
     "graphs": "pulse: facts graph picture dump",
@@ -17,14 +17,14 @@ LAYERS: Mapping[str, str] = {
     "formats": "pulse: infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof accuracy onnx.write",
+    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
     "models": "pulse: models",
     "loading": "pulse: front chain loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",
-    "sessions": "streaming: errors replacing part snapshot reblocking input_blocks output_trim session __init__",
+    "sessions": "streaming: errors atomic_files part snapshot reblocking input_blocks output_trim session __init__",
     "sound": "streaming: channels latency native terminal progress warming resampling rf64 encodings sound_formats "
-    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing heard "
-    "written",
+    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing "
+    "aligned_sounds output_files",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "commands": "streaming: cli",

@@ -12,10 +12,12 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, no_pads
-from pulse.ops.dft import Dft, dft_matrix, half_to_real
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Reshape, Transpose
+from pulse.ops.spectral import Dft, dft_matrix, half_to_real
 
 LARGEST_MATRIX = 1 << 25
 """Elements of a transform's matrix; longer transforms run offline and in numpy only."""
@@ -23,7 +25,7 @@ LARGEST_MATRIX = 1 << 25
 
 @onnx_op("STFT")
 def stft(node: NodeContext) -> OutletId:
-    """A convolution with the windowed waves of a Fourier transform; the hop is its stride."""
+    """A convolution with the windowed basis of a Fourier transform; the hop is its stride."""
     signal = node.fact(0)
     parts = int(signal.shape[2]) if signal.rank == 3 and signal.shape[2].is_const else 1
     if signal.rank not in (2, 3) or parts not in (1, 2):
@@ -39,10 +41,10 @@ def stft(node: NodeContext) -> OutletId:
     bins = length // 2 + 1 if onesided else length
     if 2 * length * parts * bins > LARGEST_MATRIX:
         raise node.error(f"frames of {length} samples are too long; their matrix is at most {LARGEST_MATRIX}")
-    waves = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
-    kernel = waves.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
+    basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
+    kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
-    stored = node.constant(kernel.astype(signal.dtype), "waves")
+    stored = node.constant(kernel.astype(signal.dtype), "basis")
     rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, stored], "frames")
     shape = node.graph.fact(rows).shape
     turned = node.wire(Transpose((0, 2, 1)), [rows], "bins")
@@ -108,7 +110,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
         moved = node.wire(Transpose((*others, op.axis, rank - 1)), [moved], "behind")
     flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [moved], "flat")
     stored = node.constant(
-        matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "waves"
+        matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "basis"
     )
     product = node.wire(MatMul(), [flat, stored], "product")
     back = op.axis != rank - 2
@@ -177,3 +179,22 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
 
 def _mel(hertz: float) -> float:
     return 2595 * math.log10(1 + hertz / 700)
+
+
+@writes(Dft)
+def write_dft(w: NodeWriter, op: Dft) -> str:
+    """A product with the transform's matrix: its answers to one point each."""
+    sizes, made = w.sizes(), w.made()
+    points = (sizes[op.axis], sizes[-1])
+    single = np.eye(math.prod(points)).reshape(-1, *points)
+    (answers,) = Dft(1, op.length, op.inverse, op.onesided).eval([single], {})
+    matrix = answers.reshape(math.prod(points), -1).astype(w.dtype())
+    last = len(sizes) - 1
+    perm = [axis for axis in range(last) if axis != op.axis] + [op.axis, last]
+    moved = w.transpose(w.inputs[0], perm, "frames")
+    rows = w.reshape(moved, (*(sizes[axis] for axis in perm[:-2]), math.prod(points)), "rows")
+    product = w.emit("MatMul", [rows, w.constant(matrix, "matrix")], "bins")
+    back = sorted(range(last + 1), key=lambda place: perm[place])
+    in_place = back == list(range(last + 1))
+    whole = w.reshape(product, [made[axis] for axis in perm], "" if in_place else "whole")
+    return whole if in_place else w.transpose(whole, back)

@@ -11,15 +11,14 @@ from onnx import ValueInfoProto
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
-from pulse.onnx import rules as rules
+from pulse.infer.wire_facts import WireFacts
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
-from pulse.onnx.rules.clues import Clues
-from pulse.onnx.rules.registry import DEFAULT, RULES, Rule
+from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
 from pulse.typed import TypedNetwork
 
@@ -117,9 +116,9 @@ class OnnxOp(ModelOp):
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 
     def says(
-        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
-        facts = (self.attributes, self._placed(inputs), tuple(outlets), board)
+        facts = (self.attributes, self._placed(inputs), tuple(outlets), wire_facts)
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
     def _placed(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:

@@ -10,18 +10,23 @@ from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
 from pulse.jit.instruction import numbered
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_within import Within
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
-from pulse.wording import spelled
+from pulse.wording import spell
 
 MAX_INPUTS = 8
+
 MAX_REGISTERS = 16
+
 EXACT = 1 << 53
 """Integers up to here are exact in float64, in which the kernel computes them."""
+
 MOST_CHAINED = 48
 """Functions that wait for one reader."""
+
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
 
@@ -100,7 +105,7 @@ def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
     if dtype not in CODES:
         raise CompileError(
-            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spelled('backend', 'numpy')}"
+            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spell('backend', 'numpy')}"
         )
     return CODES[dtype]
 
@@ -134,7 +139,7 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
         if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
-                f"use {spelled('backend', 'numpy')}"
+                f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
     if cx.chained[outlet] < MOST_CHAINED and _mergeable(cx, outlet):
@@ -148,20 +153,20 @@ def _stored(cx: Lowering, outlet: OutletId) -> Value:
     chain = Chain()
     if len(node.inputs) > MAX_INPUTS:
         raise CompileError(f"{node.name} ({node.op.name}): {len(node.inputs)} operands, at most {MAX_INPUTS}")
-    _expand(cx, chain, node, room=MAX_INPUTS - len(node.inputs))
+    _expand(cx, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
     target = cx.new(outlet, result_order(cx, outlet, chain.inputs))
     store_chain(cx, chain, target)
     return target
 
 
-def _expand(cx: Lowering, chain: Chain, node: PulsedNode, room: int) -> int:
+def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
     registers: list[int] = []
     for outlet in node.inputs:
         child = cx.graph.node(outlet)
-        if outlet in cx.pending and len(child.inputs) - 1 <= room and len(chain.free) > 2:
-            room -= len(child.inputs) - 1
+        if outlet in cx.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
+            free_inputs -= len(child.inputs) - 1
             del cx.pending[outlet]
-            registers.append(_expand(cx, chain, child, room))
+            registers.append(_expand(cx, chain, child, free_inputs))
         else:
             registers.append(chain.load(cx.value(outlet)))
     op = node.op
@@ -187,3 +192,20 @@ def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
         and cx.fact(OutletId(reader.id)).sizes == cx.fact(outlet).sizes
         and all(cx.fact(wire).dtype in _SIMD for wire in wires)
     )
+
+
+@lowers(Within)
+def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
+    """The tensor itself; faults are counted beside it."""
+    return [cx.value(node.inputs[0])]
+
+
+def chained(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
+    """Elementwise functions of one tensor, each with one parameter."""
+    chain = Chain()
+    register = chain.load(value)
+    for name, param in steps:
+        register = chain.apply(name, (register,), (param,))
+    target = cx.temporary(value.shape, value.dtype, value.order)
+    store_chain(cx, chain, target)
+    return target

@@ -1,0 +1,217 @@
+"""The cost report of a model: shapes, parameters, multiply-adds and memory, for each node and in all."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.costs.work import Work
+from pulse.dim import Symbol, TDim
+from pulse.errors import DimError
+from pulse.printable import printable
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """One node: what it makes, and what that takes.
+
+    shapes      of its outputs, as text
+    parameters  numbers of the float constants that it is the first to read
+    work        multiply-adds and elementwise operations; None where nobody knows
+    """
+
+    node: str
+    op: str
+    shapes: str
+    parameters: int
+    work: Work | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        work = self.work
+        return {
+            "node": self.node,
+            "op": self.op,
+            "shapes": self.shapes,
+            "parameters": self.parameters,
+            "macs": None if work is None else str(work.macs),
+            "elementwise": None if work is None else str(work.elementwise),
+        }
+
+
+@dataclass(frozen=True)
+class PulseCost:
+    """What a pulsed model takes.
+
+    pulse        frames of the symbol in each pulse
+    work         of one pulse, garbage at the ends and frames that are computed again included
+    delay_bytes  buffers of past frames; ``state_bytes`` has them, recurrent states and registers
+    """
+
+    pulse: int
+    work: Work
+    delay_bytes: int
+    state_bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return {
+            "pulse_frames": self.pulse,
+            "macs_per_pulse": int(self.work.macs),
+            "elementwise_per_pulse": int(self.work.elementwise),
+            "delay_bytes": self.delay_bytes,
+            "state_bytes": self.state_bytes,
+        }
+
+
+@dataclass(frozen=True)
+class ProgramCost:
+    """What a program takes, in bytes: weights once, state and arena for each stream."""
+
+    instructions: int
+    weight_bytes: int
+    state_bytes: int
+    arena_bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON."""
+        return {
+            "instructions": self.instructions,
+            "program_weight_bytes": self.weight_bytes,
+            "program_state_bytes": self.state_bytes,
+            "program_arena_bytes": self.arena_bytes,
+        }
+
+
+@dataclass(frozen=True)
+class CostReport:
+    """What a model is made of and what it takes to run it.
+
+    symbol        the dim that is time; None where there is not one alone
+    rate_hz       frames of the symbol a second, where known
+    parameters    numbers in float constants, each counted once; tables that a file stores are among them
+    weight_bytes  of all constants
+    work          multiply-adds and elementwise operations, as functions of the symbols
+    uncounted     ops whose work is not known
+    """
+
+    title: str
+    symbol: Symbol | None
+    rate_hz: float | None
+    rows: tuple[NodeCost, ...]
+    parameters: int
+    weight_bytes: int
+    work: Work
+    uncounted: tuple[str, ...] = ()
+    pulse_cost: PulseCost | None = None
+    program_cost: ProgramCost | None = None
+
+    def per_frame(self, amount: TDim) -> float | None:
+        """How much of an amount each frame of the symbol adds in a long stream; None where that has no limit."""
+        if self.symbol is None:
+            return None
+        try:
+            return float(amount.slope(self.symbol))
+        except DimError:
+            return None
+
+    def per_second(self, amount: TDim) -> float | None:
+        """The same for a second of the stream, where its rate is known."""
+        frame = self.per_frame(amount)
+        return None if frame is None or self.rate_hz is None else frame * self.rate_hz
+
+    def header(self) -> list[str]:
+        """The totals, one a line."""
+        pairs = [
+            ("parameters", f"{self.parameters:,}"),
+            ("weights", f"{self.weight_bytes:,} bytes"),
+            ("multiply-adds", self._amount(self.work.macs)),
+            ("elementwise", self._amount(self.work.elementwise)),
+        ]
+        if self.uncounted:
+            pairs.append(("not counted", ", ".join(self.uncounted)))
+        if self.pulse_cost is not None:
+            work, pulse = self.pulse_cost.work, self.pulse_cost.pulse
+            pairs += [
+                ("pulse", f"{pulse:,} frame{'s' if pulse > 1 else ''}"),
+                ("multiply-adds", self._of_pulse(work.macs, pulse)),
+                ("elementwise", self._of_pulse(work.elementwise, pulse)),
+                (
+                    "state",
+                    f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers",
+                ),
+            ]
+        if self.program_cost is not None:
+            cost = self.program_cost
+            pairs.append(
+                (
+                    "program",
+                    f"{cost.instructions:,} instructions, {cost.weight_bytes:,} bytes of weights, "
+                    f"{cost.state_bytes:,} of state, {cost.arena_bytes:,} of arena",
+                )
+            )
+        return [printable(f"{name:<14} {text}") for name, text in pairs]
+
+    def lines(self) -> list[str]:
+        """The totals, then one line for each node."""
+        cells = [("node", "op", "output", "parameters", "multiply-adds", "elementwise")]
+        for row in self.rows:
+            macs, each = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
+            cells.append(
+                (
+                    printable(row.node),
+                    printable(row.op),
+                    printable(row.shapes),
+                    f"{row.parameters:,}",
+                    macs,
+                    each,
+                )
+            )
+        widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+        table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
+        title = printable(f"{self.title}: {len(self.rows)} nodes")
+        return [title, *self.header(), "", *table]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same, for JSON; amounts that depend on a length are text."""
+        return {
+            "model": self.title,
+            "symbol": None if self.symbol is None else self.symbol.name,
+            "rate_hz": self.rate_hz,
+            "parameters": self.parameters,
+            "weight_bytes": self.weight_bytes,
+            "macs": str(self.work.macs),
+            "macs_per_frame": self.per_frame(self.work.macs),
+            "macs_per_second": self.per_second(self.work.macs),
+            "elementwise": str(self.work.elementwise),
+            "elementwise_per_frame": self.per_frame(self.work.elementwise),
+            "elementwise_per_second": self.per_second(self.work.elementwise),
+            "uncounted": list(self.uncounted),
+            **({} if self.pulse_cost is None else self.pulse_cost.as_dict()),
+            **({} if self.program_cost is None else self.program_cost.as_dict()),
+            "nodes": [row.as_dict() for row in self.rows],
+        }
+
+    def _amount(self, amount: TDim) -> str:
+        frame, second = self.per_frame(amount), self.per_second(amount)
+        text = f"{int(amount):,}" if amount.is_const else str(amount)
+        if frame is None or amount.is_const:
+            return text
+        return f"{text}: {_short(frame)} a frame" + ("" if second is None else f", {_short(second)} a second")
+
+    def _of_pulse(self, amount: TDim, pulse: int) -> str:
+        text = f"{int(amount):,} a pulse"
+        return (
+            text if self.rate_hz is None else f"{text}, {_short(int(amount) * self.rate_hz / pulse)} a second"
+        )
+
+
+def _short(amount: float) -> str:
+    """A number with three or four digits: 1234, 12.3 k, 45.6 M."""
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if amount >= unit:
+            return f"{amount / min(unit, 10.0 ** (3 * (int(np.log10(amount)) // 3))):.3g} {name}"
+    return f"{amount:.4g}"

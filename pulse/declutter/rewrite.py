@@ -1,0 +1,43 @@
+"""What a rewrite is, and the questions that rewrites ask of a graph."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from pulse.facts import TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.op import Op
+from pulse.patch import Patch, bypassed
+from pulse.typed import TypedGraph
+
+TypedNode: TypeAlias = Node[TypedFact, Op]
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One rewrite.
+
+    reason   why the meaning is kept
+    patch    the patch for a node, None where the rule does not fit. Every patch must leave less to do:
+             fewer nodes, or a shorter way to a wire
+    """
+
+    name: str
+    reason: str
+    patch: Callable[[TypedGraph, TypedNode], Patch | None]
+
+
+def result(node: TypedNode) -> OutletId:
+    """The first output of a node."""
+    return OutletId(node.id)
+
+
+def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
+    """Whether a wire has one reader and is no output of the model."""
+    return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
+
+
+def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
+    """The patch that lets the readers of a node read ``outlet``, if its type and shape are the same."""
+    old = result(node)
+    return bypassed(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

@@ -1,0 +1,72 @@
+"""The facts of the wires around one node, while its relations refine them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.infer.fact import Dim, InferenceFact, has_gaps, meet
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis of a wire; counted from the end where it is negative."""
+
+    wire: OutletId
+    axis: int
+
+
+class WireFacts:
+    """What is known of some wires, and whether it grew.
+
+    label   the name of a wire, for errors
+    """
+
+    def __init__(
+        self, facts: Mapping[OutletId, InferenceFact], label: Callable[[OutletId], str] = str
+    ) -> None:
+        self.facts = dict(facts)
+        self.changed = False
+        self._label = label
+
+    def fact(self, wire: OutletId) -> InferenceFact:
+        """What is known of a wire."""
+        return self.facts[wire]
+
+    def rank(self, wire: OutletId) -> int | None:
+        """The number of axes, where it is known."""
+        return self.facts[wire].rank
+
+    def size(self, axis: Axis) -> Dim:
+        """The size of an axis, where it is known."""
+        return self.facts[axis.wire].dim(axis.axis)
+
+    def value(self, wire: OutletId) -> Array | None:
+        """The value of a wire, where all of it is known."""
+        value = self.facts[wire].value
+        return None if value is None or has_gaps(value) else value
+
+    def refine(self, wire: OutletId, fact: InferenceFact) -> None:
+        """Learn something of a wire. Raises FactError where it contradicts what is known."""
+        try:
+            better = meet(self.facts[wire], fact)
+        except FactError as error:
+            raise FactError(f"{self._label(wire)}: {error}") from error
+        if better is not self.facts[wire]:
+            self.facts[wire] = better
+            self.changed = True
+
+    def give(self, axis: Axis, size: TDim) -> None:
+        """Learn the size of an axis. Raises FactError."""
+        if size.prove_ge(0).no:
+            raise FactError(f"{self._label(axis.wire)}: axis {axis.axis} would have the size {size}")
+        place, rank = axis.axis, self.rank(axis.wire)
+        if place < 0:
+            if rank is None:
+                return
+            place += rank
+            if place < 0:
+                raise FactError(f"{self._label(axis.wire)}: {self.fact(axis.wire)} has no axis {axis.axis}")
+        self.refine(axis.wire, InferenceFact.prefix(*(None,) * place, size))

@@ -1,0 +1,123 @@
+"""What a model turns out to be: offline, or one of chunks; its symbols that are no time made numbers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from pulse.budget import counting
+from pulse.chunks.chunking import Chunking, Chunks
+from pulse.chunks.plan import find_candidates
+from pulse.chunks.scanned import scan_over_chunks
+from pulse.dim import Symbol
+from pulse.errors import FactError, LoadError, PulsifyError
+from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
+from pulse.models import Model, TypedModel
+from pulse.onnx.metadata import is_exported
+from pulse.wording import spell
+
+
+@dataclass(frozen=True)
+class ResolvedModel:
+    """A model whose way of streaming is known.
+
+    original  a scan over its calls where it takes chunks: what a stream has to equal
+    symbol    the name of the stream's length, where the file or the user has one
+    chunks    how it is called; None where it is offline and to be pulsified
+    call      one call of it, as it was read, where it takes chunks
+    sizes     symbols of the file -> what they were made
+    """
+
+    original: TypedModel
+    symbol: str | None
+    chunks: Chunks | None = None
+    call: TypedModel | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @cached_property
+    def typed(self) -> TypedModel:
+        """The original, decluttered."""
+        return self.original.declutter()
+
+
+def resolve(
+    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+) -> ResolvedModel:
+    """Find out whether a model is one of chunks.
+
+    It is, where the user says how it is called, where its file keeps variables, or where states are found
+    (``Candidates``).
+
+    Raises PulseError
+    """
+    if is_exported(read.metadata):
+        return _exported(read, given, symbol, outputs)
+    if not symbols_of(read):
+        typed = _analysed(read)
+        if given.is_chunked or given.states is not None or _has_states(typed):
+            return _calling(_keeping(typed, outputs), given, Call({}, {}, symbol), outputs)
+        return ResolvedModel(_kept(typed, outputs), symbol)
+    call = call_of(read, given, symbol) if isinstance(read, Model) else None
+    if call is not None:
+        typed = _called(read, call)
+        if given.is_chunked or _has_states(typed):
+            return _calling(_keeping(typed, outputs), given, call, outputs)
+    ones = stream_counts(read, symbol)
+    return ResolvedModel(_kept(_analysed(_sized(read, ones)), outputs), symbol, sizes=_by_name(ones))
+
+
+def _has_states(call: TypedModel) -> bool:
+    """Whether a model keeps something from call to call."""
+    return bool(call.variables or find_candidates(call).pairs())
+
+
+def _analysed(read: Model | TypedModel) -> TypedModel:
+    return read.analyse() if isinstance(read, Model) else read
+
+
+def _sized(read: Model | TypedModel, sizes: Mapping[Symbol, int]) -> Model | TypedModel:
+    return read.with_sizes(sizes) if sizes else read
+
+
+def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
+    return {symbol.name: size for symbol, size in sizes.items()}
+
+
+def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[str] | None) -> ResolvedModel:
+    """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
+    with counting(call.spending):
+        original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
+    return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
+
+
+def _called(read: Model | TypedModel, call: Call) -> TypedModel:
+    """Analysed with the sizes of one call. Raises LoadError, FactError: it does not take chunks of these sizes."""
+    try:
+        return _analysed(_sized(read, call.sizes))
+    except (LoadError, FactError) as error:
+        sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
+        raise type(error)(
+            f"{read.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
+            f"{spell('context')}, or {spell('inputs')}"
+        ) from error
+
+
+def _exported(
+    read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
+) -> ResolvedModel:
+    """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
+    if given.is_chunked or given.states is not None or outputs is not None:
+        raise PulsifyError(
+            f"{read.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
+            "leave these options out, or give them for the model that it was made of"
+        )
+    return ResolvedModel(_analysed(read), symbol or read.metadata.get("pulse_symbol"))
+
+
+def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
+    """The model with more wires as outputs, so that what makes them stays as it is."""
+    more = [name for name in outputs or () if name not in typed.outputs]
+    return typed.with_outputs([*typed.outputs, *more]) if more else typed
+
+
+def _kept(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:
+    return typed if outputs is None else typed.with_outputs(outputs)

@@ -1,0 +1,18 @@
+"""What cannot be copied or pickled, and says so."""
+
+from typing import Any, ClassVar, NoReturn
+
+from pulse.errors import CopyError
+
+
+class NotCopyable:
+    """A thing of this process alone: it has a thread, a device, an open file, or addresses.
+
+    ``copy``, ``deepcopy`` and ``pickle`` raise CopyError. ``instead`` says why, and what to do.
+    """
+
+    __slots__ = ()
+    instead: ClassVar[str] = "it belongs to this process; make another one"
+
+    def __reduce_ex__(self, protocol: Any, /) -> NoReturn:
+        raise CopyError(f"{type(self).__name__} cannot be copied or pickled: {self.instead}")

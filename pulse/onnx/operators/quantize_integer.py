@@ -1,0 +1,199 @@
+"""Products of small integers, exact in f32: sums are split where they could leave 2**24.
+
+An f32 holds every integer up to 2**24, so a sum of products that stays below is exact in any order, and the float
+kernels compute it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, DType, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.conv import conv
+from pulse.onnx.operators.quantize import F32, I32, as_one, beside, centred, quantized
+from pulse.onnx.registry import onnx_op
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.shape import AddAxis
+from pulse.ops.slice import Slice
+from pulse.typed import known
+from pulse.wording import spell
+
+EXACT = 1 << 24
+"""Integers up to here are exact in f32."""
+BYTES = (np.dtype(np.uint8), np.dtype(np.int8))
+LARGEST = 255.0
+"""The largest magnitude of a number of 8 bits minus its zero point."""
+MOST_PARTS = 32
+"""Parts into which a sum is split."""
+
+
+@onnx_op("MatMulInteger")
+def mat_mul_integer(node: NodeContext) -> OutletId:
+    """(a - zero of a) @ (b - zero of b) in i32."""
+    a = _centred_matrix(node, 0, 2, "a")
+    b = _centred_matrix(node, 1, 3, "b")
+    return node.finished(_product(node, a, b))
+
+
+@onnx_op("ConvInteger")
+def conv_integer(node: NodeContext) -> OutletId:
+    """A convolution of x - zero of x with w - zero of w in i32; padding counts as the zero point."""
+    return node.finished(_convolved(node, (0, 2), (1, 3)))
+
+
+@onnx_op("QLinearMatMul")
+def q_linear_mat_mul(node: NodeContext) -> OutletId:
+    """The product of quantized matrices, quantized again."""
+    a = _centred_matrix(node, 0, 2, "a")
+    b = _centred_matrix(node, 3, 5, "b")
+    product = _product(node, a, b)
+    scales = [_row(node, 1, "a_scale", True), _row(node, 4, "b_scale", False)]
+    return node.finished(_requantized(node, product, scales, 6, 7))
+
+
+@onnx_op("QLinearConv")
+def q_linear_conv(node: NodeContext) -> OutletId:
+    """The convolution of quantized numbers plus an i32 bias, quantized again."""
+    y = _convolved(node, (0, 2), (3, 5))
+    fact = node.graph.fact(y)
+    if node.has(8):
+        y = node.wire(Elementwise("add"), [y, beside(node, node.input(8), fact, 1, "bias")], "biased")
+    scales = [as_one(node, node.input(1), "x_scale"), _channels(node, 4, fact, "w_scale")]
+    return node.finished(_requantized(node, y, scales, 6, 7))
+
+
+def _check(node: NodeContext, fact: TypedFact, zero: DType | None) -> None:
+    if fact.dtype not in BYTES or (zero is not None and zero != fact.dtype):
+        raise node.error(f"{fact} and its zero point must be integers of 8 bits")
+
+
+def _centred_matrix(node: NodeContext, slot: int, zero: int, name: str) -> OutletId:
+    """A matrix minus its zero point, of which there may be one for each row of the left or column of the right one."""
+    given = node.has(zero)
+    _check(node, node.fact(slot), node.fact(zero).dtype if given else None)
+    return centred(
+        node, node.input(slot), _row(node, zero, f"{name}_zero", name == "a") if given else None, name
+    )
+
+
+def _row(node: NodeContext, slot: int, name: str, rows: bool) -> OutletId:
+    fact = node.fact(slot)
+    if fact.rank == 0 or (fact.rank == 1 and fact.shape[0] == 1):
+        return as_one(node, node.input(slot), name)
+    return (
+        node.wire(AddAxis(1), [node.input(slot)], f"{name}_rows")
+        if rows and fact.rank == 1
+        else node.input(slot)
+    )
+
+
+def _channels(node: NodeContext, slot: int, x: TypedFact, name: str) -> OutletId:
+    fact = node.fact(slot)
+    if fact.rank == 0 or fact.shape[0] == 1:
+        return as_one(node, node.input(slot), name)
+    return beside(node, node.input(slot), x, 1, name)
+
+
+def _largest(node: NodeContext, outlet: OutletId) -> Array:
+    """The largest magnitude of each number; of all numbers where they are not known."""
+    value = known(node.graph, outlet)
+    return np.array(LARGEST) if value is None else np.abs(value.astype(np.float64))
+
+
+def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
+    """A matrix product of integers in f32, as i32."""
+    shape = node.graph.fact(a).shape
+    size = shape[-1]
+    if not size.is_const:
+        raise node.error(
+            f"the axis that is summed over has the symbolic size {size}; fix it with {spell('inputs')}"
+        )
+    count = int(size)
+    left = np.broadcast_to(_peaks(_largest(node, a), -1), count)
+    right = np.broadcast_to(_peaks(_largest(node, b), -2 if node.graph.fact(b).rank > 1 else -1), count)
+    starts = _parts(node, left * right)
+    if starts is None:
+        return node.wire(MatMul(), [node.cast(a, I32, "a_i32"), node.cast(b, I32, "b_i32")], "product")
+    sums: list[OutletId] = []
+    axes = (len(shape) - 1, max(0, node.graph.fact(b).rank - 2))
+    for start, end in zip(starts, [*starts[1:], count]):
+        pair = [
+            node.wire(Slice(axis, TDim.of(start), TDim.of(end)), [x], f"{name}_{start}")
+            if len(starts) > 1
+            else x
+            for x, axis, name in ((a, axes[0], "a"), (b, axes[1], "b"))
+        ]
+        sums.append(node.wire(Cast(I32), [node.wire(MatMul(), pair, f"product{start}")], f"sum{start}"))
+    return sums[0] if len(sums) == 1 else node.wire(Elementwise("sum"), sums, "total")
+
+
+def _peaks(largest: Array, axis: int) -> Array:
+    """The largest magnitude at each place of an axis."""
+    if largest.ndim == 0:
+        return largest
+    others = tuple(a for a in range(largest.ndim) if a != axis % largest.ndim)
+    return largest.max(axis=others, initial=0)
+
+
+def _parts(node: NodeContext, terms: Array) -> Sequence[int] | None:
+    """Where the parts begin whose sums stay exact; None where there are too many."""
+    starts, total = [0], 0.0
+    for place, term in enumerate(terms.tolist()):
+        total += term
+        if total >= EXACT:
+            starts.append(place)
+            total = term
+    return starts if len(starts) <= MOST_PARTS else None
+
+
+def _convolved(node: NodeContext, x: tuple[int, int], w: tuple[int, int]) -> OutletId:
+    """A convolution of integers in i32; of each operand the slots of the numbers and of their zero points."""
+    operands: list[OutletId] = []
+    for (slot, zero), name in ((x, "x"), (w, "w")):
+        given = node.has(zero)
+        fact = node.fact(slot)
+        _check(node, fact, node.fact(zero).dtype if given else None)
+        point = None
+        if given and node.fact(zero).rank and node.fact(zero).shape[0] != 1:
+            point = beside(node, node.input(zero), fact, 0, f"{name}_zero")
+        elif given:
+            point = as_one(node, node.input(zero), f"{name}_zero")
+        operands.append(centred(node, node.input(slot), point, name))
+    kernel = node.graph.fact(operands[1]).shape[1:]
+    size = np.prod([int(dim) for dim in kernel]) if all(dim.is_const for dim in kernel) else EXACT
+    largest = _largest(node, operands[1])
+    each = (
+        largest.reshape(largest.shape[0], -1).sum(axis=1).max(initial=0) if largest.ndim else largest * size
+    )
+    exact = LARGEST * float(each) < EXACT
+    wide = F32 if exact else I32
+    part = replace(
+        node,
+        wire_name=f"{node.wire_name}.sums",
+        inputs=tuple(node.cast(operand, wide, f"operand{slot}") for slot, operand in enumerate(operands)),
+    )
+    return node.cast(conv(part), I32, "counts")
+
+
+def _requantized(
+    node: NodeContext, sums: OutletId, scales: Sequence[OutletId], scale: int, zero: int
+) -> OutletId:
+    """Sums of products times the scales of both operands over the scale of the result, quantized."""
+    fact = node.graph.fact(sums)
+    own, point = (
+        beside(node, node.input(slot), fact, fact.rank - 1, name)
+        if node.fact(slot).rank > 1
+        else as_one(node, node.input(slot), name)
+        for slot, name in ((scale, "y_scale"), (zero, "y_zero"))
+    )
+    factors = node.wire(
+        Elementwise("mul"), [node.cast(one, F32, f"factor{i}") for i, one in enumerate(scales)], "factors"
+    )
+    ratio = node.wire(Elementwise("div"), [factors, node.cast(own, F32, "y_factor")], "ratio")
+    wide = node.wire(Elementwise("mul"), [node.cast(sums, F32, "wide"), ratio], "scaled")
+    return quantized(node, wide, point, node.fact(zero).dtype)

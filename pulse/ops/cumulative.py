@@ -1,0 +1,103 @@
+"""Running sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, DType, TypedFact
+from pulse.ops.conv import matrix_type
+from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole
+from pulse.ops.stateful import Carried, Clock, frames_at
+
+
+@dataclass(frozen=True)
+class CumSum(Op):
+    """Sums along one axis.
+
+    y[j] = x[0] + … + x[j]
+
+    Input    x [..., X, ...]
+    Outputs  y, of the shape of x; the sum of all, [..., 1, ...]
+    Stream   cumulative on X (whole in reverse), pointwise on the others
+    Raises   FactError: the axis is out of range
+    Source   ONNX CumSum-14
+
+    exclusive  without x[j] itself
+    reverse    from the last one backwards
+    """
+
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        (x,) = inputs
+        if not 0 <= self.axis < x.rank:
+            raise FactError(f"axis {self.axis} is out of range for rank {x.rank}")
+        total = (*x.shape[: self.axis], TDim.of(1), *x.shape[self.axis + 1 :])
+        return [TypedFact(x.dtype, x.shape), TypedFact(x.dtype, total)]
+
+    def sums(self, x: Array, before: Array) -> tuple[Array, Array]:
+        """The running sums and the total, going on from a sum; in the type in which the oracle sums."""
+        wide = np.flip(x, self.axis) if self.reverse else x
+        wide = np.concatenate([before, wide.astype(matrix_type(x))], self.axis)
+        running = np.cumsum(wide, self.axis, dtype=wide.dtype)
+        count = x.shape[self.axis]
+        y = frames_at(running, self.axis, 0 if self.exclusive else 1, count + (0 if self.exclusive else 1))
+        total = frames_at(running, self.axis, count, count + 1)
+        return (np.flip(y, self.axis) if self.reverse else y), total
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        (x,) = inputs
+        shape = list(x.shape)
+        shape[self.axis] = 1
+        return [sums.astype(x.dtype) for sums in self.sums(x, np.zeros(shape, matrix_type(x)))]
+
+    def relation(self, inputs: Sequence[TypedFact], axes: Sequence[int | None]) -> Relation:
+        axis = axes[0]
+        assert axis is not None
+        if axis != self.axis:
+            return Pointwise((axis, axis))
+        if self.reverse:
+            return Whole("a sum from the end needs the last frame first", "sum forwards")
+        sizes = tuple(1 if at == axis else int(dim) for at, dim in enumerate(inputs[0].shape))
+
+        def at(offset: int, length: TDim, past: Sequence[Array] | None) -> CumSumStream:
+            return CumSumStream(self, offset, length, sizes, inputs[0].dtype, past)
+
+        return Cumulative((axis, None), at)
+
+    def detail(self) -> str:
+        words = ["exclusive"] * self.exclusive + ["reverse"] * self.reverse
+        return " ".join([f"axis {self.axis}", *words])
+
+
+@dataclass(frozen=True, eq=False)
+class CumSumStream(Carried):
+    """Sums that go on where the pulse before ended.
+
+    Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
+    Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
+    State    the sum, at first that of ``past``: the op's outputs for the frames of a prefix
+    """
+
+    op: CumSum
+    sizes: tuple[int, ...]
+    dtype: DType
+    past: Sequence[Array] | None
+
+    def begin(self) -> list[Array]:
+        first = np.zeros(self.sizes, self.dtype) if self.past is None else self.past[1]
+        return [first.astype(matrix_type(first))]
+
+    def step(self, inputs: Sequence[Array], state: list[Array], clock: Clock) -> list[Array]:
+        (x,) = inputs
+        axis = self.op.axis
+        start, stop = clock.span(x.shape[axis], self.offset, self.length)
+        y = np.zeros_like(x)
+        sums, state[0] = self.op.sums(frames_at(x, axis, start, stop), state[0])
+        frames_at(y, axis, start, stop)[...] = sums
+        return [y, state[0].astype(x.dtype)]

@@ -1,0 +1,242 @@
+"""Which constant matrices are Fourier transforms: with them a product costs N log N."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.jit.simd import LANES
+from pulse.ops.spectral import unit_circle
+
+SMALLEST = 2048
+"""Elements of a matrix below which a product is not slower."""
+CLOSE = 5e-7
+"""The largest difference from a transform, of the largest element: a few roundings of f32."""
+PROBED = 4
+"""Bins that are compared before all of them."""
+GAIN = 1.5
+"""How much less work a transform must be than the product."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """Where the complex points are among the rows (or columns) of a matrix, and what each is multiplied by.
+
+    re, im    numbers of rows [points]; no im: they are real
+    factors   [2, points], of the real and the imaginary parts
+    """
+
+    re: Array
+    im: Array | None
+    factors: Array
+
+    @property
+    def count(self) -> int:
+        """How many points there are."""
+        return len(self.re)
+
+
+@dataclass(frozen=True, eq=False)
+class DftBasis:
+    """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
+
+    length: int
+    points: Parts
+    bins: Parts
+    first: int = 0
+    """The number k of the first bin."""
+
+    def split(self) -> tuple[int, int, float]:
+        """N1 and N2 with the least work, and that work in vectors of 16."""
+        best = (1, self.length, float("inf"))
+        for first in range(1, self.length + 1):
+            if self.length % first == 0:
+                work = self._work(first, self.length // first)
+                best = min(best, (first, self.length // first, work), key=lambda choice: choice[2])
+        return best
+
+    def _work(self, first: int, second: int) -> float:
+        blocks = -(-first // LANES)
+        inner = 1 if self.points.im is None else 2
+        outer = 1 if self.bins.im is None else 2
+        rows = min(-(-self.bins.count // first), second // 2 + 1)
+        return blocks * (inner * self.length + outer * rows * second)
+
+    def matrix(self) -> Array:
+        """The matrix that it stands for, f64 [rows, real parts of the bins, then imaginary ones]."""
+        points, bins = self.points, self.bins
+        rows = 1 + int(max(points.re.max(), 0 if points.im is None else points.im.max()))
+        re, im = (slice(0, bins.count), slice(bins.count, None))
+        numbers = self.first + np.arange(bins.count)
+        turns = np.outer(np.arange(points.count), numbers) % self.length / self.length
+        cos, sin = np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)
+        matrix = np.zeros((rows, bins.count * (1 if bins.im is None else 2)))
+        counted = points.factors[0] != 0
+        places = points.re[counted]
+        matrix[places, re] = np.outer(points.factors[0], bins.factors[0])[counted] * cos[counted]
+        if bins.im is not None:
+            matrix[places, im] = np.outer(points.factors[0], bins.factors[1])[counted] * sin[counted]
+        if points.im is not None:
+            matrix[points.im, re] = -np.outer(points.factors[1], bins.factors[0]) * sin
+            if bins.im is not None:
+                matrix[points.im, im] = np.outer(points.factors[1], bins.factors[1]) * cos
+        return matrix
+
+
+def find_dft_basis(matrix: Array) -> DftBasis | None:
+    """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
+
+    Its rows may begin later than with the first point of the transform.
+    """
+    rows, columns = matrix.shape
+    if matrix.size < SMALLEST or matrix.dtype != np.float32 or rows < 8 or columns < 8:
+        return None
+    wide = matrix.astype(np.float64)
+    bound = CLOSE * float(np.abs(wide).max())
+    if not np.isfinite(bound):
+        return None
+    found = _searched(wide, bound) or _late(wide, bound)
+    if found is None or found.split()[2] * GAIN > rows * -(-columns // LANES):
+        return None
+    return found
+
+
+def _searched(matrix: Array, bound: float) -> DftBasis | None:
+    """The transform of all layouts and lengths that fits."""
+    rows, columns = matrix.shape
+    for points in _layouts(rows):
+        for bins in _layouts(columns):
+            if points[1] is None and bins[1] is None:
+                continue
+            for length in _lengths(len(points[0]), len(bins[0])):
+                begin = _begin(matrix, length, bins[0])
+                if begin is None:
+                    continue
+                few = _fitted(matrix, length, points, bins, begin, slice(begin, begin + PROBED))
+                if not _within(few, matrix, bound):
+                    continue
+                found = _fitted(matrix, length, points, bins, begin)
+                if _within(found, matrix, bound):
+                    return found
+    return None
+
+
+def _late(matrix: Array, bound: float) -> DftBasis | None:
+    """A transform of real points without its first ones: with points in front that read any place and count nothing."""
+    row = int((matrix**2).sum(axis=1).argmax())
+    for bins in _layouts(matrix.shape[1]):
+        if bins[1] is None:
+            continue
+        for length in sorted({len(bins[0]), 2 * (len(bins[0]) - 1)}):
+            for missing in _missing(matrix[row], row, bins[0], bins[1], length):
+                if not 0 < missing <= length - len(matrix):
+                    continue
+                found = _searched(np.pad(matrix, ((missing, 0), (0, 0))), bound)
+                if found is not None and found.points.im is None:
+                    points = replace(found.points, re=np.maximum(found.points.re - missing, 0))
+                    return replace(found, points=points)
+    return None
+
+
+def _missing(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
+    """How many points are missing in front of a row, by the phase of its second bin; with either sign."""
+    sign = -1.0 if row_values[re[0]] < 0 else 1.0
+    turn = math.atan2(sign * float(row_values[im[1]]), sign * float(row_values[re[1]])) / (2 * math.pi)
+    places = (turn * length, -turn * length)
+    return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
+
+
+def _within(found: DftBasis | None, matrix: Array, bound: float) -> TypeGuard[DftBasis]:
+    """Whether a transform is the matrix, in the columns of its bins."""
+    if found is None:
+        return False
+    bins = found.bins
+    columns = bins.re if bins.im is None else np.concatenate([bins.re, bins.im])
+    return float(np.abs(found.matrix() - matrix[:, columns]).max()) <= bound
+
+
+def _layouts(size: int) -> Iterator[tuple[Array, Array | None]]:
+    """Real points; real and imaginary parts in turns; all real parts, then all imaginary ones."""
+    every = np.arange(size)
+    yield every, None
+    if size % 2 == 0:
+        yield every[::2], every[1::2]
+        yield every[: size // 2], every[size // 2 :]
+
+
+def _lengths(points: int, bins: int) -> list[int]:
+    """The lengths that so many points and bins can belong to."""
+    least = max(points, 2)
+    found = {points, bins, 2 * (points - 1), 2 * (bins - 1), 1 << (least - 1).bit_length()}
+    return sorted(length for length in found if length >= max(points, bins))
+
+
+def _begin(matrix: Array, length: int, columns: Array) -> int | None:
+    """A bin whose cosines are all 1 or -1, so that its column shows the factors of the rows: the first one, or where
+    a window takes that away the middle one.
+    """
+    middle = [length // 2] if length % 2 == 0 and length // 2 < len(columns) else []
+    return next((number for number in (0, *middle) if matrix[:, columns[number]].any()), None)
+
+
+def _fitted(
+    matrix: Array,
+    length: int,
+    points: tuple[Array, Array | None],
+    bins: tuple[Array, Array | None],
+    begin: int,
+    part: slice = slice(None),
+) -> DftBasis | None:
+    """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do.
+
+    Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
+    """
+    every = np.arange(len(points[0]))
+    numbers = np.arange(len(bins[0]))[part]
+    re, im = bins[0][part], None if bins[1] is None else bins[1][part]
+    into = matrix[points[0], bins[0][begin]] * np.cos(2 * np.pi * (every * begin % length / length))
+    strength = float(into @ into)
+    if strength == 0:
+        return None
+    turns = np.outer(every, numbers) % length / length
+    seen = into[:, None] * np.cos(2 * np.pi * turns)
+    power = (seen**2).sum(axis=0)
+    if not power.all():
+        return None
+    out = (matrix[np.ix_(points[0], re)] * seen).sum(axis=0) / power
+    sign_in = sign_out = 1.0
+    if im is not None:
+        sign_out = _sign(into[:, None] * np.sin(2 * np.pi * turns), matrix[np.ix_(points[0], im)])
+    if points[1] is not None:
+        seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
+        sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
+    out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
+    return DftBasis(
+        length,
+        Parts(points[0], points[1], np.stack([into, sign_in * into])),
+        Parts(re, im, np.stack([out, out_im])),
+        int(numbers[0]),
+    )
+
+
+def _sign(expected: Array, found: Array) -> float:
+    return -1.0 if float((expected * found).sum()) < 0 else 1.0
+
+
+def tables(found: DftBasis) -> tuple[int, int, Array, Array, Array]:
+    """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], turns [N2, 2, P], w2 [N2, N2, 2], f32."""
+    first, second, _ = found.split()
+    padded = -(-first // LANES) * LANES
+    k1 = np.arange(padded)
+    inside = k1 < first
+    w1 = _turned(np.outer(np.arange(first), k1) % first / first, inside)
+    turns = _turned(np.outer(np.arange(second), k1) % found.length / found.length, inside)
+    angle = 2 * np.pi * (np.outer(np.arange(second), np.arange(second)) % second / second)
+    return first, second, w1, turns, unit_circle(angle).astype(np.float32)
+
+
+def _turned(turns: Array, inside: Array) -> Array:
+    return (np.moveaxis(unit_circle(2 * np.pi * turns), -1, 1) * inside).astype(np.float32)

@@ -1,0 +1,363 @@
+"""Second pass: wire the pulsed graph, node by node, with the offsets that the relations ask for.
+
+With Din the offset of the input, ``span``, ``stride``, ``up`` and ``skip`` as in ``pulse.ops.op``:
+
+pointwise   D = max(Din of all inputs); the others are delayed to it
+window      group g is at index g + G with G = ceil((Din + span - stride) / stride), D = G*up + skip;
+            the op sees the frames of whole groups, which may begin and end inside of a pulse
+ends        D = Din - before; frames outside of the input are replaced by constants
+cumulative  D = max(Din of all inputs); where a state is read, at least the lag of their length
+banded      D = E + ahead with E = max(Din of keys and values, Din of queries - ahead, -ahead) their offset
+ends, edge or reflect: the smallest D at which each new frame is in a pulse that already has its source
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from pulse.dim import TDim
+from pulse.errors import PulsifyError
+from pulse.facts import Array, StreamFact, TypedFact
+from pulse.graph import Node, OutletId
+from pulse.ops.op import (
+    Banded,
+    Cumulative,
+    Ends,
+    Final,
+    Op,
+    Pointwise,
+    Positional,
+    Relation,
+    Tail,
+    Whole,
+    Window,
+)
+from pulse.ops.source import Source
+from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.time import LastFrames
+from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
+from pulse.pulsify.faults import body_sites
+from pulse.pulsify.relate import Flow, Related
+from pulse.pulsify.windows import fix_offset, schedule_window
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluate_prefix, static_outlet
+from pulse.typed import TypedNetwork
+
+
+@dataclass
+class Scheduler:
+    """Carries each typed wire into the pulsed graph."""
+
+    model: TypedNetwork
+    related: Related
+    wiring: Wiring
+    wires: dict[OutletId, Wire]
+
+    def run(self) -> None:
+        """Place every node."""
+        for outlet in self.model.graph.inputs:
+            self._source(self.model.graph.node(outlet))
+        for node_id in self.related.order:
+            node = self.model.graph.nodes[node_id]
+            if isinstance(node.op, Source):
+                continue
+            relation = self.related.relations.get(node_id)
+            inputs = [self._wire(outlet, relation) for outlet in node.inputs]
+            if relation is None:
+                facts = [outlet.fact for outlet in node.outputs]
+                self._keep(
+                    node,
+                    self.wiring.add_all(
+                        node.name, node.op, [static_outlet(w) for w in inputs], [None] * len(facts)
+                    ),
+                )
+                continue
+            results = self._place(node, relation, inputs)
+            self._keep(node, results)
+
+    def _wire(self, outlet: OutletId, relation: Relation | None) -> Wire:
+        """A wire as a relation takes it: only a plain window fills in mirrored frames by itself."""
+        plain = isinstance(relation, Window) and relation.op is not None
+        if (
+            plain
+            and isinstance(relation, Window)
+            and (relation.ends is None or relation.ends.changes_nothing)
+        ):
+            return self.wires[outlet]
+        return self.written(outlet)
+
+    def written(self, outlet: OutletId) -> OutletId | Stream | Free:
+        """A wire with its mirrored frames written into the stream."""
+        wire = self.wires[outlet]
+        if isinstance(wire, Mirrored):
+            name = self.model.graph.label(outlet)
+            wire = self.wires[outlet] = write_mirrored_ends(self.wiring, name, wire)
+        return wire
+
+    def _keep(self, node: Node[TypedFact, Op], results: Sequence[Wire]) -> None:
+        for slot, wire in enumerate(results):
+            self.wires[OutletId(node.id, slot)] = wire
+
+    def _source(self, node: Node[TypedFact, Op]) -> None:
+        outlet = OutletId(node.id)
+        flow = self.related.flows.get(outlet)
+        (fact,) = (known.fact for known in node.outputs)
+        if flow is None:
+            if any(not dim.is_const for dim in fact.shape):
+                return
+            added = self.wiring.add(node.name, Source(fact), (), None)
+            self.wiring.graph.inputs.append(added)
+            self.wires[outlet] = added
+            return
+        shape = list(fact.shape)
+        stream = StreamFact(flow.along, fact.shape[flow.along], flow.rate, 0)
+        shape[flow.along] = TDim.of(self.wiring.frames(flow.rate))
+        added = self.wiring.add(node.name, Source(TypedFact(fact.dtype, tuple(shape))), (), stream)
+        self.wiring.graph.inputs.append(added)
+        self.wires[outlet] = Stream(added, stream)
+
+    def _place(self, node: Node[TypedFact, Op], relation: Relation, inputs: list[Wire]) -> Sequence[Wire]:
+        flows = [self.related.flows[OutletId(node.id, slot)] for slot in range(len(node.outputs))]
+        axis = flows[0].axis
+        length = TDim.of(0) if axis is None else node.outputs[0].fact.shape[axis]
+        match relation:
+            case Pointwise():
+                return self._pointwise(node, relation, inputs, flows)
+            case Window():
+                return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
+            case Ends():
+                return [
+                    extend_ends(
+                        self.wiring,
+                        node.name,
+                        relation,
+                        fix_offset(self.wiring, inputs[0], relation, node.name),
+                        length,
+                    )
+                ]
+            case Positional():
+                return [self._positional(node, relation, inputs, flows[0], length)]
+            case Tail():
+                return [self._tail(node, relation, inputs[0], length)]
+            case Cumulative():
+                return self._cumulative(node, relation, inputs, flows)
+            case Banded():
+                return [self._banded(node, relation, inputs, flows[0].rate, length)]
+            case Final():
+                reads = [static_outlet(wire) for wire in inputs]
+                return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
+            case Whole():
+                raise AssertionError("refused by the first pass")
+
+    # pointwise
+
+    def _pointwise(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        if not streams:
+            return self._free_pointwise(node, relation, inputs, flows)
+        offset = max(stream.fact.offset for stream in streams)
+        prefixes: list[Array | None] = [None] * len(flows)
+        if offset < 0:
+            known = self._pointwise_prefix(node, relation, inputs, -offset)
+            if known is None:
+                offset = 0
+            else:
+                prefixes = list(known)
+        return self._wire_pointwise(node, relation, inputs, flows, offset, prefixes)
+
+    def _wire_pointwise(
+        self,
+        node: Node[TypedFact, Op],
+        relation: Pointwise,
+        inputs: list[Wire],
+        flows: list[Flow],
+        offset: int,
+        prefixes: Sequence[Array | None],
+    ) -> list[Stream]:
+        outlets = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        facts = [
+            StreamFact(flow.along, outlet.fact.shape[flow.along], flow.rate, offset, prefix)
+            for flow, outlet, prefix in zip(flows, node.outputs, prefixes)
+        ]
+        op = node.op if relation.at is None else relation.at(self._frames(flows[0], facts[0]))
+        results = self.wiring.add_all(node.name, op, outlets, facts)
+        placed = [Stream(result, fact) for result, fact in zip(results, facts)]
+        return placed if flows[0].final else [self.wiring.expect(stream, node.name) for stream in placed]
+
+    def _frames(self, flow: Flow, fact: StreamFact) -> int:
+        if not flow.final:
+            return self.wiring.frames(flow.rate)
+        highest = fact.length.bounds()[1]
+        if highest is None:
+            raise PulsifyError(f"{fact.length} frames at the end of the stream have no limit")
+        return highest
+
+    def _synchronised(self, wire: Wire, offset: int, name: str) -> OutletId:
+        if isinstance(wire, Stream):
+            return self.wiring.delayed(wire, offset, name).outlet
+        if isinstance(wire, Free):
+            return wire.at(offset).outlet
+        return static_outlet(wire)
+
+    def _pointwise_prefix(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], frames: int
+    ) -> list[Array] | None:
+        values: list[Array] = []
+        for wire in inputs:
+            value = self._first_frames(wire, frames)
+            if value is None:
+                return None
+            values.append(value)
+        op = node.op if relation.at is None else relation.at(frames)
+        return evaluate_prefix(op, values, node.name)
+
+    def _first_frames(self, wire: Wire, frames: int) -> Array | None:
+        if isinstance(wire, Free):
+            return wire.first(frames)
+        if isinstance(wire, Stream):
+            prefix = wire.fact.prefix
+            return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
+        return self.wiring.known(static_outlet(wire))
+
+    def _free_pointwise(
+        self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        made: dict[int, list[Stream]] = {}
+
+        def at(slot: int, offset: int) -> Stream:
+            if offset not in made:
+                prefixes = self._pointwise_prefix(node, relation, inputs, -offset) if offset < 0 else None
+                made[offset] = self._wire_pointwise(
+                    node, relation, inputs, flows, offset, prefixes or [None] * len(flows)
+                )
+            return made[offset][slot]
+
+        def first(slot: int, frames: int) -> Array | None:
+            values = self._pointwise_prefix(node, relation, inputs, frames)
+            return None if values is None else values[slot]
+
+        return [
+            Free(
+                flow.along,
+                outlet.fact.shape[flow.along],
+                flow.rate,
+                lambda offset, slot=slot: at(slot, offset),
+                lambda frames, slot=slot: first(slot, frames),
+            )
+            for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
+        ]
+
+    # states
+
+    def _cumulative(
+        self, node: Node[TypedFact, Op], relation: Cumulative, inputs: list[Wire], flows: list[Flow]
+    ) -> Sequence[Wire]:
+        inputs = [wire.at(0) if isinstance(wire, Free) else wire for wire in inputs]
+        streams = [wire for wire in inputs if isinstance(wire, Stream)]
+        offset = max(stream.fact.offset for stream in streams)
+        if self._state_is_read(node, relation) or any(body_sites(node.name, node.op)):
+            fact = streams[0].fact
+            offset = max(offset, sure_delay(self.wiring, fact.length, fact.rate, node.name))
+        past = None
+        if offset < 0:
+            values = [self._first_frames(wire, -offset) for wire in inputs]
+            known = [value for value in values if value is not None]
+            past = evaluate_prefix(node.op, known, node.name) if len(known) == len(values) else None
+            offset = 0 if past is None else offset
+        reads = [self._synchronised(wire, offset, node.name) for wire in inputs]
+        op = relation.at(offset, streams[0].fact.length, past)
+        facts = [
+            None
+            if flow.axis is None
+            else StreamFact(
+                flow.axis,
+                outlet.fact.shape[flow.axis],
+                flow.rate,
+                offset,
+                None if past is None else past[slot],
+            )
+            for slot, (flow, outlet) in enumerate(zip(flows, node.outputs))
+        ]
+        outlets = self.wiring.add_all(node.name, op, reads, facts)
+        return [
+            outlet if fact is None else self.wiring.expect(Stream(outlet, fact), node.name)
+            for outlet, fact in zip(outlets, facts)
+        ]
+
+    def _state_is_read(self, node: Node[TypedFact, Op], relation: Cumulative) -> bool:
+        """Whether a state is an output, or feeds one: then no frame may enter it that might not exist."""
+        graph = self.model.graph
+        states = [OutletId(node.id, slot) for slot, axis in enumerate(relation.axes) if axis is None]
+        return any(state in graph.outputs or graph.outlet(state).successors for state in states)
+
+    # bands
+
+    def _banded(
+        self, node: Node[TypedFact, Op], band: Banded, inputs: list[Wire], rate: Fraction, length: TDim
+    ) -> Stream:
+        unknown = any(isinstance(wire, Free) and wire.first(1) is None for wire in inputs)
+        needs = [0 if unknown else -band.ahead]
+        for slot, wire in enumerate(inputs):
+            if isinstance(wire, Stream):
+                needs.append(wire.fact.offset - (band.ahead if slot == 0 else 0))
+        if band.ahead > 0:
+            needs.append(sure_delay(self.wiring, length, rate, node.name))
+        late = max(needs)
+        offset = late + band.ahead
+        placed = [self._at(wire, late if slot else offset, node.name) for slot, wire in enumerate(inputs)]
+        reads = [placed[0].outlet]
+        reads += [self.wiring.window(stream, band.back + band.ahead, node.name) for stream in placed[1:]]
+        fact = StreamFact(band.axis, length, rate, offset)
+        added = self.wiring.add(node.name, band.at(offset, length), reads, fact)
+        return self.wiring.expect(Stream(added, fact), node.name)
+
+    def _at(self, wire: Wire, offset: int, name: str) -> Stream:
+        if isinstance(wire, Free):
+            return wire.at(offset)
+        assert isinstance(wire, Stream)
+        return self.wiring.delayed(wire, offset, name)
+
+    # positions and tails
+
+    def _positional(
+        self, node: Node[TypedFact, Op], relation: Positional, inputs: list[Wire], flow: Flow, length: TDim
+    ) -> Free:
+        reads = [static_outlet(wire) for wire in inputs]
+        made: dict[int, Stream] = {}
+
+        def first(frames: int) -> Array | None:
+            values = [self.wiring.known(outlet) for outlet in reads]
+            if any(value is None for value in values):
+                return None
+            operands = [value for value in values if value is not None]
+            op = relation.at(0, frames)
+            if isinstance(op, Stateful):
+                return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
+            return evaluate_prefix(op, operands, node.name)[0]
+
+        def at(offset: int) -> Stream:
+            if offset not in made:
+                op = relation.at(offset, self.wiring.frames(flow.rate))
+                prefix = first(-offset) if offset < 0 else None
+                fact = StreamFact(relation.axis, length, flow.rate, offset, prefix)
+                made[offset] = self.wiring.expect(
+                    Stream(self.wiring.add(node.name, op, reads, fact), fact), node.name
+                )
+            return made[offset]
+
+        return Free(relation.axis, length, flow.rate, at, first)
+
+    def _tail(self, node: Node[TypedFact, Op], tail: Tail, wire: Wire, length: TDim) -> Stream:
+        stream = (
+            wire
+            if isinstance(wire, Stream)
+            else fix_offset(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
+        )
+        if stream.fact.offset < 0:
+            stream = self.wiring.delayed(stream, 0, node.name)
+        stream = delay_until_sure(self.wiring, stream, node.name)
+        fact = self.wiring.graph.fact(stream.outlet)
+        op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
+        out = StreamFact(tail.axis, length, Fraction(0), 0)
+        return Stream(self.wiring.add(node.name, op, [stream.outlet], out), out)

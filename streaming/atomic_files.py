@@ -1,0 +1,67 @@
+"""Files that appear under their name only when they are complete."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+
+from pulse.errors import InputError
+
+
+def refuse_same(read: Sequence[Path | None], written: Sequence[Path | None]) -> None:
+    """Raises InputError where a file that is read would be replaced, or one file be written twice; None: no file."""
+    files = [path for path in written if path is not None]
+    for number, path in enumerate(files):
+        if any(_is_same(path, other) for other in read if other is not None):
+            raise InputError(f"{path}: is the input; write to another file")
+        if any(_is_same(path, other) for other in files[:number]):
+            raise InputError(f"{path}: would be written twice; give each its own file")
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def temporary_file(path: Path) -> Path:
+    """A new empty file beside ``path`` to write to first.
+
+    Raises InputError where the folder refuses, and where ``path`` is a folder, a device or a pipe.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: is no file that can be replaced; give the name of a file")
+    try:
+        handle, name = tempfile.mkstemp(path.suffix, f".{path.stem}-", path.parent)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
+    os.close(handle)
+    return Path(name)
+
+
+def unused_name(path: Path, word: str) -> Path:
+    """A name beside ``path`` that says what is in it, and that no file has."""
+    tried = path.with_stem(f"{path.stem}-{word}")
+    for number in count(2):
+        if not tried.exists():
+            break
+        tried = path.with_stem(f"{path.stem}-{word}-{number}")
+    return tried
+
+
+def write_error(path: Path, reason: str | None) -> InputError:
+    """What is wrong where a disk takes no more."""
+    return InputError(f"{path}: cannot be written ({reason}); make room, or write to another disk")
+
+
+def publish(part: Path, path: Path) -> None:
+    """Give a complete file its name, with the permissions of a new file. Raises InputError."""
+    mask = os.umask(0)
+    os.umask(mask)
+    try:
+        part.chmod(0o666 & ~mask)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from error

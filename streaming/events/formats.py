@@ -1,0 +1,150 @@
+"""Forms of events as text: each event is written as it comes, behind those before it."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from html import escape
+
+from pulse.errors import InputError
+from streaming.events.event import Event
+
+
+class EventFormat:
+    """How events are written, as text in UTF-8.
+
+    source  the name of the sound, where the form tells it
+
+    An event of which only the start is known is written by forms that are for programs, .csv and .jsonl.
+    """
+
+    open_events = False
+
+    def __init__(self, source: str = "sound") -> None:
+        self._source = source
+
+    def head(self) -> str:
+        """What stands in front."""
+        return ""
+
+    def text(self, event: Event, number: int) -> str:
+        """An event; the first one has number 1."""
+        raise NotImplementedError
+
+    def body(self, events: Sequence[Event], number: int) -> tuple[str, int]:
+        """Events behind so many others; and how many there are then."""
+        parts: list[str] = []
+        for event in events:
+            if event.end_s is not None or self.open_events:
+                number += 1
+                parts.append(self.text(event, number))
+        return "".join(parts), number
+
+
+class CsvFormat(EventFormat):
+    """A table: start_s, end_s, label, score, known_s."""
+
+    open_events = True
+
+    def head(self) -> str:
+        return _row(["start_s", "end_s", "label", "score", "known_s"])
+
+    def text(self, event: Event, number: int) -> str:
+        times = [
+            "" if time is None else f"{time:.6f}" for time in (event.start_s, event.end_s, event.known_s)
+        ]
+        return _row([times[0], times[1], _line(event.label), f"{event.score:.6g}", times[2]])
+
+
+class JsonLinesFormat(EventFormat):
+    """An object a line, with all fields of the event; nothing is rounded."""
+
+    open_events = True
+
+    def text(self, event: Event, number: int) -> str:
+        return json.dumps(event.as_dict(), allow_nan=False) + "\n"
+
+
+class AudacityFormat(EventFormat):
+    """A label track of Audacity: start, end and label, with tabs between them."""
+
+    def text(self, event: Event, number: int) -> str:
+        return f"{event.start_s:.6f}\t{_end_s(event):.6f}\t{_line(event.label)}\n"
+
+
+class RttmFormat(EventFormat):
+    """Rich Transcription Time Marked of NIST: SPEAKER, file, channel, start, duration, and the label as the speaker."""
+
+    def text(self, event: Event, number: int) -> str:
+        start, label = event.start_s, _word(event.label)
+        lasts = _end_s(event) - start
+        return f"SPEAKER {_word(self._source)} 1 {start:.3f} {lasts:.3f} <NA> <NA> {label} <NA> <NA>\n"
+
+
+class SrtFormat(EventFormat):
+    """SubRip subtitles."""
+
+    def text(self, event: Event, number: int) -> str:
+        times = f"{_clock(event.start_s, ',')} --> {_clock(_end_s(event), ',')}"
+        return f"{number}\n{times}\n{_line(event.label).replace('-->', '->')}\n\n"
+
+
+class VttFormat(EventFormat):
+    """WebVTT subtitles."""
+
+    def head(self) -> str:
+        return "WEBVTT\n\n"
+
+    def text(self, event: Event, number: int) -> str:
+        times = f"{_clock(event.start_s, '.')} --> {_clock(_end_s(event), '.')}"
+        return f"{times}\n{escape(_line(event.label), quote=False)}\n\n"
+
+
+FORMATS: dict[str, type[EventFormat]] = {
+    "csv": CsvFormat,
+    "txt": AudacityFormat,
+    "rttm": RttmFormat,
+    "srt": SrtFormat,
+    "vtt": VttFormat,
+    "jsonl": JsonLinesFormat,
+}
+"""By suffix."""
+
+
+def event_format(name: str, word: str) -> type[EventFormat]:
+    """The form that a suffix, without its dot, stands for. Raises InputError."""
+    try:
+        return FORMATS[word.lower()]
+    except KeyError:
+        known = ", ".join(f".{suffix}" for suffix in FORMATS)
+        raise InputError(
+            f"{name}: events are written as {known}, not {f'.{word}' if word else 'this'}"
+        ) from None
+
+
+def _end_s(event: Event) -> float:
+    return event.start_s if event.end_s is None else event.end_s
+
+
+def _row(cells: Sequence[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue()
+
+
+def _line(label: str) -> str:
+    """On one line, control characters as spaces."""
+    return "".join(each if each.isprintable() else " " for each in label).strip()
+
+
+def _word(label: str) -> str:
+    """Without white space and control characters."""
+    return "_".join(_line(label).split()) or "<NA>"
+
+
+def _clock(seconds: float, point: str) -> str:
+    """00:01:02,345."""
+    rest, thousandths = divmod(round(seconds * 1000), 1000)
+    minutes, whole = divmod(rest, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{whole:02}{point}{thousandths:03}"

@@ -1,0 +1,22 @@
+"""What comes out where one error was on its way and others happened besides."""
+
+from collections.abc import Sequence
+
+import anyio
+
+from streaming.errors import only_one
+
+
+def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
+    """What is to be raised.
+
+    error   what was on its way; None where all went well
+    others  take its place where it is a cancellation or nothing; else it has them as notes
+    """
+    if not others:
+        return error
+    if error is None or isinstance(error, anyio.get_cancelled_exc_class()):
+        return only_one(BaseExceptionGroup("what sources raised behind what was taken", others))
+    for other in others:
+        error.add_note(f"besides: {type(other).__name__}: {other}")
+    return error

@@ -1,0 +1,23 @@
+"""The devices of this machine, where nobody names another host."""
+
+from streaming.errors import DeviceError
+from streaming.hosts.devices import Device
+from streaming.hosts.host import Host
+from streaming.hosts.portaudio.portaudio import PortAudio
+
+
+def default_host() -> Host:
+    """Whatever has them."""
+    return PortAudio()
+
+
+def list_devices(refresh: bool = False) -> tuple[Device, ...]:
+    """All of them, as they were when they were first looked for.
+
+    refresh  look for them now; indices may change. Open streams go on
+    Raises   DeviceError: no PortAudio, or it does not answer
+    """
+    host = PortAudio()
+    if refresh and not host.refresh():
+        raise DeviceError("PortAudio does not find the devices; is a sound server hanging? Start that again")
+    return host.devices()

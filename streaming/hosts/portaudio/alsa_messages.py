@@ -1,0 +1,36 @@
+"""What C libraries print on the standard error while they look for devices."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+_STDERR = 2
+_ALSA = re.compile(r"ALSA lib [^:]+:\d+:\(\w+\) (.+)")
+
+
+@contextmanager
+def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
+    """Keep it from the terminal; call what this gives for the last reason that ALSA stated, None without one.
+
+    All threads of the process share the standard error, so this is for short whiles.
+    """
+    try:
+        before = os.dup(_STDERR)
+    except OSError:  # it is closed
+        yield lambda: None
+        return
+    with tempfile.TemporaryFile() as said:
+
+        def reason() -> str | None:
+            said.seek(0)
+            stated = _ALSA.findall(said.read().decode(errors="replace"))
+            return str(stated[-1]).strip() if stated else None
+
+        os.dup2(said.fileno(), _STDERR)
+        try:
+            yield reason
+        finally:
+            os.dup2(before, _STDERR)
+            os.close(before)

@@ -1,0 +1,38 @@
+"""The stream that is asked of PortAudio."""
+
+from ctypes import byref
+from dataclasses import dataclass
+
+from streaming.hosts.devices import Device, Kind
+from streaming.hosts.portaudio import library as c
+
+
+@dataclass(frozen=True)
+class StreamSide:
+    """One direction of a stream: channels of a device, and the latency to ask for."""
+
+    kind: Kind
+    device: Device
+    channels: int
+    latency_s: float
+
+    def parameters(self) -> c.StreamParameters:
+        """In the form of PortAudio."""
+        return c.StreamParameters(self.device.index, self.channels, c.FLOAT32, self.latency_s, None)
+
+
+@dataclass(frozen=True)
+class StreamSpec:
+    """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
+
+    sides: tuple[StreamSide, ...]
+    rate_hz: int
+    block_frames: int
+    callback: int
+    user: int
+
+    @property
+    def parameters(self) -> list[object]:
+        """Of input and output, as PortAudio takes them."""
+        found = {side.kind: byref(side.parameters()) for side in self.sides}
+        return [found.get("input"), found.get("output")]

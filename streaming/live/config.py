@@ -1,0 +1,123 @@
+"""Configuration of a live run: what it connects, and how it computes."""
+
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+from pulse.wording import spell
+from streaming.channels import Channels
+from streaming.native import control_block as cb
+from streaming.native.filters import QUALITIES
+
+LONGEST_BLOCK_S = 10
+ENGINES = {"worker": cb.ON_WORKER, "callback": cb.IN_CALLBACK}
+POLICIES = {
+    "wait": cb.WAITS,
+    "drop_oldest": cb.DROPS,
+    "silence_then_catch_up": cb.CATCHES_UP,
+    "abort": cb.ABORTS,
+}
+"""What happens where nothing is ready to be played; in each case the device plays silence.
+
+wait                   what is late is played late: nothing is lost, and from then on the delay is longer
+drop_oldest            pulses whose sound would come too late are not computed; the delay stays
+silence_then_catch_up  all is computed, what comes too late is not played; the delay stays
+abort                  the run ends with an error
+"""
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """What a pipeline connects.
+
+    rate_hz                  of the model
+    rate_in_hz, rate_out_hz  of the device
+    channels_in              of the device
+    channels_out             of the device; 0 where nothing is played
+    channels                 the channels that a model with one input of sound takes
+    input_channels           the device channel of each input, in order, for a model with several inputs
+    block_frames             of the device; 0 where it is not known or changes
+    two_clocks               whether input and output are devices with clocks of their own
+    """
+
+    rate_hz: int
+    rate_in_hz: int
+    rate_out_hz: int
+    channels_in: int = 1
+    channels_out: int = 1
+    channels: Channels = Channels()
+    block_frames: int = 0
+    two_clocks: bool = False
+    input_channels: tuple[int, ...] = ()
+
+    @property
+    def streams(self) -> int:
+        """How many streams there are. Raises InputError."""
+        return 1 if self.input_channels else self.channels.streams(self.channels_in)
+
+    def __post_init__(self) -> None:
+        if min(self.rate_hz, self.rate_in_hz, self.rate_out_hz) < 1:
+            raise InputError(
+                f"sample rates must be positive: model {self.rate_hz}, input {self.rate_in_hz}, output "
+                f"{self.rate_out_hz} Hz"
+            )
+        if self.channels_in < 1 or self.channels_out < 0 or self.block_frames < 0:
+            raise InputError(
+                f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
+                "one channel in at least, and no negative number"
+            )
+        if (
+            self.input_channels
+            and not 0 <= min(self.input_channels) <= max(self.input_channels) < self.channels_in
+        ):
+            raise InputError(
+                f"the inputs take channels {', '.join(map(str, self.input_channels))} of a device with "
+                f"{self.channels_in}, counted from 0: choose existing channels"
+            )
+        if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
+            raise InputError(
+                f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
+                f"{self.rate_in_hz} Hz: give {spell('block_frames', LONGEST_BLOCK_S * self.rate_in_hz)} at most"
+            )
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """How a pipeline runs.
+
+    engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
+                    the headroom where a pulse takes far less time than a block
+    policy          one of ``POLICIES``
+    headroom_s      what a worker may take to answer, rounded up to whole blocks; 5 ms where None
+    quality         of resampling: ``low``, ``medium``, ``high``
+    output          the output that is played, by name; the first that is sound where None
+    records         whether Python gets all outputs of each pulse, too
+    reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
+    virtual_clock   whether ``Pipeline.set_time`` sets the time
+    """
+
+    engine: str = "worker"
+    policy: str = "silence_then_catch_up"
+    headroom_s: float | None = None
+    quality: str = "medium"
+    output: str | None = None
+    records: bool = False
+    reserve_frames: int = 0
+    virtual_clock: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("engine", self.engine, ENGINES),
+            ("policy", self.policy, POLICIES),
+            ("quality", self.quality, QUALITIES),
+        ):
+            if value not in known:
+                raise InputError(f"{name} {value!r}: choose one of {', '.join(known)}")
+        if self.headroom_s is not None and not 0 <= self.headroom_s <= 10:
+            raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
+        if self.headroom_s and self.engine == "callback":
+            raise InputError(
+                f"the callback computes at once, without headroom: leave out {spell('headroom_s')}, or choose "
+                f"{spell('engine', 'worker')}"
+            )
+        if self.reserve_frames < 0:
+            raise InputError(f"a reserve of {self.reserve_frames} frames: give 0 or more")

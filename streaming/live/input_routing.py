@@ -1,0 +1,102 @@
+"""Input routing: which channel of which device feeds each input of a model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from streaming.channels import Channels
+from streaming.hosts.host import Endpoint, Host
+from streaming.live.instances import live_inputs
+from streaming.routing import Route, channels_in_order
+
+
+@dataclass(frozen=True)
+class InputRouting:
+    """The input device and the channels that feed the inputs.
+
+    requested how the device was requested; None: the default device
+    channels  the channels that a model with one input of sound takes
+    input_channels  the channel of each input, in order, for a model with several
+    """
+
+    source: Endpoint
+    requested: str | int | None
+    channels: Channels
+    input_channels: tuple[int, ...] = ()
+
+
+def route_inputs(
+    host: Host, wanted: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
+) -> InputRouting:
+    """Choose the device and channels for the inputs of a program.
+
+    wanted    the device of inputs whose route names none
+    channels  of it, for a model with one input of sound
+    Raises    InputError, DeviceError
+    """
+    title, names = program.model.title, [port.name for port in live_inputs(program)]
+    asked = {route.name: route for route in routes}
+    for name in asked:
+        if name not in names:
+            raise InputError(f"{title}: has no input of sound {name!r}; there is {', '.join(names)}")
+    found = {name: _endpoint(host, wanted, asked.get(name, Route(name, ""))) for name in names}
+    source, wanted, _ = found[names[0]]
+    for name, (other, _, _) in found.items():
+        if other != source:
+            raise _two_devices(names[0], source, name, other)
+    chosen = {name: channel for name, (_, _, channel) in found.items()}
+    if len(names) == 1:
+        channel = chosen[names[0]]
+        return InputRouting(source, wanted, channels if channel is None else Channels(channel))
+    if channels != Channels():
+        raise InputError(
+            f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
+            "give the channel of each behind its device, such as usb:0"
+        )
+    return InputRouting(source, wanted, channels, _channels(host, title, names, source, chosen))
+
+
+def _channels(
+    host: Host, title: str, names: Sequence[str], source: Endpoint, chosen: Mapping[str, int | None]
+) -> tuple[int, ...]:
+    """The channel of each input: as they are said, or in order. Raises InputError."""
+    said = [channel for channel in chosen.values() if channel is not None]
+    if not said:
+        there = source.channels if host.is_finite else min(source.channels, len(names))
+        channels_in_order(title, names, source.name, there)
+        return tuple(range(len(names)))
+    missing = [name for name, channel in chosen.items() if channel is None]
+    if missing:
+        raise InputError(
+            f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
+            "or for none"
+        )
+    if max(said) >= source.channels:
+        raise InputError(
+            f"{source.name}: has no channel {max(said)}; there are {source.channels}, counted from 0"
+        )
+    return tuple(said)
+
+
+def _endpoint(
+    host: Host, wanted: str | int | None, route: Route
+) -> tuple[Endpoint, str | int | None, int | None]:
+    """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
+    if not route.source:
+        return host.choose("input", wanted), wanted, route.channel
+    if route.channel is not None:
+        whole = f"{route.source}:{route.channel}"
+        try:
+            return host.choose("input", whole), whole, None
+        except InputError:  # then it is a channel
+            pass
+    return host.choose("input", route.source), route.source, route.channel
+
+
+def _two_devices(name: str, device: Endpoint, other_name: str, other: Endpoint) -> InputError:
+    return InputError(
+        f"{name} takes {device.name}, and {other_name} {other.name}: two devices have two clocks, and their sounds "
+        "would drift apart; make one device of both, and name its channels: JACK or PipeWire ports connected to one "
+        "client (jack_connect, pw-link), an ALSA pcm of type multi, an aggregate device of macOS"
+    )

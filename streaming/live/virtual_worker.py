@@ -1,0 +1,80 @@
+"""VirtualWorker: computes the pulses of a pipeline on a virtual clock, in a time that a test sets."""
+
+import ctypes
+from typing import Protocol
+
+from pulse.not_copyable import NotCopyable
+from streaming.live.pipeline import Pipeline
+from streaming.native import control_block as cb
+from streaming.native.pipeline import pump
+
+_PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+
+
+class Clock(Protocol):
+    """A virtual clock, and the time that a pulse takes on it."""
+
+    compute_s: float
+
+    def now_ns(self) -> int:
+        """What time it is."""
+        ...
+
+    def set_ns(self, ns: int) -> None:
+        """Let it be as late as that."""
+        ...
+
+
+class VirtualWorker(NotCopyable):
+    """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
+
+    due_ns  when it is to be called again; None while it waits for a block
+    """
+
+    instead = "it belongs to one pipeline; make another one"
+
+    def __init__(self, pipeline: Pipeline, clock: Clock) -> None:
+        self.due_ns: int | None = None
+        self._pipeline, self._clock = pipeline, clock
+        self._free_ns = 0
+        self._in_flight = False
+        self._slow_pump = _PUMP(self._pump)
+        self._slow_address = ctypes.cast(self._slow_pump, ctypes.c_void_p).value or 0
+
+    def stall(self, ns: int) -> None:
+        """Do nothing for so long from now on; what is under way is ready so much later."""
+        self._free_ns = max(self._free_ns, self._clock.now_ns()) + ns
+        if self.due_ns is not None:
+            self.due_ns = self.due_ns + ns if self._in_flight else max(self.due_ns, self._free_ns)
+
+    def before_callback(self) -> None:
+        """A callback is about to be made: where it computes, it shall take its time."""
+        slow = self._clock.compute_s > 0 or self._free_ns > self._clock.now_ns()
+        self._pipeline.control_block[cb.PUMP] = self._slow_address if slow else pump.address
+
+    def after_callback(self) -> None:
+        """A block may have come."""
+        if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
+            self.due_ns = max(self._clock.now_ns(), self._free_ns)
+
+    def step(self) -> None:
+        """It is ``due_ns``: finish the pulse under way, begin the next."""
+        if self._in_flight:
+            self._in_flight = False
+            self._pipeline.run_pulse()
+        now_ns = self._clock.now_ns()
+        if self._free_ns > now_ns:
+            self.due_ns = self._free_ns
+        elif self._clock.compute_s > 0 and self._pipeline.take_pulse():
+            self._in_flight = True
+            self.due_ns = now_ns + round(self._clock.compute_s * 1e9)
+        else:
+            self._pipeline.pump()
+            self.due_ns = None
+
+    def _pump(self, address: int) -> None:
+        """The pump of a callback that computes."""
+        self._clock.set_ns(max(self._free_ns, self._clock.now_ns()))
+        while self._pipeline.take_pulse():
+            self._clock.set_ns(self._clock.now_ns() + round(self._clock.compute_s * 1e9))
+            self._pipeline.run_pulse()

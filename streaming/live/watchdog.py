@@ -1,0 +1,194 @@
+"""Watchdog: notices devices that stall or end, and opens them again."""
+
+import threading
+from collections.abc import Callable
+
+from pulse.errors import PulseError
+from pulse.wording import spell
+from streaming.errors import DeviceError
+from streaming.live.control import Control
+from streaming.live.pipeline import Pipeline
+from streaming.live.plan import Streams
+from streaming.native import control_block as cb
+
+PERIOD_S = 0.1
+STALL_S = 1.0
+RETRY_S = 0.5
+PATIENCE_S, SELDOM_S = 60.0, 10.0
+"""A device that has been away for so long is tried that seldom: each try costs the audio system memory."""
+TEARDOWN_S = 2.0
+EVENTS = 100
+
+
+def stall_s(block_frames: int, rate_hz: int) -> float:
+    """Without a callback for so long, or for three blocks, a device is taken to be gone."""
+    return max(STALL_S, 3 * block_frames / rate_hz)
+
+
+class Watchdog:
+    """Looks at the counters of a pipeline.
+
+    streams    the devices
+    control    of the pipeline
+    reconnect  None, ``keep`` or ``reset``; see ``Live``
+    now_s      the clock
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        streams: Streams,
+        control: Control,
+        reconnect: str | None,
+        now_s: Callable[[], float],
+    ) -> None:
+        self.error: Exception | None = None
+        self.stalls = 0
+        self.reopened = 0
+        self.events: tuple[str, ...] = ()
+        """What happened last, with the second since the start."""
+        self._pipeline, self._streams, self._control = pipeline, streams, control
+        self._reconnect, self._now_s = reconnect, now_s
+        self._started_s = now_s()
+        self._ended = threading.Event()
+        self._callbacks = self._seen()
+        self._seen_s = self._started_s
+        self._gone_s = self._retry_s = 0.0
+        self._gone = False
+        self._called = True
+        """Whether the device has called since it was opened."""
+        self._reason = ""
+        self._computing = False
+        self._finished = False
+        self._failure: Exception | None = None
+        self.limit_s = stall_s(pipeline.stream_config.block_frames, pipeline.stream_config.rate_in_hz)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over by itself; ``error`` says why."""
+        return self._ended.is_set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Wait for the end, or so long; whether it has ended."""
+        return self._ended.wait(seconds)
+
+    def finished(self, error: Exception | None = None) -> None:
+        """A device has ended by itself, perhaps by an error; from any thread."""
+        self._failure, self._finished = error, True
+
+    def begin(self) -> None:
+        """The devices are open now."""
+        self._callbacks, self._seen_s = self._seen(), self._now_s()
+
+    def close(self) -> None:
+        """The devices are closed: what went wrong until then ends the run, too."""
+        if self._failure is not None:
+            self.end(self._failure)
+
+    def check(self) -> None:
+        """Check everything once; called every ``PERIOD_S``."""
+        if self.ended:
+            return
+        status = int(self._pipeline.control_block[cb.STATUS])
+        if status == cb.WAS_LATE:
+            self.end(PulseError(f"a block was not ready in time, and the policy is abort; {self._advice()}"))
+        elif status == cb.LIMIT_REACHED:
+            limit = self._pipeline.program.limit
+            self.end(
+                PulseError(
+                    f"the model has had its most frames, {limit}: reset it before, or convert it for more"
+                )
+            )
+        elif self._streams.in_callback:
+            self.end(
+                DeviceError(
+                    f"{self._streams.source.name}: the device was told to stop and has not returned from a block, so "
+                    "no other may be opened beside it; start this program again"
+                )
+            )
+        elif self._gone:
+            self._reopen()
+        else:
+            self._look_at_device()
+
+    def end(self, error: Exception | None) -> None:
+        """The run is over."""
+        self.error = self.error or error
+        self._ended.set()
+
+    def _look_at_device(self) -> None:
+        callbacks, now_s = self._seen(), self._now_s()
+        if all(new != old for new, old in zip(callbacks, self._callbacks)):
+            self._callbacks, self._seen_s, self._called = callbacks, now_s, True
+        if self._streams.may_end:
+            if self._finished:
+                self.end(self._failure)
+        elif self._finished:
+            self._lose("ended by itself")
+        elif now_s - self._seen_s >= self.limit_s:
+            self._lose(f"has not called for {now_s - self._seen_s:.1f} s")
+
+    def _lose(self, what: str) -> None:
+        """The device is gone: end the run, or try to have it back."""
+        self.stalls += 1
+        self._note(f"the device {what}")
+        if self._reconnect is None:  # told before the device is stopped, which may take its time
+            name, way_out = self._streams.source.name, spell("reconnect")
+            self.end(
+                DeviceError(
+                    f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "
+                    "is back"
+                )
+            )
+        if not self._streams.stop(TEARDOWN_S):
+            self._note("it does not answer any more; left alone")
+        if self._streams.in_callback:  # it may be computing: a command would wait for it in vain
+            return
+        self._computing = self._control.running
+        self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
+        if self._reconnect is None:
+            return
+        self._gone, self._reason = True, ""
+        if self._called:
+            self._called, self._gone_s = False, self._now_s()
+            self._retry_s = self._gone_s
+        if self._reconnect == "reset":
+            try:
+                self._control.reset()
+            except PulseError as error:
+                self._note(f"not reset: {error}")
+
+    def _reopen(self) -> None:
+        now_s = self._now_s()
+        if now_s < self._retry_s:
+            return
+        self._retry_s = now_s + (RETRY_S if now_s - self._gone_s < PATIENCE_S else SELDOM_S)
+        self._finished = False
+        waiting = self._control.running
+        try:
+            self._control.restart()
+            self._control.running = self._computing  # before a callback may compute beside a command
+            self._streams.reopen(self._pipeline, self.finished)
+        except PulseError as error:
+            self._control.running = waiting
+            if str(error) != self._reason:
+                self._reason = str(error)
+                self._note(f"not opened yet: {error}")
+            return
+        self._gone = False
+        self.reopened += 1
+        self.begin()
+        self._note("opened again")
+
+    def _seen(self) -> tuple[int, ...]:
+        sides = 2 if self._pipeline.stream_config.two_clocks else 1
+        return tuple(
+            int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])
+            for side in range(sides)
+        )
+
+    def _note(self, text: str) -> None:
+        self.events = (*self.events, f"{self._now_s() - self._started_s:.1f} s: {text}")[-EVENTS:]
+
+    def _advice(self) -> str:
+        return "larger blocks or more headroom give it time, another policy goes on with silence"

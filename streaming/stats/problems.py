@@ -1,0 +1,182 @@
+"""What went wrong in a live run, why as far as it can be told, and what to do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pulse.wording import spell
+from streaming.stats.setup import Setup
+from streaming.stats.statistics import Counters, StatisticsSummary
+
+GROUPS = {
+    "late": ("missed",),
+    "silent": ("frames_silent",),
+    "lost": ("frames_lost", "frames_skipped", "pulses_dropped"),
+    "xrun": ("input_underflows", "input_overflows", "output_underflows", "output_overflows"),
+    "device": ("stalls", "reopened"),
+    "model": ("faults",),
+}
+"""Counters that tell of trouble, by what a listener would call it."""
+_NOUNS = {
+    "missed": "late pulse",
+    "frames_silent": "silent frame",
+    "frames_lost": "lost frame",
+    "frames_skipped": "skipped frame",
+    "pulses_dropped": "dropped pulse",
+    "input_underflows": "input underflow",
+    "input_overflows": "input overflow",
+    "output_underflows": "output underflow",
+    "output_overflows": "output overflow",
+    "stalls": "stall",
+    "reopened": "reopening",
+    "faults": "model fault",
+}
+IRREGULAR = 1.5
+"""A gap between callbacks that is so many blocks long is one that the audio system made."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that went wrong.
+
+    name  of its group
+    what  how often, and the cause where it can be told
+    help  what to do
+    """
+
+    name: str
+    what: str
+    help: str
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.help}"
+
+
+def group_count(counters: Counters, name: str) -> int:
+    """The sum of a group of counters; frames and pulses count alike, so it only tells whether and when."""
+    return sum(getattr(counters, field) for field in GROUPS[name])
+
+
+def describe_counters(counters: Counters) -> str:
+    """All counters that tell of trouble, such as ``3 late pulses, 1 stall``; empty where there is none."""
+    found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
+    return ", ".join(count_of(count, noun) for count, noun in found if count)
+
+
+def count_of(count: int, noun: str) -> str:
+    """``1 stall``, ``2,400 stalls``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
+    """All that went wrong, causes in front of what follows from them; empty after a good run."""
+    return list(_troubles(setup, statistics))
+
+
+def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
+    found = statistics.counters
+    if found.missed:
+        cause, way = _lateness(setup, statistics)
+        yield Problem("late", f"{found.missed:,} of {count_of(found.pulses, 'pulse')}: {cause}", way)
+    if found.frames_silent:
+        ms = 1e3 * found.frames_silent / setup.device_rate_hz
+        yield Problem(
+            "silent",
+            f"{count_of(found.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
+            f"more {spell('headroom_s')} or a larger {spell('block_frames')} gives the model more time",
+        )
+    if found.frames_skipped:
+        yield Problem(
+            "lost",
+            f"{count_of(found.frames_skipped, 'frame')} made too late and not played, so that the delay stays as it is",
+            "what helps against silence helps here",
+        )
+    if found.pulses_dropped:
+        yield Problem(
+            "lost",
+            f"{count_of(found.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
+            f"{spell('policy', 'wait')} keeps all, later",
+        )
+    if found.frames_lost:
+        yield Problem(
+            "lost",
+            f"{found.frames_lost:,} of {count_of(found.frames_in, 'frame')} of the device found no room: the model "
+            "stood still for longer than the buffer lasts",
+            _quiet(setup),
+        )
+    if found.xruns:
+        yield _xruns(setup, statistics)
+    if found.stalls:
+        again = f", {count_of(found.reopened, 'reopening')}" if found.reopened else ""
+        yield Problem(
+            "device",
+            f"{count_of(found.stalls, 'stall')} of the device, which stopped calling{again}",
+            "check its cable, its power saving and the sound server"
+            + ("" if found.reopened else f"; {spell('reconnect', 'keep')} opens it again"),
+        )
+    if found.faults:
+        yield _faults(found.faults)
+
+
+def _faults(count: int) -> Problem:
+    return Problem(
+        "model",
+        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
+        "integers divided by 0, or floats that an integer cannot hold",
+        "what came out there means nothing; the notes name the nodes: limit what they read (Clip, Where)",
+    )
+
+
+def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
+    """Why pulses are late, and what to do."""
+    compute, waiting = statistics.compute, statistics.waiting
+    limit_us = statistics.deadline_s * 1e6
+    if compute.mean_us > setup.pulse_s * 1e6:
+        return (
+            f"computing takes {compute.mean_us / 1e3:.2f} ms on average for a pulse of {setup.pulse_s * 1e3:.2f} ms",
+            f"a larger {spell('pulse')}, {spell('weights', 'int8')} or fewer channels, or a faster machine",
+        )
+    if compute.p99_us > limit_us:
+        return (
+            f"computing alone takes {compute.p99_us / 1e3:.2f} ms at p99",
+            f"a larger {spell('pulse')} or {spell('weights', 'int8')} makes it cheaper",
+        )
+    if compute.max_us >= waiting.max_us:
+        return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet(setup)
+    return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet(setup)
+
+
+def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
+    found = statistics.counters
+    flags = describe_counters(
+        Counters(
+            input_underflows=found.input_underflows,
+            input_overflows=found.input_overflows,
+            output_underflows=found.output_underflows,
+            output_overflows=found.output_overflows,
+        )
+    )
+    block_us = setup.block_s * 1e6 or statistics.interval.mean_us
+    if statistics.callback.max_us > block_us:
+        help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives time"
+        longest_ms = statistics.callback.max_us / 1e3
+        cause = f"the callback took {longest_ms:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
+    elif statistics.interval.max_us > IRREGULAR * block_us:
+        help = f"a larger {spell('block_frames')}, or less other work on this machine"
+        cause = (
+            f"the audio system called after {statistics.interval.max_us / 1e3:.2f} ms at most, a block is "
+            f"{block_us / 1e3:.2f} ms"
+        )
+    else:
+        help = f"a larger {spell('block_frames')} gives the audio system more time"
+        cause = "callbacks were short and came in time, so the cause is in the audio system"
+    return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
+
+
+def _quiet(setup: Setup) -> str:
+    """What keeps other work away from the engine, beyond what is so already."""
+    priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
+    if priority is None:
+        return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"
+    if not priority.is_granted:
+        return f"it had no real-time priority: {priority.reason}"
+    return f"more {spell('headroom_s')} covers it; less other work on this machine avoids it"

@@ -1,0 +1,180 @@
+"""The statistics of a live run: what came and went, how late it was, and the end-to-end latency."""
+
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from typing import Any
+
+from streaming.latency import Latency, LatencySummary
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What happened, all since the start. A frame is one sample of every channel of the device.
+
+    callbacks           calls of the device
+    pulses              pulses computed; one of all streams together counts as one
+    frames_in           frames that the device gave
+    frames_lost         of these: there was no room for them
+    frames_out          frames that the device took, silence included
+    frames_silent       of these: silence, since nothing was ready; the agreed delay at the start is not counted
+    frames_skipped      made, but too late to be played
+    pulses_dropped      left out by the policy ``drop_oldest``
+    missed              pulses that were ready after their deadline
+    input_underflows    flags of the audio system: it filled its input up with silence
+    input_overflows     the same: it threw input away
+    output_underflows   the same: it played a gap
+    output_overflows    the same: it threw output away
+    stalls              times that the device stopped calling
+    reopened            times that the device was opened again
+    faults              values for which a node of the model had no result, such as an index outside of its table
+    """
+
+    callbacks: int = 0
+    pulses: int = 0
+    frames_in: int = 0
+    frames_lost: int = 0
+    frames_out: int = 0
+    frames_silent: int = 0
+    frames_skipped: int = 0
+    pulses_dropped: int = 0
+    missed: int = 0
+    input_underflows: int = 0
+    input_overflows: int = 0
+    output_underflows: int = 0
+    output_overflows: int = 0
+    stalls: int = 0
+    reopened: int = 0
+    faults: int = 0
+
+    @property
+    def xruns(self) -> int:
+        """All flags of the audio system."""
+        return self.input_underflows + self.input_overflows + self.output_underflows + self.output_overflows
+
+    def since(self, earlier: "Counters") -> "Counters":
+        """What happened after ``earlier``."""
+        return Counters(*(getattr(self, of.name) - getattr(earlier, of.name) for of in fields(self)))
+
+    def plus(self, other: "Counters") -> "Counters":
+        """Both together."""
+        return Counters(*(getattr(self, of.name) + getattr(other, of.name) for of in fields(self)))
+
+
+@dataclass(frozen=True)
+class Delay:
+    """The end-to-end latency, in seconds, constant while nothing is late.
+
+    device_in_s    until a sample that was heard is with us, as the audio system states it
+    reblocking_s   until a pulse is full, and until a block can be filled from pulses
+    resampling_s   of both resamplers; 0 where rates are equal
+    headroom_s     what is kept ready beyond that, so that computing may take its time
+    model_s        of the model: what it looks ahead
+    device_out_s   until a sample that was given is played, as the audio system states it
+    frames         device frames between a sample that comes in and one that goes out, the device itself not counted
+    """
+
+    device_in_s: float
+    reblocking_s: float
+    resampling_s: float
+    headroom_s: float
+    model_s: float
+    device_out_s: float
+    frames: int
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return sum(seconds for _, seconds in self.stages)
+
+    @property
+    def stages(self) -> tuple[tuple[str, float], ...]:
+        """Name and seconds of each stage, in the order in which sound meets them."""
+        return (
+            ("device in", self.device_in_s),
+            ("re-blocking", self.reblocking_s),
+            ("resampling", self.resampling_s),
+            ("headroom", self.headroom_s),
+            ("model", self.model_s),
+            ("device out", self.device_out_s),
+        )
+
+
+@dataclass(frozen=True)
+class StatisticsSummary:
+    """An statistics with percentiles in place of histograms; what is printed, and written as JSON.
+
+    levels_in, levels_out  None where a level is no finite number
+    """
+
+    elapsed_s: float
+    counters: Counters
+    delay: Delay
+    deadline_s: float
+    total: LatencySummary
+    waiting: LatencySummary
+    compute: LatencySummary
+    callback: LatencySummary
+    interval: LatencySummary
+    levels_in: tuple[float | None, ...]
+    levels_out: tuple[float | None, ...]
+    load: float
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LiveStatistics:
+    """How a live run does.
+
+    elapsed_s    since the start
+    deadline_s   a pulse that takes longer than this, from arrival until its output is ready, has missed it
+    total        from the arrival of a pulse's last sample (entry of the callback) until its output is ready
+    waiting      from that arrival until the start of computing
+    compute      from there until the end of the model
+    callback     the time inside of a callback
+    interval     from callback to callback
+    levels_in    the peak of each channel since the previous reading, linear: 1 is full scale
+    levels_out   the same, of what is played
+    load         time of computing as a part of the time there is, over the last interval
+    notes        requests that were not granted, and what happened
+    """
+
+    elapsed_s: float
+    counters: Counters
+    delay: Delay
+    deadline_s: float
+    total: Latency
+    waiting: Latency
+    compute: Latency
+    callback: Latency
+    interval: Latency
+    levels_in: tuple[float, ...]
+    levels_out: tuple[float, ...]
+    load: float
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> StatisticsSummary:
+        """The percentiles as they are now."""
+        return StatisticsSummary(
+            self.elapsed_s,
+            self.counters,
+            self.delay,
+            self.deadline_s,
+            self.total.summary(),
+            self.waiting.summary(),
+            self.compute.summary(),
+            self.callback.summary(),
+            self.interval.summary(),
+            finite(self.levels_in),
+            finite(self.levels_out),
+            self.load,
+            self.notes,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The summary, for JSON."""
+        return asdict(self.summary())
+
+
+def finite(levels: tuple[float, ...]) -> tuple[float | None, ...]:
+    """The levels, None for those that are infinite or NaN: JSON has neither."""
+    return tuple(level if isfinite(level) else None for level in levels)

@@ -1,0 +1,159 @@
+"""Products with DFT bases: recognised in every form, and only those; as exact as the product."""
+
+import numpy as np
+import pytest
+
+import pulse
+from pulse.facts import Array
+from pulse.ops.spectral import dft_matrix
+from pulse.program.dft_basis import find_dft_basis, tables
+from pulse.program.kernels.spectral import fourier
+from pulse.program.lower.matmul_product import neighbours_from
+from tests.pulse.cases.build import floats, model, node
+from tests.pulse.program.kernels.rows import At, run_both
+
+LENGTHS = [64, 96, 100, 160, 320, 400, 512]
+
+
+def arranged(parts: Array, rows: str, columns: str) -> Array:
+    """[n, part, k, part] as a matrix, parts in turns or one after the other."""
+    n, p, k, q = parts.shape
+    axes = [*((0, 1) if rows == "turns" else (1, 0)), *((2, 3) if columns == "turns" else (3, 2))]
+    return np.ascontiguousarray(parts.transpose(axes).reshape(n * p, k * q).astype(np.float32))
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order: str) -> None:
+    bins = length // 2 + 1 if parts == 1 else length
+    matrix = arranged(dft_matrix(length, parts, length, bins, inverse), order, order)
+    found = find_dft_basis(matrix)
+    assert found is not None and found.length == length
+    assert (found.points.im is None) == (parts == 1)
+
+
+def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
+    window = np.hanning(400)[:, None, None, None]
+    matrix = arranged(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
+    found = find_dft_basis(matrix)
+    assert found is not None and found.length == 512 and found.points.count == 400
+    weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
+    matrix = arranged((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
+    found = find_dft_basis(matrix)
+    assert found is not None and found.bins.im is None and found.points.count == 257
+
+
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+@pytest.mark.parametrize("zeros", [1, 56])
+def test_windows_behind_an_inverse_are_recognised(order: str, zeros: int) -> None:
+    """Also those that begin with zeros, as every periodic window of cosines does."""
+    window = np.zeros(512)
+    window[zeros:] = np.hanning(512 - zeros + 2)[1:-1]
+    weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
+    parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
+    matrix = arranged(parts, order, "turns")
+    found = find_dft_basis(matrix)
+    assert found is not None and found.length == 512 and found.bins.im is None
+    np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
+    bent = matrix.copy()
+    bent[9, 300] += 1e-4
+    assert find_dft_basis(bent) is None
+
+
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+@pytest.mark.parametrize("onesided", [True, False])
+@pytest.mark.parametrize(("first", "size"), [(1, 511), (56, 400), (100, 412)])
+def test_transforms_without_their_first_points_are_recognised(
+    order: str, onesided: bool, first: int, size: int
+) -> None:
+    """What a window that begins with zeros leaves of them."""
+    window = np.hamming(size)[:, None, None, None]
+    part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
+    matrix = arranged(part, "turns", order)
+    found = find_dft_basis(matrix)
+    assert found is not None and found.length == 512 and found.points.count == first + size
+    assert not found.points.factors[:, :first].any() and found.points.re.max() == size - 1
+    bins = found.bins
+    assert bins.im is not None
+    np.testing.assert_allclose(found.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
+    bent = matrix.copy()
+    bent[300, 7] += 1e-4
+    assert find_dft_basis(bent) is None
+
+
+@pytest.mark.parametrize("length", [400, 512])
+def test_real_bins_have_no_imaginary_part(length: int) -> None:
+    """Exactly none: neither at frequency 0 nor at half of the rate."""
+    found = find_dft_basis(arranged(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks"))
+    assert found is not None
+    assert (
+        found.bins.factors[1, 0] == 0 and found.bins.factors[1, -1] == 0 and found.bins.factors[1, 1:-1].all()
+    )
+
+
+def test_other_matrices_are_not() -> None:
+    transform = arranged(dft_matrix(128, 1, 128, 65, False), "turns", "turns")
+    bent = transform.copy()
+    bent[3, 7] += 1e-4
+    scaled = transform.copy()
+    scaled[5] *= 1.001
+    assert find_dft_basis(transform) is not None and find_dft_basis(scaled) is not None  # a window
+    for other in (
+        bent,
+        floats("w", 128, 130),
+        np.zeros((128, 130), np.float32),
+        np.ones((128, 128), np.float32),
+    ):
+        assert find_dft_basis(other) is None
+    assert (
+        find_dft_basis(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
+    )  # a prime: nothing gained
+
+
+@pytest.mark.parametrize(
+    ("length", "parts", "one_sided"),
+    [(64, 1, True), (96, 2, False), (100, 1, True), (80, 2, False), (400, 1, True)],
+)
+def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
+    bins = length // 2 + 1 if one_sided else length
+    matrix = arranged(dft_matrix(length, parts, length, bins, False), "turns", "turns")
+    found = find_dft_basis(matrix)
+    assert found is not None
+    rows, gap = 3, 5
+    x = floats("x", rows * (matrix.shape[0] + gap))
+    y = floats("y", rows * (matrix.shape[1] + gap))
+    rows_x, rows_y = (np.arange(rows) * (size + gap) for size in matrix.shape)
+    first, second, w1, turns, w2 = tables(found)
+    points, kept = found.points, found.bins
+    none = np.zeros(1, np.int64)
+    arrays = [
+        x, y, np.zeros(2 * length + 2 * turns.size, np.float32), rows_x, rows_y, w1, turns, w2,
+        points.re, none if points.im is None else points.im, points.factors.astype(np.float32),
+        kept.re, none if kept.im is None else kept.im, kept.factors.astype(np.float32),
+    ]  # fmt: skip
+    args = [
+        At(0), At(1), At(2), rows, At(3), At(4), points.count, first, second, w1.shape[2], At(5), At(6), At(7),
+        At(8), At(9), At(10), kept.count, At(11), At(12), At(13), int(points.im is not None), 1,
+        *(neighbours_from(table, points.factors[0]) for table in (arrays[8], arrays[9])),
+        *(int(neighbours_from(table, np.ones(1)) == 0) for table in (arrays[11], arrays[12])), matrix.shape[1], 0, 0, 0,
+    ]  # fmt: skip
+    wanted = y.copy()
+    for m in range(rows):
+        wanted[rows_y[m] :][: matrix.shape[1]] = x[rows_x[m] :][: matrix.shape[0]].astype(np.float64) @ matrix
+    for after in run_both(fourier, arrays, *args):
+        np.testing.assert_allclose(after[1], wanted, atol=3e-6 * length**0.5 * 3)
+
+
+@pytest.mark.parametrize("order", ["turns", "blocks"])
+def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) -> None:
+    matrix = arranged(
+        dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order
+    )
+    kernel = np.ascontiguousarray(matrix.T[:, None, :])
+    conv = node("Conv", "x k", strides=[128], pads=[128, 128])
+    proto = model([conv], {"x": floats("x", 1, 1, 2000)}, {"k": kernel}, stream={"x": 2})
+    program = pulse.stream(proto, pulse=256)
+    assert "fourier" in {row.kernel for row in program.instructions}
+    pulse.verify(proto, pulse=256).require()

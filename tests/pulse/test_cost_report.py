@@ -1,0 +1,178 @@
+"""What a model costs: counted by its own arithmetic, and known figures of published models."""
+
+import inspect
+from importlib import import_module
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+
+import pulse
+import pulse.ops
+from pulse.costs.report import CostReport
+from pulse.costs.work import UNCOUNTED, WORK, op_work
+from pulse.dim import SymbolScope, TDim
+from pulse.facts import Array, TypedFact
+from pulse.ops.attention import BandedAttention
+from pulse.ops.conv import Conv, ConvTranspose, no_pads
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.matmul import MatMul
+from pulse.ops.op import Op
+from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell, CellKind
+from pulse.ops.spectral import Dft
+from pulse.ops.stateful import Stateful
+from tests.pulse.cases.build import floats, model, node
+from tests.shared import shared
+
+
+def ones(*shape: int) -> Array:
+    return np.ones(shape)
+
+
+def every_op() -> list[type[Op]]:
+    modules = [import_module(f"pulse.ops.{found.name}") for found in iter_modules(pulse.ops.__path__)]
+    return [
+        item
+        for module in modules
+        for _, item in inspect.getmembers(module, inspect.isclass)
+        if issubclass(item, Op) and item not in (Op, Stateful) and item.__module__ == module.__name__
+    ]
+
+
+def test_every_op_is_counted() -> None:
+    forgotten = [op.__name__ for op in every_op() if op not in WORK and op not in UNCOUNTED]
+    assert not forgotten, f"say in pulse/costs/work.py what these compute: {', '.join(forgotten)}"
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (Conv((1,), (1,), no_pads(1)), [ones(2, 6, 9), ones(4, 6, 3)]),
+        (Conv((2,), (3,), no_pads(1), 2), [ones(1, 6, 19), ones(4, 3, 3)]),
+        (Conv((1, 2), (1, 1), no_pads(2), 6), [ones(1, 6, 5, 9), ones(6, 1, 2, 3)]),
+        (ConvTranspose((2,), (1,), no_pads(1), (0,)), [ones(1, 6, 5), ones(6, 4, 3)]),
+        (ConvTranspose((2, 1), (1, 2), no_pads(2), (0, 0), 3), [ones(1, 6, 5, 4), ones(6, 2, 3, 2)]),
+        (MatMul(), [ones(3, 1, 4, 5), ones(2, 5, 7)]),
+        (MatMul(), [ones(5), ones(5, 7)]),
+        (MatMul(), [ones(4, 5), ones(5)]),
+    ],
+)
+def test_multiply_adds_are_the_terms_of_the_sums(op: Op, inputs: list[Array]) -> None:
+    """Of ones times ones every term is 1, so the outputs' sum counts them."""
+    facts = [TypedFact.of(value) for value in inputs]
+    assert op_work(op, facts, op.facts(facts)).macs == int(np.sum(op.eval(inputs, {})[0]))
+
+
+@pytest.mark.parametrize(("kind", "gates", "steps"), [("rnn", 1, 3), ("gru", 3, 14), ("lstm", 4, 17)])
+def test_recurrent_layers(kind: CellKind, gates: int, steps: int) -> None:
+    """[T, 2, 5] to 7 units: an input and a recurrent product for each gate."""
+    cell = Cell(kind, (Activation("sigmoid"), Activation("tanh"), Activation("tanh")))
+    facts = [
+        TypedFact.parse(text, SymbolScope())
+        for text in ("11,2,5", f"{gates * 7},5", f"{gates * 7},7", f"{2 * gates * 7}")
+    ]
+    op = Recurrent(cell, 7)
+    work = op_work(op, facts, op.facts(facts))
+    assert work.macs == 11 * 2 * gates * 7 * (5 + 7)
+    assert work.elementwise == 11 * 2 * 7 * steps
+
+
+def test_attention_and_transforms() -> None:
+    """A band of 5 frames; a real transform of 8 points, of which 5 bins are kept."""
+    scope = SymbolScope()
+    q, k, v = (TypedFact.parse(text, scope) for text in ("2,T,8", "2,T,8", "2,T,6"))
+    op = BandedAttention(1.0, np.zeros((1, 5), np.float32), 4)
+    length = scope.parse("T")
+    assert op_work(op, [q, k, v], op.facts([q, k, v])).macs == 2 * length * 5 * (8 + 6)
+    dft = Dft(1, TDim.of(8), onesided=True)
+    x = TypedFact.parse("T,8,1", scope)
+    assert op_work(dft, [x], dft.facts([x])).macs == length * 8 * 5 * 2
+    total = Elementwise("sum")
+    assert op_work(total, [x, x, x], total.facts([x, x, x])).elementwise == 2 * 8 * length
+
+
+def small() -> CostReport:
+    """Conv of 3 taps and 2 to 4 channels, relu, then every second frame by another."""
+    made = model(
+        [node("Conv", "x w b", "h", pads=[2, 0]), node("Relu", "h", "r"), node("Conv", "r v", strides=[2])],
+        {"x": floats("x", 1, 2, 9)},
+        {"w": floats("w", 4, 2, 3), "b": floats("b", 4), "v": floats("v", 4, 4, 1)},
+        stream={"x": 2},
+    )
+    return pulse.cost_report(pulse.load(made).analyse().declutter().pulsify(pulse=4), rate_hz=100)
+
+
+def test_account_of_a_model() -> None:
+    made = small()
+    assert made.parameters == 4 * 2 * 3 + 4 + 4 * 4
+    assert made.weight_bytes == 4 * made.parameters
+    assert made.per_frame(made.work.macs) == 24 + 8
+    assert made.per_second(made.work.macs) == 3200
+    assert made.pulse_cost is not None
+    assert made.pulse_cost.work.macs == 4 * 24 + 2 * 16
+    assert (made.pulse_cost.delay_bytes, made.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
+    lines = made.lines()
+    assert "parameters" in lines[1] and "44" in lines[1]
+    assert "a frame, 3200 a second" in str(made)
+    assert any("24*T" in line for line in lines)
+    data = made.as_dict()
+    assert data["macs_per_second"] == 3200 and data["macs_per_pulse"] == 128
+    assert [row["op"] for row in data["nodes"]].count("Conv") == 2
+
+
+def test_account_of_every_stage() -> None:
+    """A file's bytes, a Model, a TypedModel, a Program; weights that two nodes share count once."""
+    made = model(
+        [node("MatMul", "x w", "h"), node("MatMul", "h w")],
+        {"x": floats("x", 1, 9, 4)},
+        {"w": floats("w", 4, 4)},
+        stream={"x": 1},
+    )
+    typed = pulse.load(made).analyse()
+    program = typed.pulsify().compile()
+    for stage in (made.SerializeToString(), pulse.load(made), typed, typed.pulsify(), program):
+        found = pulse.cost_report(stage)
+        assert (found.parameters, found.weight_bytes) == (16, 64)
+        assert str(found.work.macs) == "32*T"
+        assert found.per_second(found.work.macs) is None
+    assert found.program_cost is not None and found.program_cost.instructions == len(program.instructions)  # type: ignore[attr-defined]
+    with pytest.raises(pulse.InputError, match="numpy backend has no instructions"):
+        pulse.cost_report(typed.pulsify().compile("numpy"))
+
+
+def test_products_over_time_grow_without_limit() -> None:
+    scores = [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t")]
+    made = pulse.cost_report(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
+    assert str(made.work.macs) == "4*T*T"
+    assert made.per_frame(made.work.macs) is None and "4*T*T" in made.header()[2]
+
+
+def test_bodies_count_for_each_frame() -> None:
+    from tests.pulse.cases import scan
+
+    for name, proto, _ in (case for family in scan.ALL for case in family()):
+        if name.endswith("-T"):
+            work = pulse.cost_report(proto).work
+            assert (work.macs + work.elementwise).symbols, name
+
+
+def test_published_figures_of_gtcrn() -> None:
+    """23.67 thousand parameters and about 33 million operations a second, normalisations and gates included.
+
+    Here normalisations are folded into convolutions, which leaves 23,372; the file stores the two constant filter
+    banks besides (64 x 192 each). Multiply-adds and elementwise operations together are 31.4 million a second.
+    """
+    made = pulse.cost_report(shared("models") / "gtcrn_offline.onnx", rate_hz=62.5)
+    assert made.parameters == 23_372 + 2 * 64 * 192
+    macs, each = made.per_second(made.work.macs), made.per_second(made.work.elementwise)
+    assert macs is not None and each is not None
+    assert 30e6 < macs + each < 34e6
+
+
+def test_published_figures_of_firered_vad() -> None:
+    """0.6 million parameters."""
+    typed = pulse.load(shared("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
+    made = pulse.cost_report(typed.declutter(), rate_hz=100)
+    assert made.parameters == pytest.approx(588_000, rel=0.05)
+    assert made.per_frame(made.work.macs) == pytest.approx(made.parameters, rel=0.05)
