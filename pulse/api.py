@@ -33,7 +33,8 @@ def stream(
     pulse    frames of the symbol for each step; the smallest possible where none is given
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
+    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter.
+             What fits into 16 bits as it is takes a half in any case
     prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
     Raises   PulseError
     """
