@@ -109,8 +109,12 @@ def overhead(model: str, source: str, loop: str, load: str, seconds: float) -> R
         groups_us.clear()
         count = seconds * 100 if source == "paced" else seconds * 1e6 / expected_us(program, x)
         executor, loop_us = anyio.run(run, max(int(count), 5 * GROUP), backend=loop)
-    account = executor.account
-    queueing, compute, total = account.queueing.summary(), account.compute.summary(), account.total.summary()
+    statistics = executor.statistics()
+    queueing, compute, total = (
+        statistics.queueing.summary(),
+        statistics.compute.summary(),
+        statistics.total.summary(),
+    )
     found_us = float(np.median(groups_us)) if source == "saturated" else total.p50_us
     beside_us = found_us - (compute.mean_us if source == "saturated" else compute.p50_us)
     times = (compute.p50_us, beside_us, queueing.p50_us, total.p50_us, total.p99_us, loop_us)
@@ -153,7 +157,7 @@ def memory(minutes: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Measure all, one after the other, and print tables."""
+    """RealtimeSetting all, one after the other, and print tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.executor", description=main.__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row")
     parser.add_argument("--json", type=Path, help="write all figures")

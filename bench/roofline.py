@@ -180,7 +180,7 @@ def roofline(program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: fl
 def measured_machine(
     sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS
 ) -> Machine:
-    """Measure this machine: the best of five readings of each working set, and of the products."""
+    """RealtimeSetting this machine: the best of five readings of each working set, and of the products."""
     readings = [(size, Reading(size, read_bytes)) for size in sizes]
     bandwidth = tuple((size, reading.bytes / reading.seconds()) for size, reading in readings)
     factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)

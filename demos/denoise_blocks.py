@@ -12,7 +12,7 @@ import soundfile
 import pulse
 from streaming import Session
 from streaming.builtin import model_path, noisy_path
-from streaming.warming import side_by_side
+from streaming.warming import compile_in_parallel
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     samples, rate_hz = soundfile.read(arguments.sound, dtype="float32", always_2d=True)
     audio = np.ascontiguousarray(samples[:, :1].T)
     typed = pulse.load(model_path()).analyse()
-    session = Session(typed.declutter().pulsify(pulse=160).compile(prepare=side_by_side()))
+    session = Session(typed.declutter().pulsify(pulse=160).compile(prepare=compile_in_parallel()))
     rng = np.random.default_rng(0)
 
     pieces, start = [], 0

@@ -1,4 +1,4 @@
-"""Is the delay what the account says? What came in and what was played, compared by cross-correlation.
+"""Is the delay what the statistics says? What came in and what was played, compared by cross-correlation.
 
 The devices' own latency lies outside of what a program can measure; it is shown as they state it. Something must be
 heard while it runs. Without a sound card: --file sound.wav.
@@ -18,7 +18,7 @@ from streaming.channels import Samples
 from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.warming import LIVE, side_by_side
+from streaming.warming import LIVE, compile_in_parallel
 
 
 def later_by(heard: Samples, played: Samples, longest: int) -> float:
@@ -44,21 +44,21 @@ def main() -> None:
     plan = Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker)
     try:
         host = FileHost(arguments.file) if arguments.file else None
-        live = Live(pulse.stream(arguments.model, prepare=side_by_side(*LIVE)), plan, host=host)
+        live = Live(pulse.stream(arguments.model, prepare=compile_in_parallel(*LIVE)), plan, host=host)
         with TemporaryDirectory() as folder:
             files = [Path(folder, name) for name in ("heard.wav", "played.wav")]
             with closing(live.record(*files)), live:
                 with suppress(KeyboardInterrupt):
                     live.wait(arguments.seconds)
-                account = live.account()
+                statistics = live.statistics()
             (heard, rate_hz), (played, _) = (soundfile.read(file, always_2d=True) for file in files)
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
-    for name, text in final_report(account, live.setup):
+    for name, text in final_report(statistics, live.setup):
         print(f"{name:10} {text}")
-    said, measured = account.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
+    said, measured = statistics.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
     print(f"reported   {said} frames = {said / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - said) < 1 else f"{measured - said:+.1f} frames off"
     print(

@@ -1,4 +1,4 @@
-"""Hear a microphone without its noise: microphone, built-in denoiser, loudspeaker, and the account of it.
+"""Hear a microphone without its noise: microphone, built-in denoiser, loudspeaker, and the statistics of it.
 
 Use headphones, a loudspeaker feeds back. b: bypass, to compare at equal delay; m: mute; q or Ctrl-C: end.
 Without a sound card: --file noisy.wav quiet.wav.
@@ -13,7 +13,7 @@ from streaming.cli.live.keys import key_presses
 from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
-from streaming.warming import LIVE, side_by_side
+from streaming.warming import LIVE, compile_in_parallel
 
 
 def follow(live: Live) -> None:
@@ -42,20 +42,20 @@ def main() -> None:
     source, target = [*(arguments.file or ()), None, None][:2]
     try:
         host = FileHost(source, target, None if arguments.fast else 1.0) if source else None
-        program = pulse.stream(model_path(), pulse=160, prepare=side_by_side(*LIVE))
+        program = pulse.stream(model_path(), pulse=160, prepare=compile_in_parallel(*LIVE))
         live = Live(program, Plan(SAMPLE_RATE_HZ, arguments.mic, arguments.speaker), host=host)
         with live:
-            print(f"{live.delay.total_s * 1e3:.1f} ms from mouth to ear; b: bypass, m: mute, q: end")
+            print(f"{live.delay.total_s * 1e3:.1f} ms end to end; b: bypass, m: mute, q: end")
             try:
                 follow(live)
             except KeyboardInterrupt:
                 print()
-            account = live.account()
+            statistics = live.statistics()
     except pulse.PulseError as error:
         raise SystemExit(f"error: {error}") from error
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
-    for name, text in final_report(account, live.setup):
+    for name, text in final_report(statistics, live.setup):
         print(f"{name:10} {text}")
 
 

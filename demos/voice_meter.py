@@ -14,7 +14,7 @@ import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, voice_path
 from streaming.executor import Executor, Microphone
 from streaming.live.file_host import FileHost
-from streaming.warming import EXECUTOR, MICROPHONE, side_by_side
+from streaming.warming import EXECUTOR, MICROPHONE, compile_in_parallel
 
 LINE_FRAMES, LINE_S = 10, 0.1
 BAR = 40
@@ -22,7 +22,7 @@ BAR = 40
 
 async def show(microphone: Microphone, channel: str) -> None:
     """Print a line whenever the frames of one have come; at the end how much was voice."""
-    program = pulse.stream(voice_path(), pulse=160, prepare=side_by_side(*EXECUTOR, *MICROPHONE))
+    program = pulse.stream(voice_path(), pulse=160, prepare=compile_in_parallel(*EXECUTOR, *MICROPHONE))
     heard, found = np.zeros(0, np.float32), []
     async with Executor(program, rate_hz=SAMPLE_RATE_HZ) as executor:
         try:
@@ -34,7 +34,7 @@ async def show(microphone: Microphone, channel: str) -> None:
                     print(f"{len(found) * LINE_S:7.1f} s  {bar:{BAR}}  {mark}".rstrip(), flush=True)
                     found.append(bool(mark))
         finally:
-            took, lost = executor.account.total.summary(), microphone.frames_lost
+            took, lost = executor.statistics().total.summary(), microphone.frames_lost
             print(f"voice in {sum(found)} of {len(found)} tenths, {lost} frames lost")
             print(f"from block to frames: p50 {took.p50_us / 1e3:.2f} ms, max {took.max_us / 1e3:.2f} ms")
 

@@ -11,9 +11,9 @@ import soundfile
 
 from pulse.errors import InputError
 from pulse.wording import spelled
+from streaming.atomic_files import publish, temporary_file, write_error
 from streaming.channels import Samples
 from streaming.part import write_all
-from streaming.replacing import part_of, publish, unwritable
 from streaming.rf64 import lengthen
 from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 from streaming.sound_formats import BITS, UNLIMITED, SoundFormat, common_suffixes, open_file, sound_format
@@ -133,10 +133,10 @@ class AudioWriter(SoundWriter):
         self.clipping = Clipping(channels)
         self.form = form or sound_format(self.path)
         same = encoding if encoding in self.form.encodings else None
-        self.encoding = same or self.form.suiting(encoding)
+        self.encoding = same or self.form.suitable_encoding(encoding)
         bits = BITS.get(self.encoding, 0)
         self._scale = np.float32(1 << (bits - 1)) if 0 < bits <= EXACT_BITS else None
-        self._part = part_of(self.path)
+        self._part = temporary_file(self.path)
         self._bytes = _Bytes(self._part, "r+b")
         try:
             self._file = soundfile.SoundFile(
@@ -164,7 +164,7 @@ class AudioWriter(SoundWriter):
             self._file.write(block if self._scale is None else np.rint(block * self._scale) / self._scale)
         except (soundfile.LibsndfileError, AssertionError) as error:  # it asserts that all is written
             self._require_whole()
-            raise unwritable(self.path, _reason(error)) from error
+            raise write_error(self.path, _reason(error)) from error
         self._require_whole()
         self.samples += len(block)
 
@@ -183,7 +183,7 @@ class AudioWriter(SoundWriter):
         publish(self._part, self.path)
         problem = self._bytes.problem or problem
         if problem is not None and not told:
-            raise unwritable(self.path, _reason(problem)) from problem
+            raise write_error(self.path, _reason(problem)) from problem
 
     def _end(self) -> None:
         try:
@@ -200,7 +200,7 @@ class AudioWriter(SoundWriter):
 
     def _require_whole(self) -> None:
         if self._bytes.problem is not None:
-            raise unwritable(self.path, _reason(self._bytes.problem)) from self._bytes.problem
+            raise write_error(self.path, _reason(self._bytes.problem)) from self._bytes.problem
 
 
 class _Bytes(FileIO):

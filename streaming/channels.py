@@ -1,4 +1,4 @@
-"""Which channels of a sound a model hears."""
+"""Which channels of a sound a model takes."""
 
 from dataclasses import dataclass
 

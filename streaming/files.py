@@ -14,13 +14,13 @@ from pulse.facts import Array
 from pulse.ops.stateful import frames_at
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
+from streaming.aligned_sounds import AlignedSounds, RoutedSound
 from streaming.channels import Samples
 from streaming.events.output import EventsOutput
-from streaming.heard import Heard, Hearing
 from streaming.latency import Latency
+from streaming.output_files import FramesOutput, OutputRoute, SoundOutput, WrittenSound, count_nonfinite
 from streaming.session import Session
 from streaming.target import Target
-from streaming.written import FramesOut, SoundOut, Write, Written, count_nonfinite
 
 Advance = Callable[[int, int | None], None]
 """Called with how many samples or frames are done and how many there are; None: nobody knows."""
@@ -47,7 +47,7 @@ class FileRun:
     latency: Latency
     elapsed_s: float
     samples: int | None = None
-    written: tuple[Written, ...] = ()
+    written: tuple[WrittenSound, ...] = ()
     events: int | None = None
     padded: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -82,14 +82,14 @@ class _Timed:
 
 def stream_sound(
     program: Program,
-    sounds: Sequence[Heard],
-    writes: Sequence[Write],
+    sounds: Sequence[RoutedSound],
+    writes: Sequence[OutputRoute],
     rate_hz: int,
     beside: Mapping[str, Array] | None = None,
     deadline_s: float | None = None,
     advance: Advance | None = None,
 ) -> FileRun:
-    """Run sounds through a model that hears them; the result is aligned with the first one, at its rate.
+    """Run sounds through a model; the result is aligned with the first one, at its rate.
 
     sounds   what the inputs of sound hear
     writes   outputs of sound at the rate of the first input, or frames
@@ -104,30 +104,30 @@ def stream_sound(
     latency = Latency(deadline_s)
     tables, constants = _beside(program, sounds, beside or {})
     reader = sounds[0].reader
-    streams = max(choice.streams(reader.channels) for choice in sounds[0].takes.values())
+    streams = max(choice.streams(reader.channels) for choice in sounds[0].channels.values())
     for write in writes:
         if streams > 1 and not write.target.is_sound:
             raise InputError(
                 f"{write.target.name}: holds one stream; give --channel mix or a number, or a sound file to write"
             )
     sessions = [_Timed(Session(program, constants), latency) for _ in range(streams)]
-    feed = _Feed(program, Hearing(sounds, rate_hz), tables, sessions)
-    source = program.model.port(next(iter(sounds[0].takes)))
-    outs: list[SoundOut | FramesOut] = []
+    feed = _Feed(program, AlignedSounds(sounds, rate_hz), tables, sessions)
+    source = program.model.port(next(iter(sounds[0].channels)))
+    outs: list[SoundOutput | FramesOutput] = []
     with ExitStack() as stack:
         for write in writes:
             if write.target.is_sound:
                 keeps_length = all(port.length == source.length for port in write.ports)
-                outs.append(SoundOut(stack, write, reader, rate_hz, streams, keeps_length))
+                outs.append(SoundOutput(stack, write, reader, rate_hz, streams, keeps_length))
             else:
-                outs.append(FramesOut(stack, write, rate_hz))
+                outs.append(FramesOutput(stack, write, rate_hz))
         for piece in feed.pieces(advance):
             for out in outs:
                 out.write(piece)
         for out in outs:
-            if isinstance(out, SoundOut):
+            if isinstance(out, SoundOutput):
                 out.end(feed.samples)
-    found = [out.found for out in outs if isinstance(out, FramesOut) and out.found is not None]
+    found = [out.event_count for out in outs if isinstance(out, FramesOutput) and out.event_count is not None]
     return FileRun(
         sessions[0].session.frames_in,
         streams,
@@ -135,7 +135,7 @@ def stream_sound(
         latency,
         time.perf_counter() - started,
         feed.samples,
-        tuple(out.written for out in outs if isinstance(out, SoundOut)),
+        tuple(out.written for out in outs if isinstance(out, SoundOutput)),
         sum(found) if found else None,
         feed.padded,
     )
@@ -148,7 +148,11 @@ class _Feed:
     """
 
     def __init__(
-        self, program: Program, hearing: Hearing, tables: Mapping[str, Array], sessions: Sequence[_Timed]
+        self,
+        program: Program,
+        hearing: AlignedSounds,
+        tables: Mapping[str, Array],
+        sessions: Sequence[_Timed],
     ) -> None:
         self._ports = {port.name: port for port in program.inputs}
         self._symbol = program.model.symbol
@@ -215,10 +219,10 @@ class _Feed:
 
 
 def _beside(
-    program: Program, sounds: Sequence[Heard], arrays: Mapping[str, Array]
+    program: Program, sounds: Sequence[RoutedSound], arrays: Mapping[str, Array]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """The arrays of inputs that stream, and those of the others. Raises InputError: an input that gets nothing."""
-    heard = {name for each in sounds for name in each.takes}
+    heard = {name for each in sounds for name in each.channels}
     tables: dict[str, Array] = {}
     constants: dict[str, Array] = {}
     for port in program.inputs:

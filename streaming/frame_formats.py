@@ -10,8 +10,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from streaming.atomic_files import unused_name
 from streaming.part import Part
-from streaming.replacing import beside
 
 MOST = np.iinfo(np.int64).max
 ALIGN = 64
@@ -92,7 +92,7 @@ class NpyFormat:
     def _kept(self, part: Part, frames: int, error: InputError) -> InputError:
         """Give what waits a name of its own; what is wrong, and where it is."""
         part.amend(self._head(self._moved(self._shape_of(frames))))
-        path = beside(part.path, "frames-first")
+        path = unused_name(part.path, "frames-first")
         part.publish(path)
         return InputError(
             f"{error}; the frames that came are in {path}, along its first axis: "

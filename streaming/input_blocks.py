@@ -45,12 +45,12 @@ class InputBlocks:
     @property
     def pending_frames(self) -> int:
         """Frames of the symbol that wait for a pulse to fill, at the input that has most of them."""
-        return max(int(queue.held / queue.port.rate) for queue in self._queues.values())
+        return max(int(queue.waiting_frames / queue.port.rate) for queue in self._queues.values())
 
     @property
     def waiting_frames(self) -> int:
         """Frames of the symbol that wait, whole at every input."""
-        return min(int(queue.held / queue.port.rate) for queue in self._queues.values())
+        return min(int(queue.waiting_frames / queue.port.rate) for queue in self._queues.values())
 
     def checked(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """A block by input name. Raises InputError: a name, shape or dtype that does not fit, NaN, too many frames."""
@@ -112,7 +112,7 @@ class InputBlocks:
             self._fed.append(queue)
             received[name] += block.shape[queue.axis]
         self.received = received
-        return min([queue.held // queue.frames for queue in self._queues.values()])
+        return min([queue.waiting_frames // queue.frames for queue in self._queues.values()])
 
     def take(self) -> dict[str, Array]:
         """The next pulse, valid until the next call."""
@@ -140,9 +140,9 @@ class InputBlocks:
         self.left_out = 0
 
     @property
-    def held(self) -> list[int]:
+    def waiting(self) -> list[int]:
         """Frames that wait, for each input."""
-        return [queue.held for queue in self._queues.values()]
+        return [queue.waiting_frames for queue in self._queues.values()]
 
     def dump(self) -> list[bytes]:
         """The frames that wait, for each input."""

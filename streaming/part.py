@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pulse.errors import InputError
 from pulse.uncopied import Uncopied
-from streaming.replacing import part_of, publish, unwritable
+from streaming.atomic_files import publish, temporary_file, write_error
 
 
 def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
@@ -28,7 +28,7 @@ class Part(Uncopied):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.place = part_of(path)
+        self.place = temporary_file(path)
         """Where it is meanwhile."""
         self._file = FileIO(self.place, "r+b")
         self._size = 0
@@ -46,7 +46,7 @@ class Part(Uncopied):
         try:
             self._write(position, data)
         except OSError as error:
-            raise unwritable(self.path, error.strerror) from error
+            raise write_error(self.path, error.strerror) from error
 
     def publish(self, path: Path | None = None) -> None:
         """End the file; it gets its name, or another one. Raises InputError; the file is gone then."""
@@ -69,4 +69,4 @@ class Part(Uncopied):
             self._file.truncate(self._size)
         except OSError as further:
             reason = f"{reason}, and a broken piece stays ({further.strerror})"
-        return unwritable(self.path, reason)
+        return write_error(self.path, reason)

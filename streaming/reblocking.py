@@ -35,7 +35,7 @@ class Reblocker:
         self._taken = 0
 
     @property
-    def held(self) -> int:
+    def waiting_frames(self) -> int:
         """Frames that wait."""
         return self._stop - self._start + self._block.shape[self.axis] - self._taken
 

@@ -1,4 +1,4 @@
-"""Which sound, or which channel of a sound, each input of a model hears."""
+"""Input routing: which sound, or which channel of a sound, feeds each input of a model."""
 
 import re
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Route:
-    """What one input hears, as it is asked for.
+    """The source of one input, as requested.
 
     name     of the input
     place    a file or a device; empty: the one that the other inputs share
@@ -23,7 +23,7 @@ class Route:
     """
 
     name: str
-    place: str
+    source: str
     channel: int | None = None
 
     @classmethod
@@ -34,7 +34,7 @@ class Route:
             raise InputError(
                 f"{spelled('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
             )
-        return cls(name, *channel_of(place))
+        return cls(name, *split_channel(place))
 
     @property
     def channels(self) -> Channels:
@@ -42,16 +42,16 @@ class Route:
         return Channels(self.channel)
 
     def __str__(self) -> str:
-        return f"{self.name}={self.place}" + ("" if self.channel is None else f":{self.channel}")
+        return f"{self.name}={self.source}" + ("" if self.channel is None else f":{self.channel}")
 
 
-def channel_of(place: str) -> tuple[str, int | None]:
+def split_channel(place: str) -> tuple[str, int | None]:
     """A place, and the number behind its last colon."""
     found = _CHANNEL.fullmatch(place)
     return (found[1], int(found[2])) if found else (place, None)
 
 
-def routes_of(texts: Sequence[str], program: Program) -> dict[str, Route]:
+def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
     """Routes by input, from text. Raises InputError: no such input, or one that is named twice."""
     routes: dict[str, Route] = {}
     for route in map(Route.parse, texts):
@@ -62,14 +62,14 @@ def routes_of(texts: Sequence[str], program: Program) -> dict[str, Route]:
             )
         if route.name in routes:
             raise InputError(
-                f"{spelled('routes')} {route}: {route.name} hears {routes[route.name].place} already"
+                f"{spelled('routes')} {route}: {route.name} already takes {routes[route.name].source}"
             )
         routes[route.name] = route
     return routes
 
 
 def sound_inputs(program: Program) -> list[Port]:
-    """The inputs that hear sound, f32, of one value a frame, in the model's order.
+    """The inputs of sound, f32, of one value a frame, in the model's order.
 
     Raises InputError: they have several rates
     """
@@ -83,12 +83,12 @@ def sound_inputs(program: Program) -> list[Port]:
     return ports
 
 
-def audio_output(port: Port, source: Port) -> bool:
+def is_playable(port: Port, source: Port) -> bool:
     """Whether an output is sound at the rate of the input."""
     return port.is_sound and port.rate == source.rate
 
 
-def in_order(
+def channels_in_order(
     title: str, names: Sequence[str], place: str, channels: int, way: str | None = None
 ) -> dict[str, Channels]:
     """One channel of a sound for each input, in their order.

@@ -18,7 +18,7 @@ _OWN = frozenset({"program", "_state", "_input_blocks", "_output_trim", "_changi
 
 
 @dataclass(frozen=True)
-class Statistics:
+class SessionStatistics:
     """What a session has done since it began or was reset.
 
     frames_in       frames of the symbol that have arrived at every input
@@ -92,9 +92,11 @@ class Session:
         """Pulses run."""
         return self._output_trim.pulses
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> SessionStatistics:
         """The counters as they are now."""
-        return Statistics(self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent))
+        return SessionStatistics(
+            self.frames_in, self.pending_frames, self.pulses, dict(self._output_trim.sent)
+        )
 
     def push(self, x: Array | Mapping[str, Array]) -> dict[str, Array]:
         """Take more of the stream.
@@ -187,7 +189,7 @@ class Session:
             *output_trim.sent.values(),
         ]
         chunks = [self._state.snapshot(), *input_blocks.dump(), *output_trim.dump()]
-        return pack([*counters, *input_blocks.held, *output_trim.kept], chunks)
+        return pack([*counters, *input_blocks.waiting, *output_trim.kept], chunks)
 
     def restore(self, snapshot: bytes) -> None:
         """Go on from a snapshot of the same model, pulse and backend. InputError: nothing changed."""

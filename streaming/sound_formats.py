@@ -63,7 +63,7 @@ class SoundFormat:
         """All that it can have, by their names in libsndfile."""
         return tuple(soundfile.available_subtypes(self.name))
 
-    def suiting(self, source: str | None) -> str:
+    def suitable_encoding(self, source: str | None) -> str:
         """The encoding that keeps what the encoding of a source holds, or the most of it; the usual one for a source
         that is compressed with loss.
         """
@@ -82,7 +82,7 @@ class SoundFormat:
         enough = [name for name in floating if FLOATING[name] >= needed]
         return enough[0] if enough else max(ours, key=BITS.__getitem__, default=self.usual)
 
-    def asked(self, name: str) -> str:
+    def parse_encoding(self, name: str) -> str:
         """The encoding of that name, libsndfile's or one of ``ENCODINGS``. Raises InputError."""
         encoding = ENCODINGS[name].subtype if name in ENCODINGS else name.upper()
         if encoding not in self.encodings:

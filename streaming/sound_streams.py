@@ -16,7 +16,7 @@ from streaming.frame_formats import TableFormat
 from streaming.part import write_all
 from streaming.sound import BLOCK_S, Clipping, SoundReader, SoundWriter
 from streaming.sound_formats import UNLIMITED
-from streaming.wav_stream import StreamForm, read_header, wav_header
+from streaming.wav_stream import StreamFormat, read_header, wav_header
 
 
 class StreamReader(SoundReader):
@@ -28,7 +28,7 @@ class StreamReader(SoundReader):
     Raises      InputError: nothing comes, or no WAV
     """
 
-    def __init__(self, name: str, descriptor: int, form: StreamForm | None = None) -> None:
+    def __init__(self, name: str, descriptor: int, form: StreamFormat | None = None) -> None:
         self.name = name
         self._file = _Descriptor(descriptor, "rb")
         try:
@@ -90,7 +90,7 @@ class StreamWriter(SoundWriter):
     wav         whether there is a header
     """
 
-    def __init__(self, name: str, descriptor: int, form: StreamForm, wav: bool) -> None:
+    def __init__(self, name: str, descriptor: int, form: StreamFormat, wav: bool) -> None:
         self.encoding = form.encoding.subtype
         self.clipping = Clipping(form.channels)
         self._name, self._form = name, form

@@ -9,7 +9,7 @@ from streaming.audio import AudioReader
 from streaming.sound import SoundReader
 from streaming.sound_formats import holds_sound, is_sound
 from streaming.sound_streams import StreamReader
-from streaming.wav_stream import StreamForm
+from streaming.wav_stream import StreamFormat
 
 STANDARD_INPUT = "standard input"
 INPUT_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
@@ -17,7 +17,7 @@ DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 """Folders of what a process has open."""
 
 
-def open_source(path: Path, raw: StreamForm | None = None) -> SoundReader:
+def open_source(path: Path, raw: StreamFormat | None = None) -> SoundReader:
     """Sound to read.
 
     path    a file that libsndfile reads; ``-`` or ``/dev/stdin``; a pipe or device, which is read as it comes
@@ -46,7 +46,7 @@ def is_stream(path: Path) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
 
 
-def brings_sound(path: Path) -> bool:
+def is_sound_source(path: Path) -> bool:
     """Whether a path is one of sound by its nature, its suffix or its content, not that of a model."""
     return is_stream(path) or is_sound(path) or holds_sound(path)
 

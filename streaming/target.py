@@ -11,7 +11,7 @@ from pulse.wording import spelled
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
 from streaming.events.choice import Choice
-from streaming.events.forms import form_of
+from streaming.events.formats import event_format
 from streaming.events.output import EventsOutput
 from streaming.events.writers import EventsFile, EventsStream
 from streaming.frames import WRITABLE, FramesFile
@@ -19,7 +19,7 @@ from streaming.sound import SoundWriter
 from streaming.sound_formats import SoundFormat, common_suffixes, find_format
 from streaming.sound_streams import StreamWriter, TableStream
 from streaming.source import is_stream
-from streaming.wav_stream import StreamForm
+from streaming.wav_stream import StreamFormat
 
 STANDARD_OUTPUT = "standard output"
 OUTPUT_NAMES = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -62,7 +62,7 @@ class Target:
         """A target of events; a pipe whose name says nothing gets JSON lines. Raises InputError: no such form."""
         streamed = is_stream(path)
         word = (form or path.suffix.removeprefix(".") or ("jsonl" if streamed else "")).lower()
-        form_of(_name(path), word)
+        event_format(_name(path), word)
         if not streamed and path.suffix.lower() != f".{word}":
             raise InputError(
                 f"{path}: events are written by suffix; call the file {path.with_suffix('.' + word)}"
@@ -105,7 +105,7 @@ class Target:
             )
         if encoding is not None and sound is None:
             raise InputError(f"{spelled('encoding', encoding)}: {_name(path)} takes frames, which have none")
-        asked = None if encoding is None or sound is None else sound.asked(encoding)
+        asked = None if encoding is None or sound is None else sound.parse_encoding(encoding)
         if streamed and asked is not None:
             _stream_encoding(asked)
         return cls(path, sound, asked, streamed, descriptor)
@@ -129,10 +129,10 @@ class Target:
         """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
         if self.form is None:
             raise InputError(f"{self.name}: takes frames, no sound")
-        encoding = self.encoding or self.form.suiting(source)
+        encoding = self.encoding or self.form.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.form)
-        form = StreamForm(_stream_encoding(encoding), rate_hz, channels)
+        form = StreamFormat(_stream_encoding(encoding), rate_hz, channels)
         return StreamWriter(self.name, self._opened(), form, wav=self.form.name != "RAW")
 
     def frames_writer(self, port: Port, rate_hz: float | None) -> FramesFile | TableStream | EventsOutput:
@@ -150,7 +150,7 @@ class Target:
     def _events_sink(self) -> EventsFile | EventsStream:
         if not self.streamed:
             return EventsFile(self.path, self.source)
-        return EventsStream(self.name, self._opened(), form_of(self.name, self.event_form)(self.source))
+        return EventsStream(self.name, self._opened(), event_format(self.name, self.event_form)(self.source))
 
     def _opened(self) -> int:
         try:

@@ -52,7 +52,7 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 
 
 @dataclass(frozen=True)
-class Warmed:
+class WarmReport:
     """What ``warm`` found and did.
 
     folder    where compiled functions are kept
@@ -67,7 +67,7 @@ class Warmed:
     jobs: int
 
 
-def names() -> list[str]:
+def kernel_names() -> list[str]:
     """All that is compiled: kernels, those of plugins too, and the machine's entry points."""
     load_plugins(GROUP)
     return [*KERNELS, *ENTRIES]
@@ -77,7 +77,7 @@ def warm(
     only: Sequence[str] | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-) -> Warmed:
+) -> WarmReport:
     """Compile what is not on the disk yet.
 
     only      names; all by default
@@ -85,7 +85,7 @@ def warm(
     progress  called with how many are done and how many there are to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
-    known = names()
+    known = kernel_names()
     wanted = list(dict.fromkeys(known if only is None else only))
     if unknown := [name for name in wanted if name not in known]:
         raise CompileError(f"nothing to compile is named {', '.join(unknown)}; there are {', '.join(known)}")
@@ -105,10 +105,10 @@ def warm(
             if progress is not None:
                 progress(done, len(missing))
     slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
-    return Warmed(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
+    return WarmReport(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
 
 
-def side_by_side(*entries: str) -> Prepare:
+def compile_in_parallel(*entries: str) -> Prepare:
     """For ``prepare`` of ``pulse.stream`` and ``compile``: several processes compile what a program needs.
 
     A bar on stderr shows it, where someone can see one. Processes begin only where they save time, and never where

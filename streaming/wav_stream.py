@@ -22,7 +22,7 @@ PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
-class StreamForm:
+class StreamFormat:
     """How samples are written in a stream of bytes.
 
     data_bytes  of all samples; None where nobody knows before the end
@@ -39,7 +39,7 @@ class StreamForm:
         return self.encoding.nbytes * self.channels
 
     @classmethod
-    def parse(cls, text: str, rate_hz: int | None) -> "StreamForm":
+    def parse(cls, text: str, rate_hz: int | None) -> "StreamFormat":
         """``s16``, ``s16,48000`` or ``s16,48000,2``: encoding, samples a second (else ``rate_hz``), channels (else 1).
 
         Raises InputError.
@@ -60,7 +60,7 @@ class StreamForm:
         return cls(ENCODINGS[name], rate, int(numbers[1]) if len(numbers) > 1 else 1)
 
 
-def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamForm:
+def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     """Read up to the first sample.
 
     name     for messages
@@ -94,7 +94,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamForm:
         size = long_bytes
     elif size == 0 or size >= LARGEST_SAID:
         return form
-    return StreamForm(form.encoding, form.rate_hz, form.channels, size)
+    return StreamFormat(form.encoding, form.rate_hz, form.channels, size)
 
 
 def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
@@ -108,7 +108,7 @@ def _chunk(exactly: Callable[[int], bytes], size: int) -> bytes:
     return kept
 
 
-def _form(name: str, chunk: bytes) -> StreamForm:
+def _form(name: str, chunk: bytes) -> StreamFormat:
     tag, channels, rate_hz, _, frame_bytes, bits = unpack("<HHIIHH", chunk[:16].ljust(16, b"\0"))
     if tag == EXTENSIBLE:
         tag = unpack("<H", chunk[24:26].ljust(2, b"\0"))[0]
@@ -118,14 +118,14 @@ def _form(name: str, chunk: bytes) -> StreamForm:
         if (FLOATING if encoding.floating else PCM, 8 * encoding.nbytes) == (tag, bits):
             if frame_bytes != encoding.nbytes * channels:
                 break
-            return StreamForm(encoding, rate_hz, channels)
+            return StreamFormat(encoding, rate_hz, channels)
     raise InputError(
         f"{name}: WAV of format {tag}, {bits} bits in frames of {frame_bytes} bytes is not read from a pipe; put "
         "ffmpeg -i - -c:a pcm_f32le -f wav - in front, or write it to a file"
     )
 
 
-def wav_header(form: StreamForm) -> bytes:
+def wav_header(form: StreamFormat) -> bytes:
     """All that stands in front of the samples."""
     encoding, size = form.encoding, form.data_bytes
     tag = FLOATING if encoding.floating else PCM

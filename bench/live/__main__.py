@@ -23,7 +23,7 @@ from bench.live.event_loop import in_a_quiet_loop, in_the_loop, in_threads
 from bench.live.load import compute_and_collect, hold_the_lock
 from bench.live.native import in_the_callback, on_a_plain_worker, on_a_worker
 from bench.live.server import jack_server, portaudio
-from bench.live.witness import Witness, witness
+from bench.live.steal_monitor import StolenTime, monitor_steal_time
 from bench.models.amplifier import RATE_HZ, amplifier
 from bench.timing import Percentiles, time_steps
 from pulse.errors import InputError, PulseError
@@ -86,7 +86,7 @@ def _chosen(all_of_them: Mapping[str, Chosen], names: Sequence[str], what: str) 
 def run(
     designs: Mapping[str, Design], loads: Mapping[str, Load], seconds: float, target: Path | None = None
 ) -> None:
-    """Measure, print the table, and write the figures."""
+    """RealtimeSetting, print the table, and write the figures."""
     host, console = Host.here(), Console(width=None if sys.stdout.isatty() else 170)
     program = pulse.stream(amplifier(), pulse=BLOCK_FRAMES)
     model = model_time(program)
@@ -109,12 +109,12 @@ def run(
 
 def outcomes(
     designs: Mapping[str, Design], loads: Mapping[str, Load], setup: Setup
-) -> Iterator[tuple[str, str, Outcome, Witness]]:
+) -> Iterator[tuple[str, str, Outcome, StolenTime]]:
     """Each design under each load, in a thread of its own, and what the machine took meanwhile."""
     for load, loaded in loads.items():
         for name, design in designs.items():
             with loaded(), ThreadPoolExecutor(1) as thread:
-                with witness() as machine:
+                with monitor_steal_time() as machine:
                     outcome = thread.submit(design, setup).result()
                 yield name, load, outcome, machine
 
@@ -136,9 +136,9 @@ def new_table(title: str) -> Table:
     return table
 
 
-def cells(outcome: Outcome, machine: Witness) -> list[str]:
+def cells(outcome: Outcome, machine: StolenTime) -> list[str]:
     """A row of the table."""
-    found = outcome.latency(Witness()).summary()
+    found = outcome.latency(StolenTime()).summary()
     own = None if machine.spans is None else outcome.latency(machine).summary()
     times = [found.p50_us, found.p99_us, found.p999_us, found.max_us]
     counts = [found.missed, outcome.blocks, outcome.dropped, outcome.flagged]
@@ -155,13 +155,13 @@ def cells(outcome: Outcome, machine: Witness) -> list[str]:
     return [*(f"{us / 1e3:.2f}" for us in times), *map(str, counts), *taken]
 
 
-def figures(outcome: Outcome, machine: Witness) -> dict[str, object]:
+def figures(outcome: Outcome, machine: StolenTime) -> dict[str, object]:
     """The same, for JSON."""
     return {
         "blocks": outcome.blocks,
         "dropped": outcome.dropped,
         "flagged": outcome.flagged,
-        "latency": outcome.latency(Witness()).as_dict(),
+        "latency": outcome.latency(StolenTime()).as_dict(),
         "machine": None
         if machine.spans is None
         else {"longest_us": machine.longest_ns / 1e3, "latency_without": outcome.latency(machine).as_dict()},

@@ -1,4 +1,4 @@
-"""What a design is given and what it gives."""
+"""The setup that a design runs, and its outcome."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.live.witness import Witness
+from bench.live.steal_monitor import StolenTime
 from pulse.program.program import Program
 from streaming.latency import Latency
 
@@ -49,7 +49,7 @@ class Outcome:
     dropped: int
     flagged: int
 
-    def latency(self, machine: Witness) -> Latency:
+    def latency(self, machine: StolenTime) -> Latency:
         """From callback entry to the result, without the time that the machine took."""
         found = Latency(self.block_s)
         for ns in (np.diff(self.times_ns, axis=1).ravel() - machine.taken_ns(self.times_ns)).tolist():
@@ -58,4 +58,4 @@ class Outcome:
 
 
 Design: TypeAlias = Callable[[Setup], Outcome]
-"""Runs in a thread of its own, for as long as it is told."""
+"""Runs in a thread of its own, for the seconds of the setup."""

@@ -11,7 +11,7 @@ import numpy as np
 from bench.live.design import Outcome, Setup
 from pulse.facts import Array
 from streaming import Session
-from streaming.realtime import Realtime, on_this_thread, prepare
+from streaming.realtime import Realtime, apply_to_process, apply_to_thread
 
 HEADROOM = 1
 """Blocks between one that comes in and its result: it has the time of a block to be computed."""
@@ -23,33 +23,33 @@ Push: TypeAlias = Callable[[Array], Awaitable[Array]]
 
 def in_the_loop(setup: Setup) -> Outcome:
     """``Session.push`` in the loop."""
-    session = warmed(setup)
+    session = warm_up(setup)
 
     async def push(block: Array) -> Array:
-        return pushed(session, block)
+        return push_block(session, block)
 
     return asyncio.run(_run(setup, push))
 
 
 def in_threads(setup: Setup) -> Outcome:
     """``Session.push`` through ``asyncio.to_thread``, a hop for each block."""
-    session = warmed(setup)
+    session = warm_up(setup)
 
     async def push(block: Array) -> Array:
-        return await asyncio.to_thread(pushed, session, block)
+        return await asyncio.to_thread(push_block, session, block)
 
     return asyncio.run(_run(setup, push))
 
 
 def in_a_quiet_loop(setup: Setup) -> Outcome:
     """``in_the_loop`` with all that a system does for such a design: short turns of Python's threads, priority."""
-    wishes = Realtime(switch_interval_s=1e-4)
-    on_this_thread(wishes)
-    with prepare(wishes):
+    requested = Realtime(switch_interval_s=1e-4)
+    apply_to_thread(requested)
+    with apply_to_process(requested):
         return in_the_loop(setup)
 
 
-def opened(setup: Setup, callback: Callable[..., None]) -> Any:
+def open_stream(setup: Setup, callback: Callable[..., None]) -> Any:
     """The device; it runs inside of its context and calls the callback as sounddevice does."""
     import sounddevice
 
@@ -73,7 +73,7 @@ class _Exchange:
     def callback(self, heard: Array, played: Array, frames: int, times: Any, flags: object) -> None:
         """In the device's thread: hand over what is heard, play the result that is due now or silence.
 
-        A block has arrived when PortAudio called, before Python's lock was had.
+        A block has arrived when PortAudio called, before Python's lock was acquired.
         """
         waited_s = max(0.0, self.device_time_s() - times.currentTime)
         arrived_ns = time.monotonic_ns() - int(waited_s * 1e9)
@@ -104,7 +104,7 @@ class _Exchange:
 async def _run(setup: Setup, push: Push) -> Outcome:
     exchange = _Exchange(setup, asyncio.get_running_loop())
     worker = asyncio.create_task(exchange.work(push))
-    device = opened(setup, exchange.callback)
+    device = open_stream(setup, exchange.callback)
     exchange.device_time_s = lambda: device.time
     with device:
         await asyncio.wait({worker}, timeout=setup.seconds)
@@ -115,15 +115,15 @@ async def _run(setup: Setup, push: Push) -> Outcome:
     return Outcome(times, setup.block_s, exchange.blocks, exchange.dropped, exchange.flagged)
 
 
-def pushed(session: Session, block: Array) -> Array:
+def push_block(session: Session, block: Array) -> Array:
     (port,) = session.program.inputs
     (result,) = session.push(block.reshape(port.shape)).values()
     return result
 
 
-def warmed(setup: Setup) -> Session:
+def warm_up(setup: Setup) -> Session:
     session = Session(setup.program)
     for _ in range(20):
-        pushed(session, np.zeros(setup.block_frames, np.float32))
+        push_block(session, np.zeros(setup.block_frames, np.float32))
     session.reset()
     return session

@@ -7,8 +7,8 @@ import numpy as np
 from bench.live.design import Outcome, Setup
 from pulse.errors import PulseError
 from streaming.channels import Channels
-from streaming.live import Behaviour, Live, Plan
-from streaming.realtime import NOTHING, Realtime
+from streaming.live import EngineConfig, Live, Plan
+from streaming.realtime import UNCHANGED, Realtime
 
 LOOK_S = 0.2
 """Between two looks at the times of pulses."""
@@ -16,20 +16,20 @@ LOOK_S = 0.2
 
 def on_a_worker(setup: Setup) -> Outcome:
     """A native thread with real-time priority computes; a block of headroom."""
-    return _run(setup, Behaviour(records=True), Realtime())
+    return _run(setup, EngineConfig(records=True), Realtime())
 
 
 def on_a_plain_worker(setup: Setup) -> Outcome:
     """The same without priority, and with nothing else asked of the system."""
-    return _run(setup, Behaviour(records=True), NOTHING)
+    return _run(setup, EngineConfig(records=True), UNCHANGED)
 
 
 def in_the_callback(setup: Setup) -> Outcome:
     """The callback computes; no headroom."""
-    return _run(setup, Behaviour(engine="callback", records=True), Realtime())
+    return _run(setup, EngineConfig(engine="callback", records=True), Realtime())
 
 
-def _run(setup: Setup, behaviour: Behaviour, realtime: Realtime) -> Outcome:
+def _run(setup: Setup, engine_config: EngineConfig, realtime: Realtime) -> Outcome:
     plan = Plan(
         setup.rate_hz,
         setup.device,
@@ -39,11 +39,11 @@ def _run(setup: Setup, behaviour: Behaviour, realtime: Realtime) -> Outcome:
         block_frames=setup.block_frames,
     )
     times = list[tuple[int, int]]()
-    with Live(setup.program, plan, behaviour, realtime) as live:
+    with Live(setup.program, plan, engine_config, realtime) as live:
         until = time.monotonic() + setup.seconds
         while time.monotonic() < until and not live.wait(LOOK_S):
             times += ((record.arrived_ns, record.ready_ns) for record in live.pipeline.records())
-        counters = live.account().counters
+        counters = live.statistics().counters
     if live.outputs.lost:
         raise PulseError(f"the times of {live.outputs.lost} pulses were not taken in time")
     silent = -(-counters.frames_silent // setup.block_frames)

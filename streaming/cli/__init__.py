@@ -18,7 +18,7 @@ from streaming.cli.recipe import recipe
 from streaming.cli.report import report
 from streaming.cli.run import run
 from streaming.cli.signals import end_on_signals, watch_interrupts
-from streaming.cli.standard_output import lending_stdout, show_any_name
+from streaming.cli.standard_output import lend_stdout, show_any_name
 from streaming.cli.warm import warm
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
@@ -40,7 +40,7 @@ class Commands(TyperGroup):
                 sys.exit(BAD_USE)
 
     def invoke(self, ctx: Any) -> Any:
-        with watch_interrupts() as interrupts, plain_warnings(), lending_stdout():
+        with watch_interrupts() as interrupts, plain_warnings(), lend_stdout():
             return self._invoke(ctx, interrupts)
 
     def _invoke(self, ctx: Any, interrupts: list[int]) -> Any:

@@ -39,7 +39,7 @@ def bench(
     json: options.AsJson = False,
     chunks: options.ChunkOptions = options.NO_CHUNKS,
 ) -> None:
-    """Measure the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
+    """RealtimeSetting the latency of every step on noise: percentiles, a histogram, and what each kind of op costs.
 
     [bold]Examples[/bold]
 

@@ -24,7 +24,7 @@ def devices(json: options.AsJson = False) -> None:
 
       [cyan]pulse run aec.onnx --live --mic usb:0 --far usb:1[/cyan]   two channels of one device
     """
-    from streaming.hosts.usual import list_devices
+    from streaming.hosts.default import list_devices
 
     found = list_devices()
     if json:
@@ -41,7 +41,7 @@ def devices(json: options.AsJson = False) -> None:
 
 def _row(device: "Device") -> list[str]:
     is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
-    plays = f"{device.name}, hears what plays" if device.monitor else device.name
+    plays = f"{device.name}, monitor of an output" if device.monitor else device.name
     return [
         str(device.index),
         plays,

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from streaming.atomic_files import publish, temporary_file
 from streaming.cli.console import size
 from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, timed
-from streaming.replacing import part_of, publish
 
 if TYPE_CHECKING:
     from pulse.models import PulsedModel
@@ -66,7 +66,7 @@ def export(
 
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, not {path.suffix or 'this'}")
-    part = part_of(path)
+    part = temporary_file(path)
     known = opened.rate_hz is not None and opened.rate_from != "default"
     try:
         proto = to_onnx(pulsed, opset, {"sample_rate": str(opened.rate_hz)} if known else None)

@@ -162,7 +162,7 @@ def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, 
     if given is None:
         if known is not None:
             return known, told
-        return (DEFAULT_RATE_HZ, "default") if hears_sound(model) else (None, None)
+        return (DEFAULT_RATE_HZ, "default") if takes_sound(model) else (None, None)
     if known is not None and known != given:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"
         warn(
@@ -185,7 +185,7 @@ def _stated(model: Loaded, given: int | None) -> int | None:
     raise InputError(f"{model.title}: its metadata says sample_rate {text!r}, no whole number; give --rate")
 
 
-def hears_sound(model: Loaded) -> bool:
+def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
     if model.ready:
         ports = [port for port in model.pulsed().inputs if port.streams]
@@ -211,9 +211,9 @@ def compile_model(model: PulsedModel, backend: str, weights: str = "f32", live: 
 
 def compiling(live: bool = False) -> Prepare:
     """How commands compile."""
-    from streaming.warming import LIVE, side_by_side
+    from streaming.warming import LIVE, compile_in_parallel
 
-    return side_by_side(*LIVE if live else ())
+    return compile_in_parallel(*LIVE if live else ())
 
 
 def backend_text(program: Program) -> str:

@@ -14,7 +14,7 @@ def recipe(
         list[Path],
         typer.Argument(
             metavar="MODEL [SECOND]",
-            help="An ONNX file, or two of which the second hears the first; with --embed also a recipe.",
+            help="An ONNX file, or two of which the second takes the output of the first; with --embed also a recipe.",
             show_default=False,
         ),
     ],
@@ -51,12 +51,12 @@ def recipe(
 
       [cyan]pulse recipe model.toml --embed whole.onnx[/cyan]   the model of a recipe, with the recipe inside
     """
-    from streaming.cli.recipes import described, embed_in, refuse_bad_use, write_recipe
+    from streaming.cli.recipes import describe_models, embed_in, refuse_bad_use, write_recipe
     from streaming.terminal import write_text
 
     refuse_bad_use(models, output, embed)
     target = output or embed
-    text, notes, place = described(models, (models[0] if target is None else target).parent)
+    text, notes, place = describe_models(models, (models[0] if target is None else target).parent)
     if embed is not None:
         embed_in(text, place, embed)
     elif output is not None:

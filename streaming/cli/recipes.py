@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pulse.errors import InputError
 from pulse.loading.formats import Content
 from pulse.recipes.recognition import holds_recipe, is_recipe_file
-from streaming.replacing import part_of, publish, refuse_same, unwritable
+from streaming.atomic_files import publish, refuse_same, temporary_file, write_error
 
 if TYPE_CHECKING:
     from pulse.recipes.recipe import Surroundings
@@ -35,7 +35,7 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         )
 
 
-def described(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
+def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
     """A recipe of models, to stand in a folder: its text, what is to be said of it, and where it is.
 
     Raises PulseError
@@ -57,12 +57,12 @@ def described(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str]
 
 def write_recipe(text: str, path: Path) -> None:
     """Write a recipe. Raises InputError."""
-    part = part_of(path)
+    part = temporary_file(path)
     try:
         part.write_text(text, encoding="utf-8")
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise unwritable(path, error.strerror) from error
+        raise write_error(path, error.strerror) from error
     publish(part, path)
 
 
@@ -71,13 +71,13 @@ def embed_in(text: str, place: "Surroundings", path: Path) -> None:
     from pulse.recipes.embedding import embedded, require_opens
 
     model = embedded(text, place).SerializeToString()
-    part = part_of(path)
+    part = temporary_file(path)
     try:
         part.write_bytes(model)
         require_opens(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise unwritable(path, error.strerror) from error
+        raise write_error(path, error.strerror) from error
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -21,7 +21,7 @@ def report(
     ] = None,
     json: options.AsJson = False,
 ) -> None:
-    """Tell how a live run went: latency, what was late or lost and when, and the way from mouth to ear.
+    """Report how a live run went: latency, what was late or lost and when, and the end-to-end latency.
 
     Of a run that was killed, or still goes on, all but its last interval is there.
 
@@ -32,9 +32,9 @@ def report(
       [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
     """
     from pulse.wording import speaking
+    from streaming.atomic_files import refuse_same
     from streaming.cli.live.summary import print_delay, print_times, print_worst, summary_pairs
     from streaming.cli.spelling import as_options
-    from streaming.replacing import refuse_same
     from streaming.stats.reader import read_stats
     from streaming.stats.report import as_dict, worst
 
@@ -50,8 +50,11 @@ def report(
             print_json(as_dict(stats))
             return
         print_pairs(
-            [("run", f"{stats.started:%Y-%m-%d %H:%M:%S}"), *summary_pairs(stats.header.setup, stats.account)]
+            [
+                ("run", f"{stats.started:%Y-%m-%d %H:%M:%S}"),
+                *summary_pairs(stats.header.setup, stats.statistics),
+            ]
         )
-        print_times(stats.account)
-        print_delay(stats.account.delay)
+        print_times(stats.statistics)
+        print_delay(stats.statistics.delay)
         print_worst(worst(stats))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulse.pulsify.network import Port
     from streaming.cli.model import Opened
     from streaming.events.choice import Choice
-    from streaming.written import Write
+    from streaming.output_files import OutputRoute
 
 
 @options.takes(chunks=options.ChunkOptions, asked_events=EventOptions, live=LiveOptions)
@@ -60,7 +60,7 @@ def run(
         typer.Option(
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
-            help="What an input hears, where there are several: a file, with --live a device; channels are counted "
+            help="The source of an input, where there are several: a file, with --live a device; channels are counted "
             "from 0. .npy for an input that is no sound. May be repeated.",
             show_default=False,
         ),
@@ -153,13 +153,13 @@ def run(
       [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file as if a microphone gave it, in real time
     """
     from pulse.errors import InputError
+    from streaming.atomic_files import refuse_same
     from streaming.builtin import noisy_path
     from streaming.cli.model import compile_model, open_model
     from streaming.frames import READABLE
-    from streaming.replacing import refuse_same
-    from streaming.source import brings_sound
+    from streaming.source import is_sound_source
 
-    if model is not None and brings_sound(model):
+    if model is not None and is_sound_source(model):
         if target is not None:
             raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
         model, source, target = None, model, source
@@ -248,14 +248,14 @@ def _run_sound(
     from contextlib import ExitStack
 
     from pulse.errors import InputError
+    from streaming.atomic_files import refuse_same
     from streaming.builtin import noisy_path
     from streaming.cli.sounds import open_sounds
     from streaming.files import stream_sound
-    from streaming.replacing import refuse_same
     from streaming.routing import sound_inputs
     from streaming.sound_formats import float_way
     from streaming.source import is_stream
-    from streaming.wav_stream import StreamForm
+    from streaming.wav_stream import StreamFormat
 
     if not sound_inputs(program) or opened.rate_hz is None:
         forms = "; ".join(str(found).partition(", ")[0] for found in program.inputs)
@@ -266,7 +266,7 @@ def _run_sound(
         )
     if asked.events is not None and asked.subtype is not None:
         raise InputError("--subtype is for sound; leave it out with --events")
-    raw = None if asked.raw is None else StreamForm.parse(asked.raw, opened.rate_hz)
+    raw = None if asked.raw is None else StreamFormat.parse(asked.raw, opened.rate_hz)
     with ExitStack() as stack:
         writes = _writes(opened, program, source, target, output, asked, builtin)
         writes = [_standard(write, asked.events is not None) for write in writes]
@@ -316,35 +316,35 @@ def _writes(
     output: str | None,
     asked: SoundOptions,
     builtin: bool,
-) -> "list[Write]":
+) -> "list[OutputRoute]":
     """Which outputs go where. Raises InputError."""
-    from streaming.routing import audio_output, sound_inputs
+    from streaming.output_files import OutputRoute
+    from streaming.routing import is_playable, sound_inputs
     from streaming.target import Target
-    from streaming.written import Write
 
     heard = sound_inputs(program)[0]
     if asked.written:
         return _named_writes(program, heard, asked)
     chosen = _output(
-        program, output, lambda candidate: audio_output(candidate, heard) == (asked.events is None)
+        program, output, lambda candidate: is_playable(candidate, heard) == (asked.events is None)
     )
-    sound = audio_output(chosen, heard)
+    sound = is_playable(chosen, heard)
     if asked.events is not None:
         path = target or Path(f"{opened.title}-events.csv")
         name = "sound" if source is None else source.stem
-        return [Write((chosen,), Target.of_events(path, asked.events, name, asked.form))]
+        return [OutputRoute((chosen,), Target.of_events(path, asked.events, name, asked.form))]
     path = target or Path("denoised.wav" if builtin else f"{opened.title}-out{'.wav' if sound else '.npy'}")
-    write = Write((chosen,), Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype))
+    write = OutputRoute((chosen,), Target.of(path, "wav" if sound else "csv", asked.form, asked.subtype))
     _require_sound(write, heard)
     return [write]
 
 
-def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "list[Write]":
+def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "list[OutputRoute]":
     """Those of --out. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.routing import audio_output
+    from streaming.output_files import OutputRoute
+    from streaming.routing import is_playable
     from streaming.target import Target
-    from streaming.written import Write
 
     ports: dict[str, list[Port]] = {}
     for text in asked.written:
@@ -353,10 +353,10 @@ def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "li
             raise InputError(f"--out {text}: give NAME=FILE, such as speech=speech.wav")
         port = _output(program, name, lambda _: False)
         ports.setdefault(path, []).append(port)
-    writes: list[Write] = []
+    writes: list[OutputRoute] = []
     for path, those in ports.items():
-        usual = "wav" if audio_output(those[0], heard) else "csv"
-        write = Write(tuple(those), Target.of(Path(path), usual, asked.form, asked.subtype))
+        usual = "wav" if is_playable(those[0], heard) else "csv"
+        write = OutputRoute(tuple(those), Target.of(Path(path), usual, asked.form, asked.subtype))
         _require_sound(write, heard)
         if not write.target.is_sound and len(those) > 1:
             raise InputError(
@@ -367,18 +367,18 @@ def _named_writes(program: "Program", heard: "Port", asked: SoundOptions) -> "li
     return writes
 
 
-def _require_sound(write: "Write", heard: "Port") -> None:
+def _require_sound(write: "OutputRoute", heard: "Port") -> None:
     from pulse.errors import InputError
-    from streaming.routing import audio_output
+    from streaming.routing import is_playable
 
     for port in write.ports:
-        if write.target.is_sound and not audio_output(port, heard):
+        if write.target.is_sound and not is_playable(port, heard):
             raise InputError(
                 f"{write.target.name}: output {port.name} is no sound at the rate of the input; write .npy or .csv"
             )
 
 
-def _standard(write: "Write", text: bool) -> "Write":
+def _standard(write: "OutputRoute", text: bool) -> "OutputRoute":
     """The same, with the descriptor of standard output where it goes there."""
     from streaming.target import OUTPUT_NAMES
 
@@ -396,9 +396,9 @@ def _run_arrays(
     events: "Choice | None",
     deadline_s: float | None,
 ) -> dict[str, Any]:
+    from streaming.atomic_files import refuse_same
     from streaming.files import stream_arrays
     from streaming.frames import read_arrays
-    from streaming.replacing import refuse_same
     from streaming.target import OUTPUT_NAMES, Target
 
     arrays = read_arrays(source, [port.name for port in program.inputs])

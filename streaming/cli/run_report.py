@@ -126,7 +126,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
 
 
 def _heard_pairs(rows: list[dict[str, Any]], padded_s: dict[str, float]) -> list[tuple[str, str]]:
-    """What each input hears, where there are several or one was padded."""
+    """The source of each input, where there are several or one was padded."""
     if len(rows) < 2 and not padded_s:
         return []
     told: list[str] = []

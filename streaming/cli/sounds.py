@@ -9,12 +9,12 @@ from typing import Any
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
+from streaming.aligned_sounds import RoutedSound
 from streaming.channels import Channels
 from streaming.frames import READABLE, read_arrays
-from streaming.heard import Heard
-from streaming.routing import Route, in_order, routes_of, sound_inputs
+from streaming.routing import Route, channels_in_order, parse_routes, sound_inputs
 from streaming.source import open_source
-from streaming.wav_stream import StreamForm
+from streaming.wav_stream import StreamFormat
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Sounds:
     paths   of all
     """
 
-    heard: list[Heard]
+    heard: list[RoutedSound]
     arrays: Mapping[str, Array]
     paths: list[Path] = field(default_factory=list[Path])
 
@@ -46,7 +46,7 @@ class Sounds:
                 "channel": choice.index,
             }
             for each in self.heard
-            for name, choice in each.takes.items()
+            for name, choice in each.channels.items()
         ]
 
 
@@ -56,7 +56,7 @@ def open_sounds(
     texts: Sequence[str],
     source: Path | None,
     channel: str,
-    raw: StreamForm | None,
+    raw: StreamFormat | None,
 ) -> Sounds:
     """Open what is heard.
 
@@ -65,7 +65,7 @@ def open_sounds(
     channel  as of ``Channels.parse``, for a model with one input of sound
     Raises   InputError
     """
-    title, routes = program.model.title, routes_of(texts, program)
+    title, routes = program.model.title, parse_routes(texts, program)
     names = [port.name for port in sound_inputs(program)]
     choice = Channels.parse(channel)
     if len(names) > 1 and choice != Channels():
@@ -93,12 +93,12 @@ def open_sounds(
         )
     if rest:
         asked.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
-    heard: list[Heard] = []
+    heard: list[RoutedSound] = []
     for place in sorted(asked, key=lambda place: min(map(names.index, asked[place]))):
         reader = stack.enter_context(open_source(Path(place), raw))
         takes = asked[place]
         if place == str(source) and len(rest) > 1:
-            takes |= in_order(title, rest, place, reader.channels)
+            takes |= channels_in_order(title, rest, place, reader.channels)
         for name, each in takes.items():
             if len(names) == 1:
                 each.streams(reader.channels)
@@ -107,17 +107,17 @@ def open_sounds(
                     f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
                     "from 0"
                 )
-        heard.append(Heard(reader, {name: takes[name] for name in names if name in takes}))
+        heard.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))
         paths.append(Path(place))
     return Sounds(heard, arrays, paths)
 
 
 def _file(route: Route, source: Path | None) -> tuple[Path, int | None]:
     """The file of a route, and its channel; a file whose name ends as a channel does is that file."""
-    if route.channel is not None and Path(f"{route.place}:{route.channel}").exists():
-        return Path(f"{route.place}:{route.channel}"), None
-    if route.place:
-        return Path(route.place), route.channel
+    if route.channel is not None and Path(f"{route.source}:{route.channel}").exists():
+        return Path(f"{route.source}:{route.channel}"), None
+    if route.source:
+        return Path(route.source), route.channel
     if source is None:
         raise InputError(f"--in {route}: of which sound? Give IN, or {route.name}=SOURCE:CHANNEL")
     return source, route.channel

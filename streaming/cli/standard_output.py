@@ -10,7 +10,7 @@ _at_end: ContextVar[ExitStack | None] = ContextVar("standard_output", default=No
 
 
 @contextmanager
-def lending_stdout() -> Generator[None]:
+def lend_stdout() -> Generator[None]:
     """Commands inside may take standard output; at the end it is as before."""
     with ExitStack() as stack:
         token = _at_end.set(stack)

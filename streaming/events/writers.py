@@ -8,7 +8,7 @@ from types import TracebackType
 from pulse.errors import InputError
 from pulse.uncopied import Uncopied
 from streaming.events.event import Event
-from streaming.events.forms import EventForm, form_of
+from streaming.events.formats import EventFormat, event_format
 from streaming.part import Part, write_all
 
 
@@ -25,7 +25,7 @@ class EventsFile(Uncopied):
     def __init__(self, path: str | Path, source: str = "sound") -> None:
         self.path = Path(path)
         self.name = str(path)
-        self._form: EventForm = form_of(str(path), self.path.suffix.removeprefix("."))(source)
+        self._form: EventFormat = event_format(str(path), self.path.suffix.removeprefix("."))(source)
         if not self.path.absolute().parent.is_dir():
             raise InputError(f"{path}: no such folder; make it first")
         self._part = Part(self.path)
@@ -60,7 +60,7 @@ class EventsStream(Uncopied):
 
     instead = "it writes one stream; make another one"
 
-    def __init__(self, name: str, descriptor: int, form: EventForm) -> None:
+    def __init__(self, name: str, descriptor: int, form: EventFormat) -> None:
         self.name = name
         self._descriptor, self._form = descriptor, form
         self._number = 0

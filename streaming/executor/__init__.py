@@ -4,21 +4,21 @@ async with Executor(program, policy="drop_oldest") as executor:
     async for outputs in executor.stream(source):
         ...
     await executor.run("noisy.wav", "quiet.wav")
-print(executor.account)
+print(executor.statistics())
 """
 
 from streaming.errors import ExecutorError
-from streaming.executor.account import Account
 from streaming.executor.executor import Executor
 from streaming.executor.microphone import Microphone
 from streaming.executor.sinks import FramesFileSink, PcmSink, Sink, SoundFileSink
 from streaming.executor.sources import PcmSource, SoundFile, SoundSource
+from streaming.executor.statistics import ExecutorStatistics
 from streaming.executor.stream import Stream
 
 __all__ = [
-    "Account",
     "Executor",
     "ExecutorError",
+    "ExecutorStatistics",
     "FramesFileSink",
     "Microphone",
     "PcmSink",

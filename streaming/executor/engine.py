@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from pulse.facts import Array
 from pulse.program.state import Feed, State
 from streaming.native.events import Event
-from streaming.realtime import Measure
+from streaming.realtime import RealtimeSetting
 
 
 class Result(NamedTuple):
@@ -73,8 +73,8 @@ class Engine(Protocol):
     """Runs pulses of any number of streams, one of each in turn, in one thread."""
 
     @property
-    def measures(self) -> list[Measure]:
-        """What its thread had of what it wished."""
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        """What the system granted to the engine's thread."""
         ...
 
     def start(self) -> None:

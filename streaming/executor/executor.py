@@ -14,17 +14,17 @@ from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError, only_one
-from streaming.executor.account import Account, Tally, account_of
 from streaming.executor.engine import Engine
 from streaming.executor.engines import engine_for
+from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import CLOSED, Flow
-from streaming.executor.outcome import outcome
 from streaming.executor.policy import Policy
 from streaming.executor.sinks import sink_of
 from streaming.executor.sources import SoundSource, blocks_of, source_of
+from streaming.executor.statistics import ExecutorStatistics, StreamCounters, total_statistics
 from streaming.executor.stream import Stream
 from streaming.executor.stream_steps import Block, StreamSteps
-from streaming.realtime import Measure, Realtime, prepare
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 
 class Executor(Uncopied):
@@ -35,7 +35,7 @@ class Executor(Uncopied):
                   ``silence_then_catch_up`` or ``abort``; see ``streaming.executor.policy``
     depth         pulses of each stream that may be under way, outputs that nobody has taken included
     constants     the inputs that do not stream, by name, for all streams
-    realtime      wishes of the engine's thread; None for none
+    realtime      what the engine's thread requests of the system; None for nothing
     rate_hz       frames of the symbol a second; sound needs it
     deadline_s    when an output is late, from the arrival of its pulse's last sample; a pulse's duration by default,
                   if the rate is known
@@ -87,24 +87,26 @@ class Executor(Uncopied):
         self._realtime = realtime
         self._engine = engine
         self._flows: list[Flow] = []
-        self._past = Tally(deadline_s)
+        self._past = StreamCounters(deadline_s)
         self._errors: list[BaseException] = []
-        self._measures: list[Measure] = []
+        self._realtime_settings: list[RealtimeSetting] = []
         self._tasks: TaskGroup | None = None
         self._until_the_end = AsyncExitStack()
         self._ended = False
 
-    @property
-    def account(self) -> Account:
+    def statistics(self) -> ExecutorStatistics:
         """Where every frame went, and how long pulses took: all streams, those that have ended included."""
-        running = [flow.tally for flow in self._flows if not flow.closed]
-        notes = [str(measure) for measure in self.measures if not measure.had]
-        return account_of([self._past, *running], len(running), self.deadline_s, notes)
+        running = [flow.counters for flow in self._flows if not flow.closed]
+        notes = [str(setting) for setting in self.realtime_settings if not setting.is_granted]
+        return total_statistics([self._past, *running], len(running), self.deadline_s, notes)
 
     @property
-    def measures(self) -> list[Measure]:
-        """What was had of ``realtime``, by the process and by the engine."""
-        return [*self._measures, *(self._engine.measures if self._engine is not None else [])]
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        """What the system granted of ``realtime``, by the process and by the engine."""
+        return [
+            *self._realtime_settings,
+            *(self._engine.realtime_settings if self._engine is not None else []),
+        ]
 
     def stream(self, source: Any, channel: str = "mix") -> Stream:
         """A new stream.
@@ -142,7 +144,7 @@ class Executor(Uncopied):
             engine.start()
             until_the_end.push_async_callback(engine.stop)
             if self._realtime is not None:
-                self._measures = until_the_end.enter_context(prepare(self._realtime))
+                self._realtime_settings = until_the_end.enter_context(apply_to_process(self._realtime))
             self._tasks = await until_the_end.enter_async_context(anyio.create_task_group())
             self._engine, self._until_the_end = engine, until_the_end.pop_all()
         return self
@@ -165,7 +167,7 @@ class Executor(Uncopied):
             if isinstance(found, Exception) or not failed:
                 leaving = found
         self._sweep()
-        leaving = outcome(leaving, self._errors)
+        leaving = merge_errors(leaving, self._errors)
         if leaving is not None and leaving is not error:
             raise leaving
         return False
@@ -192,4 +194,4 @@ class Executor(Uncopied):
             self._flows.remove(flow)
 
     def _close(self, flow: Flow) -> None:
-        self._past.add(flow.tally)
+        self._past.add(flow.counters)

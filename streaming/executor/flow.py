@@ -9,9 +9,9 @@ import anyio
 import anyio.lowlevel
 
 from streaming.errors import ExecutorError, only_one
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
 from streaming.executor.policy import Policy
+from streaming.executor.statistics import StreamCounters
 from streaming.executor.stream_steps import Block, Outputs, StreamSteps
 
 CLOSED = "the executor has been closed; what was under way is counted as discarded"
@@ -22,7 +22,7 @@ class Flow:
 
     ``feed`` is a task of its own. ``next`` is called by whoever takes the outputs; when the source has ended it has
     what remains run. Both are of one event loop, so what happens between two awaits is one step for the other, and for
-    the account.
+    the statistics.
 
     closing  called once, when the flow takes and gives no more
     """
@@ -54,9 +54,9 @@ class Flow:
         self.closed = False
 
     @property
-    def tally(self) -> Tally:
+    def counters(self) -> StreamCounters:
         """What has been counted, as it is now."""
-        return self._steps.tally
+        return self._steps.counters
 
     async def feed(self) -> None:
         """Take all blocks of the source; what it raises is for whoever takes the outputs."""
@@ -73,7 +73,7 @@ class Flow:
             if not self._exhausted:
                 self.close(CLOSED)
             self._fed.set()
-            self._tell()
+            self._wake()
 
     async def next(self) -> Outputs:
         """The valid frames that are ready, at least one; the last time, what is known only at the end.
@@ -117,7 +117,7 @@ class Flow:
         self._steps.give_up()
         self.closed, self._refusal = True, refusal
         self._feeding.cancel()
-        self._tell()
+        self._wake()
         if not self._busy:
             self._leave()
         self._closing(self)
@@ -205,7 +205,7 @@ class Flow:
             self._listening = False
             self._alarm = None
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         """Have whoever waits for outputs look again."""
         if self._listening:
             self._slots.event.set()

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from pulse.facts import Array
 from pulse.program.state import Feed
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
+from streaming.executor.statistics import StreamCounters
 
 
 class Arrival(NamedTuple):
@@ -32,7 +32,7 @@ class InFlight:
     Silence may be given for the oldest ones. They are *owed* then: their results are thrown away when they come.
     """
 
-    def __init__(self, slots: Slots, tally: Tally) -> None:
+    def __init__(self, slots: Slots, tally: StreamCounters) -> None:
         self._slots = slots
         self._tally = tally
         self._arrivals: deque[Arrival] = deque()
@@ -84,7 +84,7 @@ class InFlight:
         """How many are wanted and due."""
         return sum(1 for _ in takewhile(lambda arrival: arrival.due_s <= now_s, self._wanted()))
 
-    def owe(self, count: int) -> None:
+    def add_silence(self, count: int) -> None:
         """Silence is given for the oldest that are wanted."""
         frames = sum(arrival.frames for arrival in islice(self._wanted(), count))
         self._tally.frames_silent += frames

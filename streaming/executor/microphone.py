@@ -10,8 +10,8 @@ from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
+from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
-from streaming.hosts.usual import usual_host
 from streaming.live.capture import Capture
 from streaming.live.plan import STEREO
 
@@ -43,7 +43,7 @@ class Microphone(Uncopied, SoundSource):
         latency: str | float = "low",
         host: Host | None = None,
     ) -> None:
-        self._host = usual_host() if host is None else host
+        self._host = default_host() if host is None else host
         self.device = self._host.choose("input", device)
         self.rate_hz = self.device.rate_hz if rate_hz is None else rate_hz
         self.channels = min(STEREO, self.device.channels) if channels is None else channels
@@ -84,7 +84,7 @@ class Microphone(Uncopied, SoundSource):
                     await self._wait(capture)
             if capture.error is not None:
                 raise capture.error
-            if not self._host.ends:
+            if not self._host.is_finite:
                 raise DeviceError(f"{self.device.name}: the device ended by itself; is it unplugged?")
         finally:
             with anyio.CancelScope(shield=True):
@@ -93,7 +93,7 @@ class Microphone(Uncopied, SoundSource):
 
     async def _wait(self, capture: Capture) -> None:
         """Until there is something to read. Raises DeviceError: the device does not call any more."""
-        limit_s = float("inf") if self._host.held or self._host.ends else capture.limit_s
+        limit_s = float("inf") if self._host.virtual_clock or self._host.is_finite else capture.limit_s
         with anyio.move_on_after(limit_s) as waiting:
             await anyio.wait_readable(capture.event.to_read)
         if waiting.cancelled_caught:

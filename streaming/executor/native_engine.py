@@ -18,7 +18,7 @@ from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
 from streaming.native.events import Event
-from streaming.realtime import Measure, Realtime
+from streaming.realtime import Realtime, RealtimeSetting
 
 FEWEST = 8
 """Words of the first table that has places."""
@@ -42,7 +42,7 @@ class NativeEngine(Uncopied):
     instead = "it has a thread; make another one"
 
     def __init__(self, realtime: Realtime | None = None) -> None:
-        self._words = aligned_bytes(8 * slots.WORKER_WORDS).view(np.int64)
+        self._words = aligned_bytes(8 * slots.WORKER_FIELDS).view(np.int64)
         self.address: int = self._words.ctypes.data
         self._wake = Event()
         self._words[slots.WAKE], self._words[slots.WAIT] = self._wake.to_write, self._wake.to_read
@@ -52,8 +52,8 @@ class NativeEngine(Uncopied):
         self._worker = Worker(self._work, self._end, realtime)
 
     @property
-    def measures(self) -> list[Measure]:
-        return self._worker.measures
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        return self._worker.realtime_settings
 
     def start(self) -> None:
         for one in ENTRIES:
@@ -118,7 +118,7 @@ class NativeSlots(Uncopied):
         self._packed: Packed = state.packed()
         self._inputs = aligned_bytes(max(depth * self._packed.input_bytes, 1))
         self._outputs = aligned_bytes(max(depth * self._packed.output_bytes, 1))
-        self._words = aligned_bytes(8 * slots.queue_words(depth)).view(np.int64)
+        self._words = aligned_bytes(8 * slots.queue_fields(depth)).view(np.int64)
         self.address: int = self._words.ctypes.data
         self._words[slots.DEPTH] = depth
         self._words[slots.PACKED] = self._packed.words.ctypes.data

@@ -23,7 +23,7 @@ from streaming.channels import Channels, Samples
 from streaming.encodings import Encoding
 from streaming.executor.stream_steps import Block
 from streaming.resampling import Resampler
-from streaming.routing import in_order, sound_inputs
+from streaming.routing import channels_in_order, sound_inputs
 
 LONG_S = 0.05
 """Longer blocks are resampled in a helper thread, so that the event loop goes on."""
@@ -106,7 +106,7 @@ def source_of(source: Any) -> Any:
 
 
 def blocks_of(source: Any, program: Program, rate_hz: int | None, channel: str) -> AsyncGenerator[Block]:
-    """The blocks of any source. Raises InputError: no source, or sound for a model that hears none."""
+    """The blocks of any source. Raises InputError: no source, or sound for a model without an input of sound."""
     source = source_of(source)
     if isinstance(source, SoundSource):
         return _heard(source, program, rate_hz, channel)
@@ -155,9 +155,11 @@ def _heard(source: SoundSource, program: Program, rate_hz: int | None, channel: 
         )
     choice = Channels.parse(channel)
     if choice.each:
-        raise InputError("channel each: an executor's stream hears one; open a stream for every channel")
+        raise InputError(
+            "channel each: an executor's stream takes one channel; open a stream for every channel"
+        )
     if len(ports) > 1:
-        in_order(
+        channels_in_order(
             program.model.title,
             [port.name for port in ports],
             "the source",

@@ -6,8 +6,8 @@ from types import TracebackType
 
 from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError
+from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import Flow
-from streaming.executor.outcome import outcome
 from streaming.executor.stream_steps import Outputs
 
 
@@ -61,7 +61,7 @@ class Stream(Uncopied):
         if self._flow is not None:
             self._flow.close()
             await self._flow.gone()
-            found = outcome(error, self._flow.errors())
+            found = merge_errors(error, self._flow.errors())
             if found is not error and found is not None:
                 raise found
 

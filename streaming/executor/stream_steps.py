@@ -8,10 +8,10 @@ from math import inf
 from pulse.facts import Array
 from pulse.program.state import State
 from streaming.errors import ExecutorError
-from streaming.executor.account import Tally
 from streaming.executor.engine import Slots
 from streaming.executor.in_flight import Arrival, InFlight
 from streaming.executor.policy import Policy
+from streaming.executor.statistics import StreamCounters
 from streaming.input_blocks import InputBlocks
 from streaming.output_trim import OutputTrim
 
@@ -36,13 +36,13 @@ class StreamSteps:
         self._deadline_s = inf if deadline_s is None else deadline_s
         self._input_blocks = InputBlocks(state.program, check_finite)
         self._output_trim = OutputTrim(state.program)
-        self._tally = Tally(deadline_s)
+        self._tally = StreamCounters(deadline_s)
         self._in_flight = InFlight(slots, self._tally)
         self._tail: deque[tuple[Mapping[str, Array], Arrival]] = deque()
         self._given_up = False
 
     @property
-    def tally(self) -> Tally:
+    def counters(self) -> StreamCounters:
         """What has been counted, as it is now."""
         tally, end = self._tally, self._clock.end
         if not self._given_up:
@@ -103,7 +103,7 @@ class StreamSteps:
             return None
         outputs = self._output_trim.valid(self._in_flight.results(count), wanted)
         self._submit_tail()
-        return _some(outputs)
+        return nonempty(outputs)
 
     def late(self, now_s: float) -> Outputs | None:
         """Silence for the pulses that are late; None where none is. Raises ExecutorError: the policy is to abort."""
@@ -112,9 +112,9 @@ class StreamSteps:
             return None
         self._tally.pulses_late += late
         if self._policy.aborts:
-            raise self._abortion(now_s - self.due_s + self._deadline_s)
-        self._in_flight.owe(late)
-        return _some(self._output_trim.valid([self._output_trim.silence()] * late, late))
+            raise self._late_error(now_s - self.due_s + self._deadline_s)
+        self._in_flight.add_silence(late)
+        return nonempty(self._output_trim.valid([self._output_trim.silence()] * late, late))
 
     def end(self) -> None:
         """No block comes any more, and all that was submitted has been taken: run what remains. Raises InputError."""
@@ -138,11 +138,11 @@ class StreamSteps:
     def last(self) -> Outputs | None:
         """When what remained has been taken: what is known only now; None where that is nothing."""
         outputs, finals = self._output_trim.valid((), 0), self._output_trim.finals()
-        return outputs | finals if finals else _some(outputs)
+        return outputs | finals if finals else nonempty(outputs)
 
     def give_up(self) -> None:
         """Count what is in flight as discarded."""
-        tally = self.tally
+        tally = self.counters
         self._given_up = True
         tally.frames_discarded += tally.frames_in_flight
         tally.frames_in_flight = 0
@@ -153,7 +153,7 @@ class StreamSteps:
         while self._tail and self._slots.free:
             self._in_flight.submit(*self._tail.popleft())
 
-    def _abortion(self, waited_s: float) -> ExecutorError:
+    def _late_error(self, waited_s: float) -> ExecutorError:
         number = self._output_trim.pulses
         return ExecutorError(
             f"late: pulse {number} (frames {number * self._pulse} to {(number + 1) * self._pulse}) is not ready "
@@ -162,6 +162,6 @@ class StreamSteps:
         )
 
 
-def _some(outputs: Outputs) -> Outputs | None:
+def nonempty(outputs: Outputs) -> Outputs | None:
     """Outputs with at least one frame."""
     return outputs if any(array.size for array in outputs.values()) else None

@@ -11,7 +11,7 @@ from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native.events import Event
-from streaming.realtime import Measure, Realtime
+from streaming.realtime import Realtime, RealtimeSetting
 
 
 class ThreadEngine(Uncopied):
@@ -26,8 +26,8 @@ class ThreadEngine(Uncopied):
         self._worker = Worker(self._work, self._end, realtime)
 
     @property
-    def measures(self) -> list[Measure]:
-        return self._worker.measures
+    def realtime_settings(self) -> list[RealtimeSetting]:
+        return self._worker.realtime_settings
 
     def start(self) -> None:
         self._worker.start()

@@ -8,7 +8,7 @@ import anyio
 from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError
 from streaming.native.events import Event
-from streaming.realtime import Measure, Realtime, on_this_thread
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 LIMIT_S = 10.0
 """How long a worker may take to end: it ends behind the pulse that it runs."""
@@ -17,10 +17,10 @@ LIMIT_S = 10.0
 class Worker(Uncopied):
     """A thread that lives from ``start`` to ``stop``.
 
-    body      what it does until it is told to end
+    body      what it does until it is asked to end
     end       tells it to
-    realtime  what the thread wishes of the system
-    measures  what it had of that, known when it has started
+    realtime  what the thread requests of the system
+    realtime_settings  what the system granted, known once the thread has started
     """
 
     instead = "it has a thread; make another one"
@@ -29,7 +29,7 @@ class Worker(Uncopied):
         self._body = body
         self._end = end
         self._realtime = realtime
-        self.measures: list[Measure] = []
+        self.realtime_settings: list[RealtimeSetting] = []
         self._started = threading.Event()
         self._ended = Event()
         self._thread = threading.Thread(target=self._live, name="pulse engine", daemon=True)
@@ -55,7 +55,7 @@ class Worker(Uncopied):
     def _live(self) -> None:
         try:
             if self._realtime is not None:
-                self.measures = on_this_thread(self._realtime)
+                self.realtime_settings = apply_to_thread(self._realtime)
             self._started.set()
             self._body()
         finally:

@@ -68,7 +68,7 @@ class Device:
         return pair[wanted == "high"]
 
 
-def chosen(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
+def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
     """The one of these devices that is meant.
 
     wanted  an index; a part of ``host api: name``, in any case, where a whole name comes before parts; None is the

@@ -10,10 +10,10 @@ from streaming.hosts.devices import Kind
 class Endpoint:
     """One direction of one device.
 
-    name         as it is told
+    name         as reports show it
     index        what the host calls it; None where it has no number. Those of one index have one clock
     channels     that it has
-    rate_hz      that it runs at by itself
+    rate_hz      its default sample rate
     """
 
     name: str
@@ -72,7 +72,7 @@ class OpenStream(Protocol):
     output_latency_s: float
 
     @property
-    def inside(self) -> bool:
+    def in_callback(self) -> bool:
         """Whether a callback has not returned though the stream was stopped: it may still use what it was given."""
         ...
 
@@ -88,16 +88,16 @@ class OpenStream(Protocol):
 class Host(Protocol):
     """Whatever has the devices.
 
-    held  whether time passes only when a test says so: then nothing gets a thread, and it is a
-          ``live.held_host.HeldHost``
-    ends  whether its sound has an end: then a device that ends by itself ends the run well
+    virtual_clock  whether time passes only when a test advances it: then there are no threads, and the host is a
+                   ``live.virtual_clock.VirtualClockHost``
+    is_finite      whether its sound has an end: then a device that ends is the normal end of the run
     """
 
-    held: bool
-    ends: bool
+    virtual_clock: bool
+    is_finite: bool
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
-        """A device for ``input`` or ``output``, by number or a part of its name; the usual one where None.
+        """A device for ``input`` or ``output``, by number or a part of its name; the default device where None.
 
         Raises DeviceError, InputError
         """

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streaming.live.form import Behaviour
+    from streaming.live.config import EngineConfig
     from streaming.live.live import Live
     from streaming.live.plan import Plan
 
-__all__ = ["Behaviour", "Live", "Plan"]
-_HOMES = {"Behaviour": "form", "Live": "live", "Plan": "plan"}
+__all__ = ["EngineConfig", "Live", "Plan"]
+_HOMES = {"EngineConfig": "config", "Live": "live", "Plan": "plan"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Capture: what a device hears, kept in memory by its callback until Python takes it; no model."""
+"""Capture: the input of a device, kept in memory by its callback until Python reads it; no model."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
-from streaming.live.watch import TEARDOWN_S, stall_s
+from streaming.live.watchdog import TEARDOWN_S, stall_s
 from streaming.native import control_block as cb
 from streaming.native import positions
 from streaming.native.callback import stream_callback
@@ -17,7 +17,7 @@ from streaming.native.histogram import new_histogram
 
 
 class Capture(Uncopied):
-    """The blocks of a device that is heard.
+    """The blocks of an input device.
 
     host          who has the device
     source        which one
@@ -67,7 +67,7 @@ class Capture(Uncopied):
         self.limit_s = stall_s(block_frames, rate_hz)
         """Without a block for so long the device is taken to be gone."""
         for field, value in {
-            cb.HELD: int(host.held),
+            cb.VIRTUAL_CLOCK: int(host.virtual_clock),
             cb.ENGINE: cb.ON_WORKER,
             cb.WAKE: self.event.to_write,
             cb.IN_CHANNELS: channels,
@@ -113,7 +113,7 @@ class Capture(Uncopied):
             return False
         stopped = stream is None or stream.stop(TEARDOWN_S)
         self._control[cb.WAKE] = -1
-        if stream is None or not stream.inside:
+        if stream is None or not stream.in_callback:
             self.event.close()
         else:
             abandoned_captures.append(self)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pulse.errors import InputError, PulseError
 from pulse.facts import Array
 from pulse.program.program import Program
-from streaming.live.instances import Instances, heard_inputs, require_alike, sound_output
+from streaming.live.instances import Instances, live_inputs, require_same_ports, sound_output
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native import positions
@@ -67,42 +67,42 @@ class Control:
     def snapshot(self) -> list[bytes]:
         """The state of every stream, all of one moment, each as ``State.snapshot`` gives it. Raises PulseError."""
         with self._lock:
-            instances = self._alone()
+            instances = self._current_instances()
             if not self._pipeline.native:
                 with self._pipeline.turn:
                     return [state.snapshot() for state in instances.states]
-            memory = instances.room()
+            memory = instances.new_memory()
             self._command(cb.SAVE, memory)
             return instances.pack(memory, int(self._pipeline.control_block[cb.SAVED]))
 
     def restore(self, snapshots: list[bytes]) -> None:
         """Let every stream go on from a snapshot with the next pulse. Raises InputError, PulseError."""
         with self._lock:
-            memory, pulses = self._alone().unpack(snapshots)
+            memory, pulses = self._current_instances().unpack(snapshots)
             self._load(memory, pulses, snapshots)
 
     def reset(self) -> None:
         """Let every stream begin anew with the next pulse. Raises PulseError."""
         with self._lock:
-            self._load(self._alone().begin(), 0, ())
+            self._load(self._current_instances().initial_memory(), 0, ())
 
     def swap(self, program: Program, prime_s: float = PRIME_S) -> None:
         """Let another program take over without a gap.
 
-        It runs beside the one that is heard for ``prime_s`` seconds of sound, or until its delay is over, so that it
+        It runs beside the current one for ``prime_s`` seconds of sound, or until its delay is over, so that it
         has heard what it remembers; then the sound fades over within a pulse. Both cost their time meanwhile.
         Raises InputError: another pulse, other inputs or outputs, or a delay that the pipeline has no room for
         """
         with self._lock:
-            self._alone()
+            self._current_instances()
             pipeline = self._pipeline
             if not pipeline.native:
                 raise PulseError("swap: only programs of the numba backend can, while they run")
-            require_alike(pipeline.program, program)
+            require_same_ports(pipeline.program, program)
             sound = None
-            if pipeline.form.channels_out:
-                sound = sound_output(program, heard_inputs(program)[0], pipeline.behaviour.output)
-            if pipeline.behaviour.records and [port.delay for port in program.outputs] != [
+            if pipeline.stream_config.channels_out:
+                sound = sound_output(program, live_inputs(program)[0], pipeline.engine_config.output)
+            if pipeline.engine_config.records and [port.delay for port in program.outputs] != [
                 port.delay for port in pipeline.program.outputs
             ]:
                 raise InputError(
@@ -113,11 +113,11 @@ class Control:
                 raise InputError(
                     f"{program.model.title}: compile it for the numba backend to take over while others run"
                 )
-            frames = max(round(prime_s * pipeline.form.rate_hz), pipeline.model_delay)
+            frames = max(round(prime_s * pipeline.stream_config.rate_hz), pipeline.model_delay)
             try:
                 self._command(cb.SWAP, instances.control_blocks, -(-frames // program.pulse) + 1)
             finally:
-                pipeline.succeed(instances)
+                pipeline.set_successors(instances)
 
     @property
     def swapping(self) -> bool:
@@ -133,7 +133,7 @@ class Control:
         self._pipeline.memory.gains[2] = 0 if self._muted or self._bypassed else 1
         self._pipeline.memory.gains[3] = 1 if self._bypassed and not self._muted else 0
 
-    def _alone(self) -> Instances:
+    def _current_instances(self) -> Instances:
         if self.swapping:
             raise PulseError("another program is about to take over: wait until `swapping` is False")
         return self._pipeline.instances

@@ -5,7 +5,7 @@ import numpy as np
 from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.hosts.host import StreamRequest
-from streaming.native.stream_form import FUNCTION
+from streaming.native.callback_signature import FUNCTION
 
 
 class DeviceCall:

@@ -14,15 +14,15 @@ import numpy as np
 from pulse.errors import InputError
 from pulse.uncopied import Uncopied
 from pulse.wording import spelled
+from streaming.atomic_files import refuse_same
 from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Samples
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Kind
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.bookkeeping import late_frames
 from streaming.live.device_call import DeviceCall
+from streaming.live.pipeline_statistics import late_frames
 from streaming.native import control_block as cb
-from streaming.replacing import refuse_same
 from streaming.sound import Clipping
 from streaming.sound_formats import sound_format
 
@@ -40,13 +40,13 @@ class FileHost:
                   was written until then is kept, and the error is raised at the end
     encoding      of the target, such as float or pcm_24; as that of the source where None
     pace          how much faster than time; None: as fast as the model computes, which is then never late, and as
-                  ``Live.outputs`` are taken, where ``Behaviour.records``
+                  ``Live.outputs`` are taken, where ``EngineConfig.records``
     block_frames  where the run leaves the choice; 10 ms where None
     Raises        InputError: a file that cannot be read or written, no pace
     """
 
-    held = False
-    ends = True
+    virtual_clock = False
+    is_finite = True
     problem: InputError | None = None
     """What went wrong with ``target`` in the last run."""
     clipping: Clipping | None = None
@@ -65,8 +65,12 @@ class FileHost:
             source_encoding = sound.encoding
         self.encoding: str | None = None
         if target is not None:
-            form = sound_format(target)
-            self.encoding = form.suiting(source_encoding) if encoding is None else form.asked(encoding)
+            format = sound_format(target)
+            self.encoding = (
+                format.suitable_encoding(source_encoding)
+                if encoding is None
+                else format.parse_encoding(encoding)
+            )
             refuse_same([source], [target])
         elif encoding is not None:
             raise InputError(f"{spelled('encoding', encoding)}: nothing is written; give a file to play to")
@@ -118,7 +122,7 @@ class FileStream(Uncopied):
         self._thread = threading.Thread(target=self._run, name="pulse-file", daemon=True)
 
     @property
-    def inside(self) -> bool:
+    def in_callback(self) -> bool:
         """Whether it still runs."""
         return self._thread.is_alive()
 
@@ -140,7 +144,7 @@ class FileStream(Uncopied):
         self.stops.set()
         if self._thread.ident is not None:
             self._thread.join(limit_s)
-        return not self.inside
+        return not self.in_callback
 
     def _run(self) -> None:
         error: Exception | None = None

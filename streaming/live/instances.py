@@ -14,7 +14,7 @@ from pulse.program.state import State
 from pulse.pulsify.network import Port
 from pulse.uncopied import Uncopied
 from streaming.native import control_block as cb
-from streaming.routing import audio_output
+from streaming.routing import is_playable
 
 
 class Instances(Uncopied):
@@ -33,7 +33,7 @@ class Instances(Uncopied):
         self, program: Program, streams: int, sound: Port | None, constants: Mapping[str, Array], delay: int
     ) -> None:
         self.program = program
-        self.inputs = heard_inputs(program)
+        self.inputs = live_inputs(program)
         self.sound = sound
         self.states: list[State] = [program.spawn(constants) for _ in range(streams)]
         for state in self.states:
@@ -56,7 +56,7 @@ class Instances(Uncopied):
             control_block[cb.PACKED] = self.packed[number].words.ctypes.data
             control_block[cb.SLOT_OUT] = self._outputs[number].ctypes.data
             control_block[cb.SOUND] = 0 if slot is None else slot.offset
-            control_block[cb.HEARD] = self._heard[number].ctypes.data
+            control_block[cb.SOUND_OUT] = self._heard[number].ctypes.data
             control_block[cb.DELAY_LEFT] = own
             control_block[cb.DELAY_LINE] = self._lines[number].ctypes.data
             control_block[cb.DELAY_LINE_FRAMES] = delay - own
@@ -75,11 +75,11 @@ class Instances(Uncopied):
         """Of the packed outputs of one stream."""
         return self.packed[0].output_bytes
 
-    def room(self) -> Array:
+    def new_memory(self) -> Array:
         """Memory for the states of all streams."""
         return np.zeros(sum(memory.size for memory in self._memories), np.uint8)
 
-    def begin(self) -> Array:
+    def initial_memory(self) -> Array:
         """The memory of states that have had nothing."""
         fresh = [_memory(self.program.spawn(state.constants)) for state in self.states]
         return np.concatenate(fresh)
@@ -98,7 +98,7 @@ class Instances(Uncopied):
         """The memory in snapshots, and the pulses that the states had had. Raises InputError."""
         if len(snapshots) != len(self.states):
             raise InputError(f"{len(snapshots)} snapshots for {len(self.states)} streams: give one for each")
-        memory, counts = self.room(), set[int]()
+        memory, counts = self.new_memory(), set[int]()
         for part, state, snapshot in zip(self._parts(memory), self.states, snapshots):
             spare = self.program.spawn(state.constants)
             spare.restore(snapshot)
@@ -128,7 +128,7 @@ class Instances(Uncopied):
             for fault in state.faults
         ]
 
-    def shaped(self, slots: NDArray[np.float32]) -> dict[str, Array]:
+    def model_inputs(self, slots: NDArray[np.float32]) -> dict[str, Array]:
         """The samples of a stream, [inputs, frames], as the inputs of the model take them."""
         return {
             port.name: slot.reshape([-1 if axis == port.axis else 1 for axis in range(len(port.shape))])
@@ -142,7 +142,7 @@ class Instances(Uncopied):
         """
         faults = 0
         for number, state in enumerate(self.states):
-            results = state.step(self.shaped(slots[number]))
+            results = state.step(self.model_inputs(slots[number]))
             faults += state.take_faults()
             for slot in self.packed[number].outputs:
                 slot.view(self._outputs[number])[...] = results[slot.name]
@@ -162,7 +162,7 @@ def _packed(state: State) -> Packed:
     return Packed(empty.words, empty.constants, (), layout.outputs, 0, layout.output_bytes)
 
 
-def heard_inputs(program: Program) -> list[Port]:
+def live_inputs(program: Program) -> list[Port]:
     """The inputs of a model that hears sound, in its order. Raises InputError: other inputs stream."""
     streaming = [port for port in program.inputs if port.streams]
     if streaming and all(port.is_sound and port.frames == program.pulse for port in streaming):
@@ -176,7 +176,7 @@ def heard_inputs(program: Program) -> list[Port]:
 
 def sound_output(program: Program, source: Port, name: str | None) -> Port | None:
     """The output that can be played: sound at the rate of the input; None where there is none. Raises InputError."""
-    playable = [port for port in program.outputs if audio_output(port, source)]
+    playable = [port for port in program.outputs if is_playable(port, source)]
     if name is None:
         return playable[0] if playable else None
     for port in playable:
@@ -188,7 +188,7 @@ def sound_output(program: Program, source: Port, name: str | None) -> Port | Non
     )
 
 
-def require_alike(old: Program, new: Program) -> None:
+def require_same_ports(old: Program, new: Program) -> None:
     """Raise InputError unless ``new`` can take the place of ``old`` between two pulses."""
 
     def forms(ports: Sequence[Port]) -> list[tuple[object, ...]]:

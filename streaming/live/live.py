@@ -1,4 +1,4 @@
-"""Live: a program between devices, for as long as one likes."""
+"""Live: runs a program between audio devices until it is closed."""
 
 import threading
 import time
@@ -15,33 +15,33 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program, require_program
 from pulse.uncopied import Uncopied
+from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
-from streaming.hosts.usual import usual_host
-from streaming.live.bookkeeping import Bookkeeping, delay_of, measured_latency_s
+from streaming.live.config import EngineConfig
 from streaming.live.control import Control
-from streaming.live.form import Behaviour
-from streaming.live.held_host import is_held
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
+from streaming.live.pipeline_statistics import PipelineStatistics, delay_of, measured_latency_s
 from streaming.live.plan import Plan, Streams
 from streaming.live.recorder import Recorder
-from streaming.live.watch import PERIOD_S, TEARDOWN_S, Watch
+from streaming.live.virtual_clock import has_virtual_clock
+from streaming.live.watchdog import PERIOD_S, TEARDOWN_S, Watchdog
 from streaming.live.worker import Worker
-from streaming.realtime import Measure, Realtime, prefault, prepare
-from streaming.stats.account import Account, Delay
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, prefault
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import Delay, LiveStatistics
 
 RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
 
 
 class Live(Uncopied):
-    """A program between a device that hears and one that plays.
+    """Runs a program between an input device and an output device.
 
     program    whose inputs that stream are sound
     plan       devices, rates, blocks, channels
-    behaviour  engine, policy, headroom
-    realtime   what is asked of the system
+    engine_config  engine, policy, headroom
+    realtime   what is requested of the system
     reconnect  what is done where a device goes away: None ends the run with an error; ``keep`` opens it again as soon
                as it is back, ``reset`` does too and lets the model begin anew
     constants  the inputs that do not stream, by name
@@ -58,7 +58,7 @@ class Live(Uncopied):
         self,
         program: Program,
         plan: Plan,
-        behaviour: Behaviour = Behaviour(),
+        engine_config: EngineConfig = EngineConfig(),
         realtime: Realtime = Realtime(),
         reconnect: str | None = None,
         constants: Mapping[str, Array] | None = None,
@@ -68,21 +68,21 @@ class Live(Uncopied):
         if reconnect not in RECONNECTS:
             raise InputError(f"reconnect {reconnect!r}: give keep, reset or nothing")
         self.plan, self.realtime = plan, realtime
-        self.host = usual_host() if host is None else host
+        self.host = default_host() if host is None else host
         self.devices = Streams(self.host, plan, program)
-        behaviour = replace(behaviour, held_clock=self.host.held)
-        self.pipeline = Pipeline(program, self.devices.form, behaviour, constants)
+        engine_config = replace(engine_config, virtual_clock=self.host.virtual_clock)
+        self.pipeline = Pipeline(program, self.devices.stream_config, engine_config, constants)
         self.pipeline.set_time(round(self._now_s() * 1e9))
         self.control = Control(self.pipeline)
         self.outputs = Outputs(self.pipeline)
-        """Frames for Python, where ``Behaviour.records``."""
-        self.measures: list[Measure] = []
-        """What was had of ``realtime``."""
-        self._books = Bookkeeping(self.pipeline)
-        self.watch = Watch(self.pipeline, self.devices, self.control, reconnect, self._now_s)
+        """Frames for Python, where ``EngineConfig.records``."""
+        self.realtime_settings: list[RealtimeSetting] = []
+        """What the system granted of ``realtime``."""
+        self._statistics = PipelineStatistics(self.pipeline)
+        self.watchdog = Watchdog(self.pipeline, self.devices, self.control, reconnect, self._now_s)
         """Whether the run goes on; what ended it."""
         self.worker: Worker | None = None
-        """The thread that computes; None where a device or a held clock does it."""
+        """The thread that computes; None where a device or a virtual clock does it."""
         self._supervisor: threading.Thread | None = None
         self._stops = threading.Event()
         self._prepared = ExitStack()
@@ -97,18 +97,18 @@ class Live(Uncopied):
         self._entered = True
         try:
             self._warm()
-            self.measures += self._prepared.enter_context(prepare(self.realtime))
-            if is_held(self.host):
-                self.host.attend(self.pipeline, self.look)
-            elif self.pipeline.behaviour.engine == "worker":
+            self.realtime_settings += self._prepared.enter_context(apply_to_process(self.realtime))
+            if has_virtual_clock(self.host):
+                self.host.attach(self.pipeline, self.poll)
+            elif self.pipeline.engine_config.engine == "worker":
                 self.worker = Worker(self.pipeline, self.realtime)
                 self.worker.start()
-                self.measures += self.worker.measures
-            self.control.running = not self.host.held
-            self.devices.open(self.pipeline, self.watch.finished)
-            self._books.begin()
-            self.watch.begin()
-            if not self.host.held:
+                self.realtime_settings += self.worker.realtime_settings
+            self.control.running = not self.host.virtual_clock
+            self.devices.open(self.pipeline, self.watchdog.finished)
+            self._statistics.begin()
+            self.watchdog.begin()
+            if not self.host.virtual_clock:
                 speech = copy_context()  # its messages spell parameters as this thread's do
                 self._supervisor = threading.Thread(
                     target=speech.run, args=(self._supervise,), name="pulse-supervisor", daemon=True
@@ -123,74 +123,78 @@ class Live(Uncopied):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-        if kind is None and self.watch.error is not None and not self._raised:
-            raise self.watch.error
+        if kind is None and self.watchdog.error is not None and not self._raised:
+            raise self.watchdog.error
 
     @property
     def delay(self) -> Delay:
-        """From mouth to ear, as it is now."""
+        """The end-to-end latency, as it is now."""
         return delay_of(self.pipeline, *(measured_latency_s(self.pipeline) or self.devices.latencies_s))
 
     @property
     def setup(self) -> Setup:
         """What the run was started with."""
-        form, behaviour, program = self.pipeline.form, self.pipeline.behaviour, self.pipeline.program
-        choice = form.channels
+        config, engine_config, program = (
+            self.pipeline.stream_config,
+            self.pipeline.engine_config,
+            self.pipeline.program,
+        )
+        choice = config.channels
         named = "each" if choice.each else "mix" if choice.index is None else str(choice.index)
-        if form.heard:
-            inputs = zip(self.pipeline.instances.inputs, form.heard)
-            named = ", ".join(f"{port.name} hears channel {channel}" for port, channel in inputs)
+        if config.input_channels:
+            inputs = zip(self.pipeline.instances.inputs, config.input_channels)
+            named = ", ".join(f"{port.name} takes channel {channel}" for port, channel in inputs)
         return Setup(
             model=program.model.title,
             backend=program.backend,
             weights=program.form,
             pulse_frames=program.pulse,
-            rate_hz=form.rate_hz,
+            rate_hz=config.rate_hz,
             input=self.devices.source.name,
             output=None if self.devices.target is None else self.devices.target.name,
-            device_rate_hz=form.rate_in_hz,
-            block_frames=form.block_frames,
+            device_rate_hz=config.rate_in_hz,
+            block_frames=config.block_frames,
             channels=named,
             streams=self.pipeline.streams,
-            engine=behaviour.engine if self.pipeline.native else "python",
-            policy=behaviour.policy,
+            engine=engine_config.engine if self.pipeline.native else "python",
+            policy=engine_config.policy,
             deadline_s=self.pipeline.deadline_s,
             delay=self.delay,
-            measures=tuple(self.measures),
+            realtime_settings=tuple(self.realtime_settings),
         )
 
-    def account(self) -> Account:
-        """How the run does now; levels and load are those since the last account."""
-        watch = self.watch
+    def statistics(self) -> LiveStatistics:
+        """The statistics so far; levels and load are those since the previous call."""
+        watch = self.watchdog
         notes = [
-            *(str(measure) for measure in self.measures if not measure.had),
+            *(str(setting) for setting in self.realtime_settings if not setting.is_granted),
             *self.devices.notes,
             *watch.events,
             *self.pipeline.instances.faults(),
         ]
-        return self._books.account(self.delay, watch.stalls, watch.reopened, tuple(notes))
+        return self._statistics.read(self.delay, watch.stalls, watch.reopened, tuple(notes))
 
-    def record(self, heard: Path | None = None, played: Path | None = None) -> Recorder:
+    def record(self, input: Path | None = None, output: Path | None = None) -> Recorder:
         """Write what comes in, and what is played, to sound files until the recorder or this is closed.
 
         Raises InputError: a file that cannot be written
         """
-        recorder = Recorder(self.pipeline, heard, played, threaded=not self.host.held)
+        recorder = Recorder(self.pipeline, input, output, threaded=not self.host.virtual_clock)
         self._recorders.append(recorder)
         return recorder
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait so long, or for ever, unless the run ends by itself; whether it has. Raises what ended it."""
-        ended = self.watch.wait(seconds)
-        if ended and self.watch.error is not None:
+        ended = self.watchdog.wait(seconds)
+        if ended and self.watchdog.error is not None:
             self._raised = True
-            raise self.watch.error
+            raise self.watchdog.error
         return ended
 
-    def look(self) -> None:
-        """See that the run goes on; done by a thread, unless a test holds the clock."""
+    def poll(self) -> None:
+        """Check the worker and the devices; a thread calls this, unless the host has a virtual clock."""
         self._see_worker()
-        self.watch.look()
+        self.watchdog.check()
 
     def close(self) -> None:
         """Give everything back, in bounded time unless a disk hangs that is recorded to; the counters stay."""
@@ -199,13 +203,13 @@ class Live(Uncopied):
             self._supervisor.join()
             self._supervisor = None
         self.devices.stop(TEARDOWN_S)
-        stopped = not (self.devices.inside or self.abandoned)
-        if is_held(self.host):
-            self.host.leave(self.pipeline)
+        stopped = not (self.devices.in_callback or self.abandoned)
+        if has_virtual_clock(self.host):
+            self.host.detach(self.pipeline)
         if self.worker is not None:
             stopped = self.worker.stop() and stopped
             self._see_worker()
-        self.watch.conclude()
+        self.watchdog.close()
         self.control.running = self.control.running and not stopped
         if stopped:
             self.pipeline.close()
@@ -217,11 +221,11 @@ class Live(Uncopied):
             try:
                 recorder.close()
             except InputError as error:
-                self.watch.end(error)
+                self.watchdog.end(error)
 
     def _see_worker(self) -> None:
         if self.worker is not None and self.worker.error is not None:
-            self.watch.end(self.worker.error)
+            self.watchdog.end(self.worker.error)
 
     def _warm(self) -> None:
         """Compile, load and touch everything before the first block comes."""
@@ -237,10 +241,10 @@ class Live(Uncopied):
 
     def _supervise(self) -> None:
         while not self._stops.wait(PERIOD_S):
-            self.look()
+            self.poll()
 
     def _now_s(self) -> float:
-        return self.host.now_ns() / 1e9 if is_held(self.host) else time.monotonic()
+        return self.host.now_ns() / 1e9 if has_virtual_clock(self.host) else time.monotonic()
 
 
 abandoned_pipelines: list[Pipeline] = []

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.facts import Array
 from pulse.program.memory import aligned, aligned_bytes
 from pulse.uncopied import Uncopied
-from streaming.live.form import ENGINES, POLICIES, Behaviour, Form
+from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
 from streaming.live.schedule import Schedule
@@ -26,7 +26,7 @@ RECORDS = 256
 
 
 @dataclass(frozen=True)
-class Times:
+class Histograms:
     """Histograms; those of callbacks are of the side that brings input, and of the one that only takes output."""
 
     total: NDArray[np.int64] = field(default_factory=new_histogram)
@@ -45,12 +45,12 @@ class PipelineMemory(Uncopied):
 
     model_delay  frames of the model that the sound is late by
 
-    heard    the ring of input; what has been accepted stays for about ``RING_S``
-    played   the ring of what was played, silence included
+    input_ring   the ring of input; accepted frames stay for about ``RING_S``
+    played_ring  the ring of played frames, silence included
     slots    the pulse that is computed: for each stream and input its samples, as a packed pulse has them
     gains    model and bypass now, then what they are to become, then what they are becoming
     records  outputs for Python, as bytes
-    times    how long things took
+    histograms  of times
     arrays   all of it
     """
 
@@ -58,41 +58,41 @@ class PipelineMemory(Uncopied):
 
     def __init__(
         self,
-        form: Form,
-        behaviour: Behaviour,
+        config: StreamConfig,
+        engine_config: EngineConfig,
         schedule: Schedule,
         resamplers: Resamplers,
         instances: Instances,
         model_delay: int,
     ) -> None:
-        self._form, self._behaviour, self._schedule = form, behaviour, schedule
+        self._config, self._engine_config, self._schedule = config, engine_config, schedule
         self._resamplers, self._instances, self._streams = resamplers, instances, len(instances.states)
         self._pulse, self._model_delay = instances.program.pulse, model_delay
         self.control_block: NDArray[np.int64] = aligned_bytes(8 * cb.PIPELINE_FIELDS).view(np.int64)
         self.arrays: list[Array] = [self.control_block]
-        self.times = Times()
-        pulse_out = resamplers.course.in_device_frames(self._pulse)
+        self.histograms = Histograms()
+        pulse_out = resamplers.timing.in_device_frames(self._pulse)
         room = pulse_out + (pulse_out // 100 + 2 if resamplers.outward else 0)
-        in_frames = ring_frames(form.rate_in_hz, 4 * form.block_frames)
-        out_frames = ring_frames(form.rate_out_hz, 4 * (room + schedule.frames + form.block_frames))
-        self.heard = self._floats(in_frames, form.channels_in)
-        self.played = self._floats(out_frames, max(form.channels_out, 1))
+        in_frames = ring_frames(config.rate_in_hz, 4 * config.block_frames)
+        out_frames = ring_frames(config.rate_out_hz, 4 * (room + schedule.frames + config.block_frames))
+        self.input_ring = self._floats(in_frames, config.channels_in)
+        self.played_ring = self._floats(out_frames, max(config.channels_out, 1))
         self._inputs = len(instances.inputs)
         packed = self._floats(self._streams, self._inputs, aligned(4 * self._pulse) // 4)
         self.slots = packed[:, :, : self._pulse]
         self.gains = self._floats(6)
         self.gains[::2] = 1
         record_bytes = cb.RECORD_HEADER + self._streams * instances.output_bytes
-        waiting = in_frames * form.rate_hz // (form.rate_in_hz * self._pulse) + 2
+        waiting = in_frames * config.rate_hz // (config.rate_in_hz * self._pulse) + 2
         records = power_of_two(max(waiting, RECORDS))
-        self.records = np.zeros((records if behaviour.records else 0, record_bytes), np.uint8)
+        self.records = np.zeros((records if engine_config.records else 0, record_bytes), np.uint8)
         self.arrays.append(self.records)
         self._set_up_form()
         self._set_up_rings(room)
         self._set_up_pace(pulse_out)
         self._set_up_streams()
         self._set_up_times()
-        if form.two_clocks:
+        if config.two_clocks:
             self._set_up_drift()
 
     def _floats(self, *shape: int) -> NDArray[np.float32]:
@@ -110,42 +110,42 @@ class PipelineMemory(Uncopied):
             self.control_block[number] = value
 
     def _set_up_form(self) -> None:
-        form, behaviour = self._form, self._behaviour
+        config, engine_config = self._config, self._engine_config
         self._set(
             {
-                cb.HELD: int(behaviour.held_clock),
-                cb.ENGINE: ENGINES[behaviour.engine],
-                cb.POLICY: POLICIES[behaviour.policy],
+                cb.VIRTUAL_CLOCK: int(engine_config.virtual_clock),
+                cb.ENGINE: ENGINES[engine_config.engine],
+                cb.POLICY: POLICIES[engine_config.policy],
                 cb.WAKE: -1,
-                cb.IN_CHANNELS: form.channels_in,
-                cb.OUT_CHANNELS: form.channels_out,
+                cb.IN_CHANNELS: config.channels_in,
+                cb.OUT_CHANNELS: config.channels_out,
                 cb.STREAMS: self._streams,
                 cb.INPUTS: self._inputs,
                 cb.PULSE: self._pulse,
-                cb.RATE: form.rate_hz,
-                cb.IN_RATE: form.rate_in_hz,
-                cb.OUT_RATE: form.rate_out_hz,
+                cb.RATE: config.rate_hz,
+                cb.IN_RATE: config.rate_in_hz,
+                cb.OUT_RATE: config.rate_out_hz,
                 cb.PUMP: pump.address,
                 cb.RUN_PULSE: run_pulse.address,
             }
         )
 
     def _set_up_rings(self, room: int) -> None:
-        marks = power_of_two(len(self.heard) // max(self._form.block_frames, SHORTEST))
+        marks = power_of_two(len(self.input_ring) // max(self._config.block_frames, SHORTEST))
         marks = self._integers(max(MARKS, marks), 2)
-        begins_with = self._schedule.frames - self._schedule.lead_frames
+        begins_with = self._schedule.frames - self._schedule.preroll_frames
         self._set(
             {
-                cb.IN_RING: self.heard.ctypes.data,
-                cb.IN_FRAMES: len(self.heard),
-                cb.OUT_RING: self._floats(*self.played.shape).ctypes.data,
-                cb.OUT_FRAMES: len(self.played),
-                cb.PLAYED: self.played.ctypes.data,
+                cb.IN_RING: self.input_ring.ctypes.data,
+                cb.IN_FRAMES: len(self.input_ring),
+                cb.OUT_RING: self._floats(*self.played_ring.shape).ctypes.data,
+                cb.OUT_FRAMES: len(self.played_ring),
+                cb.PLAYED: self.played_ring.ctypes.data,
                 cb.MARKS: marks.ctypes.data,
                 cb.MARK_COUNT: len(marks),
                 cb.ROOM: room,
                 cb.OUT_WRITTEN: begins_with,
-                cb.AGREED: begins_with,
+                cb.INITIAL_FRAMES: begins_with,
                 cb.RECORDS: self.records.ctypes.data if len(self.records) else 0,
                 cb.RECORD_COUNT: len(self.records),
                 cb.RECORD_BYTES: self.records.shape[1],
@@ -154,25 +154,27 @@ class PipelineMemory(Uncopied):
         )
 
     def _set_up_pace(self, pulse_out: int) -> None:
-        form, headroom = self._form, self._schedule.headroom
-        block = form.block_frames or pulse_out
+        config, headroom = self._config, self._schedule.headroom
+        block = config.block_frames or pulse_out
         self._set(
             {
                 cb.BLOCK: block,
-                cb.BLOCK_NS: round(block / form.rate_out_hz * 1e9),
-                cb.DEADLINE_NS: round((headroom or block) / form.rate_out_hz * 1e9),
-                cb.SPARE: headroom if headroom and not form.block_frames else -1,
+                cb.BLOCK_NS: round(block / config.rate_out_hz * 1e9),
+                cb.DEADLINE_NS: round((headroom or block) / config.rate_out_hz * 1e9),
+                cb.SPARE: headroom if headroom and not config.block_frames else -1,
             }
         )
 
     def _set_up_streams(self) -> None:
-        form, resamplers = self._form, self._resamplers
+        config, resamplers = self._config, self._resamplers
         streams = self._integers(self._streams, self._inputs, cb.STREAM_FIELDS)
         lines = self._floats(self._streams, max(self._model_delay, 1))
         dry = self._floats(self._streams, self._pulse)
         for number, inputs in enumerate(streams):
             for place, feed in enumerate(inputs):
-                feed[cb.CHANNEL] = form.heard[place] if form.heard else self._channel(number)
+                feed[cb.CHANNEL] = (
+                    config.input_channels[place] if config.input_channels else self._channel(number)
+                )
                 feed[cb.SLOT_IN] = self.slots[number, place].ctypes.data
                 if resamplers.inward:
                     feed[cb.IN_RESAMPLER] = resamplers.inward[number * self._inputs + place].address
@@ -183,7 +185,7 @@ class PipelineMemory(Uncopied):
         self._set(
             {
                 cb.STREAM: streams.ctypes.data,
-                cb.FILLED: self._schedule.lead,
+                cb.FILLED: self._schedule.preroll,
                 cb.INSTANCES: self._instances.address,
                 cb.GAINS: self.gains.ctypes.data,
                 cb.LARGEST: resamplers.largest,
@@ -193,11 +195,11 @@ class PipelineMemory(Uncopied):
 
     def _channel(self, stream: int) -> int:
         """What a stream of a model with one input of sound hears."""
-        channels = self._form.channels
+        channels = self._config.channels
         return stream if channels.each else MIX if channels.index is None else channels.index
 
     def _set_up_times(self) -> None:
-        times = self.times
+        times = self.histograms
         addresses = {
             cb.TOTAL_TIMES: times.total,
             cb.WAITING_TIMES: times.waiting,

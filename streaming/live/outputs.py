@@ -14,7 +14,7 @@ from streaming.output_trim import OutputTrim
 class Outputs:
     """Valid frames of every output, in order, from the records of a pipeline.
 
-    pipeline  with ``Behaviour.records``
+    pipeline  with ``EngineConfig.records``
     lost      pulses whose outputs nobody took in time
 
     Where states were loaded, what comes next is theirs; frames of the old ones that depended on their end never come.
@@ -32,11 +32,11 @@ class Outputs:
 
     def ready(self) -> list[dict[str, Array]]:
         """For each stream, every output's frames since the last call; ``Session.push`` gives them so."""
-        parts = self._delivered([])
+        parts = self._valid_frames([])
         for loads, group in groupby(self._pipeline.records(), lambda one: one.loads):
             records = list(group)
             self._begin(loads, records[0].before)
-            parts = [joined(*pair, self._pipeline) for pair in zip(parts, self._delivered(records))]
+            parts = [join_frames(*pair, self._pipeline) for pair in zip(parts, self._valid_frames(records))]
         return parts
 
     def flush(self) -> list[dict[str, Array]]:
@@ -47,7 +47,7 @@ class Outputs:
         before, control = self.ready(), self._pipeline.control_block
         control[cb.OUT_CHANNELS] = 0  # nobody plays any more, so what is still to be computed needs no room
         self._pipeline.pump()
-        parts = [joined(*pair, self._pipeline) for pair in zip(before, self.ready())]
+        parts = [join_frames(*pair, self._pipeline) for pair in zip(before, self.ready())]
         self._begin(int(control[cb.LOADS]), int(control[cb.LOADED] + control[cb.PULSES]))
         filled, instances = int(control[cb.FILLED]), self._pipeline.instances
         ends: list[dict[str, Array]] = []
@@ -58,11 +58,11 @@ class Outputs:
             pulse, limit = state.program.pulse, state.program.limit
             rest = filled if limit is None else min(filled, limit - ran * pulse)
             output_trim.check_end(ran * pulse + rest)
-            results = state.flush(instances.shaped(self._pipeline.memory.slots[number, :, :rest]))
+            results = state.flush(instances.model_inputs(self._pipeline.memory.slots[number, :, :rest]))
             control[cb.FAULTS] += state.take_faults()
             output_trim.end = (output_trim.pulses - ran) * pulse + (state.clock.end or 0)
             ready = output_trim.valid(results, len(results))
-            ends.append({**joined(parts[number], ready, self._pipeline), **output_trim.finals()})
+            ends.append({**join_frames(parts[number], ready, self._pipeline), **output_trim.finals()})
         return ends
 
     def _begin(self, loads: int, before: int) -> None:
@@ -80,14 +80,16 @@ class Outputs:
                     output_trim.sent[port.name] = max(pulses * port.frames - port.delay, 0)
         return made
 
-    def _delivered(self, records: list[Record]) -> list[dict[str, Array]]:
+    def _valid_frames(self, records: list[Record]) -> list[dict[str, Array]]:
         return [
             output_trim.valid((record.outputs[number] for record in records), len(records))
             for number, output_trim in enumerate(self._output_trims)
         ]
 
 
-def joined(first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline) -> dict[str, Array]:
+def join_frames(
+    first: Mapping[str, Array], then: Mapping[str, Array], pipeline: Pipeline
+) -> dict[str, Array]:
     """Frames one behind the other, for each output."""
     axes = {port.name: port.axis or 0 for port in pipeline.program.outputs}
     return {name: np.concatenate([first[name], then[name]], axes[name]) for name in first}

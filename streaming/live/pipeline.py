@@ -10,8 +10,8 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.program.program import Program
 from pulse.uncopied import Uncopied
-from streaming.live.form import Behaviour, Form
-from streaming.live.instances import Instances, heard_inputs, sound_output
+from streaming.live.config import EngineConfig, StreamConfig
+from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory
 from streaming.live.resamplers import Resamplers
 from streaming.native import control_block as cb
@@ -42,10 +42,10 @@ class Pipeline(Uncopied):
     """The native path of one run: its memory, and who calls what of it.
 
     program    whose inputs that stream are sound; the numba backend runs without Python
-    form       what is connected
-    behaviour  how it runs
+    stream_config  what is connected
+    engine_config  how it computes
     constants  the inputs that do not stream, by name
-    Raises     InputError: a program, form or behaviour that do not fit each other
+    Raises     InputError: a program, config or engine_config that do not fit each other
 
     A device calls the C function at ``callback_address`` with ``address`` as user data. ``Worker`` computes, or the
     callback does; ``Control`` changes what is heard.
@@ -56,26 +56,28 @@ class Pipeline(Uncopied):
     def __init__(
         self,
         program: Program,
-        form: Form,
-        behaviour: Behaviour = Behaviour(),
+        stream_config: StreamConfig,
+        engine_config: EngineConfig = EngineConfig(),
         constants: Mapping[str, Array] | None = None,
     ) -> None:
-        self.form, self.behaviour = form, behaviour
+        self.stream_config, self.engine_config = stream_config, engine_config
         self.constants = dict(constants or {})
-        self.streams = form.streams
-        sources = heard_inputs(program)
-        if len(sources) != max(len(form.heard), 1):
+        self.streams = stream_config.streams
+        sources = live_inputs(program)
+        if len(sources) != max(len(stream_config.input_channels), 1):
             raise InputError(
-                f"{program.model.title}: hears {', '.join(port.name for port in sources)}; give a form with a channel "
-                "for each"
+                f"{program.model.title}: its inputs of sound are {', '.join(port.name for port in sources)}; give a "
+                "StreamConfig with a channel for each"
             )
-        sound = sound_output(program, sources[0], behaviour.output) if form.channels_out else None
-        if form.channels_out and sound is None:
+        sound = (
+            sound_output(program, sources[0], engine_config.output) if stream_config.channels_out else None
+        )
+        if stream_config.channels_out and sound is None:
             raise InputError(
                 f"{program.model.title}: no output is sound at the rate of its input, so it plays nothing; leave out "
                 "what it would play to, and take its frames"
             )
-        self.model_delay = max(sound.delay if sound else 0, behaviour.reserve_frames)
+        self.model_delay = max(sound.delay if sound else 0, engine_config.reserve_frames)
         """Frames of the model that the sound is late by, the reserve included."""
         self._instances = Instances(program, self.streams, sound, self.constants, self.model_delay)
         self._successors: Instances | None = None
@@ -83,15 +85,17 @@ class Pipeline(Uncopied):
         """Whether no Python is needed to compute."""
         self.turn = threading.Lock()
         """Held while Python computes a pulse: who holds it finds the states between two pulses."""
-        if behaviour.engine == "callback" and not self.native:
+        if engine_config.engine == "callback" and not self.native:
             raise InputError('engine "callback": only programs of the numba backend run there; take "worker"')
         self._events: list[Event] = []
-        self.resamplers = Resamplers(form, self.streams, program.pulse, behaviour.quality, len(sources))
-        self.schedule = self.resamplers.course.schedule(
-            behaviour.headroom_s, behaviour.engine == "worker", form.two_clocks
+        self.resamplers = Resamplers(
+            stream_config, self.streams, program.pulse, engine_config.quality, len(sources)
+        )
+        self.schedule = self.resamplers.timing.schedule(
+            engine_config.headroom_s, engine_config.engine == "worker", stream_config.two_clocks
         )
         self.memory = PipelineMemory(
-            form, behaviour, self.schedule, self.resamplers, self._instances, self.model_delay
+            stream_config, engine_config, self.schedule, self.resamplers, self._instances, self.model_delay
         )
         self.control_block = self.memory.control_block
 
@@ -113,7 +117,7 @@ class Pipeline(Uncopied):
         _ = self.instances
         return self._successors is not None
 
-    def succeed(self, instances: Instances) -> None:
+    def set_successors(self, instances: Instances) -> None:
         """Keep these instances, if the command that they take over has been applied."""
         if instances.address in (
             int(self.control_block[cb.NEXT_INSTANCES]),
@@ -139,14 +143,14 @@ class Pipeline(Uncopied):
     @property
     def delay_s(self) -> float:
         """Between a sample that comes in and the same that goes out, the device itself not counted."""
-        lead, rate = self.schedule.lead, self.form.rate_hz
-        waited = self.schedule.frames - self.schedule.lead_frames
-        return waited / self.form.rate_out_hz + (lead + self.model_delay) / rate
+        lead, rate = self.schedule.preroll, self.stream_config.rate_hz
+        waited = self.schedule.frames - self.schedule.preroll_frames
+        return waited / self.stream_config.rate_out_hz + (lead + self.model_delay) / rate
 
     @property
     def delay_frames(self) -> int:
         """The same in frames of the device, rounded."""
-        return round(self.delay_s * self.form.rate_out_hz)
+        return round(self.delay_s * self.stream_config.rate_out_hz)
 
     def pump(self) -> None:
         """Run all pulses that are there."""
@@ -172,10 +176,10 @@ class Pipeline(Uncopied):
 
     def set_time(self, ns: int) -> None:
         """What time it is, for a pipeline whose clock is held."""
-        self.control_block[cb.HELD_NOW_NS] = ns
+        self.control_block[cb.VIRTUAL_NOW_NS] = ns
 
     def records(self) -> list[Record]:
-        """The outputs of the pulses since the last call, if ``Behaviour.records``."""
+        """The outputs of the pulses since the last call, if ``EngineConfig.records``."""
         first, last = (
             int(self.control_block[cb.RECORDS_READ]),
             positions.load.call(self.address, cb.RECORDS_WRITTEN),
@@ -189,7 +193,7 @@ class Pipeline(Uncopied):
         positions.store.call(self.address, cb.RECORDS_READ, last)
         return found
 
-    def wakes(self) -> Event:
+    def new_wake_event(self) -> Event:
         """A new event that each block of input sets, for a worker."""
         event = Event()
         self._events.append(event)

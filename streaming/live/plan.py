@@ -7,8 +7,8 @@ from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.errors import DeviceError
 from streaming.hosts.host import Endpoint, Finished, Host, OpenStream, StreamRequest
-from streaming.live.form import Form
-from streaming.live.patch import patched
+from streaming.live.config import StreamConfig
+from streaming.live.input_routing import route_inputs
 from streaming.live.pipeline import Pipeline
 from streaming.routing import Route
 
@@ -17,15 +17,15 @@ STEREO = 2
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for.
+    """The requested devices, rates and blocks.
 
     rate_hz         of the model
-    input, output   a device's number or a part of its name; the system's usual one where None
+    input, output   a device's number or a part of its name; the system's default where None
     play            whether anything is played
-    channels        what of the input is heard: the mean of the first two channels, one, or one stream for each; for a
+    channels        the input channels to take: the mean of the first two, one, or one stream for each; for a
                     model with one input of sound
-    routes          what inputs hear, by name; the channels of ``input`` in the order of the inputs where none is said
-    device_rate_hz  of the devices; their usual one where None
+    routes          the sources of inputs, by name; without them, the channels of ``input`` in the order of the inputs
+    device_rate_hz  of the devices; their default where None
     block_frames    device frames that come at once; as many as a pulse where None, the device's choice where 0
     latency         of the devices: ``low``, ``high`` or seconds
     """
@@ -52,19 +52,19 @@ class Plan:
 class Streams:
     """The devices of a plan, and the streams that are open on them.
 
-    program  that hears
+    program  whose inputs are fed
     Raises   InputError, DeviceError: no such device or channel
     """
 
     def __init__(self, host: Host, plan: Plan, program: Program) -> None:
         self._host, self._plan = host, plan
-        patch = patched(host, plan.input, plan.channels, plan.routes, program)
+        patch = route_inputs(host, plan.input, plan.channels, plan.routes, program)
         self.source = patch.source
-        self._usual = patch.wanted is None
+        self._usual = patch.requested is None
         self.target = host.choose("output", plan.output) if plan.play else None
         channels = patch.channels
-        heard = max(patch.heard) + 1 if patch.heard else _channels_in(channels, self.source)
-        streams = 1 if patch.heard else channels.streams(heard)
+        heard = max(patch.input_channels) + 1 if patch.input_channels else _channels_in(channels, self.source)
+        streams = 1 if patch.input_channels else channels.streams(heard)
         played = 0 if self.target is None else min(max(streams, STEREO), self.target.channels)
         if played and streams > played and streams > 1:
             raise InputError(
@@ -77,15 +77,17 @@ class Streams:
             frames = max(round(program.pulse * rate / plan.rate_hz), 1)
         one, other = self.source, self.target
         apart = other is not None and one.index != other.index
-        self.form = Form(plan.rate_hz, rate, rate, heard, played, channels, frames, apart, patch.heard)
-        self.inside = False
+        self.stream_config = StreamConfig(
+            plan.rate_hz, rate, rate, heard, played, channels, frames, apart, patch.input_channels
+        )
+        self.in_callback = False
         """Whether a callback of a device that was stopped has not returned: it may still use the pipeline."""
         self._open: list[OpenStream] = []
 
     @property
-    def end(self) -> bool:
-        """Whether it is well when a device ends by itself."""
-        return self._host.ends
+    def may_end(self) -> bool:
+        """Whether a device that ends is the normal end of the run."""
+        return self._host.is_finite
 
     @property
     def latencies_s(self) -> tuple[float, float]:
@@ -106,15 +108,17 @@ class Streams:
             pipeline.address,
             self.source,
             self.target,
-            self.form.channels_in,
-            self.form.channels_out,
-            self.form.rate_in_hz,
-            self.form.block_frames,
+            self.stream_config.channels_in,
+            self.stream_config.channels_out,
+            self.stream_config.rate_in_hz,
+            self.stream_config.block_frames,
             self._plan.latency,
             finished,
             pipeline.delay_frames,
         )
-        requests = [request.only_target(), request.only_source()] if self.form.two_clocks else [request]
+        requests = (
+            [request.only_target(), request.only_source()] if self.stream_config.two_clocks else [request]
+        )
         try:
             for each in requests:
                 self._open.append(self._host.open(each))
@@ -138,7 +142,7 @@ class Streams:
         """Give the devices back; False where one of them does not answer within the limit."""
         streams, self._open = self._open, []
         answers = [stream.stop(limit_s) for stream in reversed(streams)]
-        self.inside = self.inside or any(stream.inside for stream in streams)
+        self.in_callback = self.in_callback or any(stream.in_callback for stream in streams)
         return all(answers)
 
     def _usual_rate(self) -> int:

@@ -1,4 +1,4 @@
-"""Recorder: what came in and what was played, into files, beside the pipeline."""
+"""Recorder: writes the input and the played output to sound files, beside the pipeline."""
 
 import threading
 from contextlib import ExitStack
@@ -17,12 +17,12 @@ PERIOD_S = 0.1
 
 
 class Recorder(Uncopied):
-    """Writes the input as it was accepted, and the output as it was played, silence included.
+    """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         whose rings are read
-    heard, played    sound files; None for what is not wanted. They get their names when the recorder closes.
+    input, output    sound files; None for what is not wanted. They get their names when the recorder closes.
     threaded         whether a thread of its own writes; else ``write`` does
-    Raises           InputError: a file that cannot be written, or output where nothing is played
+    Raises           InputError: a file that cannot be written, or output of a run that plays nothing
 
     Both files begin with the same block of the device, unless input and output have clocks of their own.
     Where the disk stops for longer than the rings last, the pipeline does not wait: frames are counted in ``lost``, and
@@ -32,24 +32,28 @@ class Recorder(Uncopied):
     instead = "it has open files and a thread; make another one"
 
     def __init__(
-        self, pipeline: Pipeline, heard: Path | None, played: Path | None, threaded: bool = True
+        self, pipeline: Pipeline, input: Path | None, output: Path | None, threaded: bool = True
     ) -> None:
-        form, control = pipeline.form, pipeline.control_block
+        config, control = pipeline.stream_config, pipeline.control_block
         first = int(control[cb.IN_WRITTEN])
-        beside = None if form.two_clocks else first + int(control[cb.FRAMES_LOST])
-        if played is not None and not form.channels_out:
-            raise InputError(f"{played}: nothing is played that could be recorded")
+        beside = None if config.two_clocks else first + int(control[cb.FRAMES_LOST])
+        if output is not None and not config.channels_out:
+            raise InputError(f"{output}: there is no output to record: the run plays nothing")
         self._tracks: list[_Track] = []
         with ExitStack() as opened:
-            if heard is not None:
-                writer = opened.enter_context(AudioWriter(heard, form.rate_in_hz, form.channels_in, "FLOAT"))
-                self._tracks.append(_Track(Tap(pipeline.memory.heard, control, cb.IN_WRITTEN, first), writer))
-            if played is not None:
+            if input is not None:
                 writer = opened.enter_context(
-                    AudioWriter(played, form.rate_out_hz, form.channels_out, "FLOAT")
+                    AudioWriter(input, config.rate_in_hz, config.channels_in, "FLOAT")
                 )
                 self._tracks.append(
-                    _Track(Tap(pipeline.memory.played, control, cb.FRAMES_OUT, beside), writer)
+                    _Track(Tap(pipeline.memory.input_ring, control, cb.IN_WRITTEN, first), writer)
+                )
+            if output is not None:
+                writer = opened.enter_context(
+                    AudioWriter(output, config.rate_out_hz, config.channels_out, "FLOAT")
+                )
+                self._tracks.append(
+                    _Track(Tap(pipeline.memory.played_ring, control, cb.FRAMES_OUT, beside), writer)
                 )
             opened.pop_all()  # closed by ``close``, each by itself
         self._stops = threading.Event()

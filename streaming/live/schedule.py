@@ -1,4 +1,4 @@
-"""How long a frame is in the pipeline, and why: what is agreed on before the first block comes."""
+"""How long a frame stays in the pipeline, and why: the delay is fixed before the first block."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,16 +24,16 @@ class Schedule:
                 P - 1 where B is not known
     resampling  what the filters of both resamplers see ahead
     headroom    what the worker may take to answer
-    lead        frames of silence that the model hears first, at its rate: with them its pulses end where the
+    preroll     frames of silence that the model gets first, at its rate: with them its pulses end where the
                 first resampler's blocks do, which saves up to a pulse; part of ``resampling``
     """
 
     reblocking: int
     resampling: int
     headroom: int
-    lead: int = 0
-    lead_frames: int = 0
-    """The lead in frames of the device."""
+    preroll: int = 0
+    preroll_frames: int = 0
+    """The pre-roll in frames of the device."""
 
     @property
     def frames(self) -> int:
@@ -42,8 +42,8 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Course:
-    """What sets the pace: pulses of the model, blocks and rates of the device.
+class Timing:
+    """Sizes and rates that determine the delay: pulses of the model, blocks and rates of the device.
 
     pulse_frames         of the model
     block_frames         of the device; 0 where it is not known or changes
@@ -84,7 +84,7 @@ class Course:
         return max(-(-frames // block), 1) * block
 
     def _longest_wait(self, ahead_in: int, ahead_out: int, lead: int) -> int:
-        """The most that output taken can be ahead of output made, over all blocks, and the lead.
+        """The most that output taken can be ahead of output made, over all blocks, and the pre-roll.
 
         Both go on in the same steps after a period, so one period is all.
         """

@@ -1,4 +1,4 @@
-"""Virtual devices on a clock that stands still until it is told to go on: live runs without sound cards and waiting.
+"""Virtual devices on a virtual clock: live runs without sound cards and without waiting.
 
     device = VirtualDevice(rate_hz=16000)
     host = VirtualHost(device, compute_s=0.002)
@@ -7,7 +7,7 @@
         host.stall(0.05)                    # nothing is computed for 50 ms
         device.jitter_s = 0.004
         played = host.run(heard)
-        print(live.account().counters.frames_silent)
+        print(live.statistics().counters.frames_silent)
 
 The callback is the one that a sound card calls. All happens on the thread that calls the host.
 """
@@ -20,34 +20,34 @@ import numpy as np
 from pulse.errors import InputError
 from streaming.channels import Samples
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind, chosen
+from streaming.hosts.devices import Device, Kind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.live.held_worker import HeldWorker
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual_device import SECOND, VirtualDevice, VirtualStream
-from streaming.live.watch import PERIOD_S
+from streaming.live.virtual_worker import VirtualWorker
+from streaming.live.watchdog import PERIOD_S
 
 __all__ = ["VirtualDevice", "VirtualHost", "VirtualStream"]
 
 
 class VirtualHost:
-    """Has virtual devices, and holds the clock; see ``held_host.HeldHost``. For one run at a time.
+    """Has virtual devices, and holds the clock; see ``virtual_clock.VirtualClockHost``. For one run at a time.
 
-    devices    the first that hears and the first that plays are the usual ones
+    devices    the first with inputs and the first with outputs are the defaults
     compute_s  what a pulse takes, on the clock that is held; may be changed
     seed       of jitter
     streams    those that are open
     """
 
-    held = True
-    ends = False
+    virtual_clock = True
+    is_finite = False
 
     def __init__(self, *devices: VirtualDevice, compute_s: float = 0.0, seed: int = 0) -> None:
         self.devices = devices or (VirtualDevice(),)
         self.compute_s = compute_s
         self.streams: tuple[VirtualStream, ...] = ()
         self._ns = SECOND
-        self._worker: HeldWorker | None = None
+        self._worker: VirtualWorker | None = None
         self._pipeline: Pipeline | None = None
         self._look: Callable[[], None] | None = None
         self._look_ns = 0
@@ -102,7 +102,7 @@ class VirtualHost:
             self._worker.stall(round(seconds * SECOND))
 
     def finish(self) -> None:
-        """The device that hears ends by itself, and says so. Raises InputError: none is open."""
+        """The input device ends the stream and reports it. Raises InputError: none is open."""
         self._source().finish()
 
     def now_ns(self) -> int:
@@ -117,25 +117,25 @@ class VirtualHost:
         for stream in self.streams:
             stream.set_time(ns)
 
-    def attend(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
         """From now on compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does.
 
         Raises InputError: another run is still here
         """
         if self._pipeline is not None:
             raise InputError("this virtual host has a run already: end it, or take another host")
-        self._pipeline, self._look, self._worker = pipeline, look, HeldWorker(pipeline, self)
+        self._pipeline, self._look, self._worker = pipeline, look, VirtualWorker(pipeline, self)
         self._look_ns = self._ns + round(PERIOD_S * SECOND)
         self.set_ns(self._ns)
 
-    def leave(self, pipeline: Pipeline) -> None:
+    def detach(self, pipeline: Pipeline) -> None:
         """Do so no more."""
         if self._pipeline is pipeline:
             self._pipeline = self._look = self._worker = None
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device by number or a part of its name; the usual one where None. Raises InputError."""
-        device = chosen(self._listed(), kind, wanted)
+        device = choose_device(self._listed(), kind, wanted)
         return Endpoint(device.name, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> VirtualStream:
@@ -172,7 +172,7 @@ class VirtualHost:
     def _listed(self) -> list[Device]:
         """Those that are there, the first ones of each kind as the usual ones."""
         there = [(number, device) for number, device in enumerate(self.devices) if device.present]
-        hears = next((number for number, device in there if device.inputs), None)
+        first_input = next((number for number, device in there if device.inputs), None)
         plays = next((number for number, device in there if device.outputs), None)
         return [
             Device(
@@ -186,7 +186,7 @@ class VirtualHost:
                 device.input_latency_s,
                 device.output_latency_s,
                 device.output_latency_s,
-                number == hears,
+                number == first_input,
                 number == plays,
             )
             for number, device in there

@@ -18,7 +18,7 @@ class VirtualDevice:
     """A device. What it is like may be changed while it runs.
 
     inputs, outputs    channels
-    rate_hz            that it runs at by itself
+    rate_hz            its default sample rate
     rates_hz           all that it takes; any where None
     clock_ppm          by how many millionths its clock is faster than the host's
     input_latency_s    from the first sample of a block being heard until the callback, as it states it
@@ -43,7 +43,7 @@ class VirtualDevice:
     present: bool = True
     stalled: bool = False
     hangs: bool = False
-    inside: bool = False
+    in_callback: bool = False
     refuses: str | None = None
 
 
@@ -59,7 +59,7 @@ class VirtualStream(Uncopied):
     instead = "it is open on one host; open another one"
 
     note: str | None = None
-    inside = False
+    in_callback = False
 
     def __init__(self, host: _Host, request: StreamRequest, device: VirtualDevice) -> None:
         self.request, self.device = request, device
@@ -81,8 +81,8 @@ class VirtualStream(Uncopied):
     def stop(self, limit_s: float) -> bool:
         """End the callbacks; where the device hangs, the limit passes, and the answer is False."""
         self._running = False
-        self.inside = self.device.inside
-        answers = not (self.device.hangs or self.inside)
+        self.in_callback = self.device.in_callback
+        answers = not (self.device.hangs or self.in_callback)
         self._host.closed(self, 0.0 if answers else limit_s)
         return answers
 
@@ -117,4 +117,4 @@ class VirtualStream(Uncopied):
 
     def set_time(self, ns: int) -> None:
         """Tell whoever is called what time it is."""
-        ctypes.c_int64.from_address(self.request.user_address + 8 * cb.HELD_NOW_NS).value = ns
+        ctypes.c_int64.from_address(self.request.user_address + 8 * cb.VIRTUAL_NOW_NS).value = ns

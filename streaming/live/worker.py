@@ -6,7 +6,7 @@ from pulse.uncopied import Uncopied
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native.pipeline import work
-from streaming.realtime import Measure, Realtime, on_this_thread
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 
 class Worker(Uncopied):
@@ -14,18 +14,18 @@ class Worker(Uncopied):
 
     pipeline  whose pulses they are; a native one is computed without Python
     realtime  what the thread asks of the system
-    measures  what it had of that
+    realtime_settings  what the system granted
     """
 
     instead = "it has a thread; make another one"
 
     def __init__(self, pipeline: Pipeline, realtime: Realtime) -> None:
-        self.measures: list[Measure] = []
+        self.realtime_settings: list[RealtimeSetting] = []
         self.error: Exception | None = None
         """What ended the thread before its time, such as a program in Python that raised."""
         self._pipeline = pipeline
         self._realtime = realtime
-        self._event = pipeline.wakes()
+        self._event = pipeline.new_wake_event()
         self._begun = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pulse-worker", daemon=True)
 
@@ -35,7 +35,7 @@ class Worker(Uncopied):
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; its measures are there then."""
+        """Start the thread; its settings are there then."""
         if self._pipeline.native:
             _ = work.call
         self._thread.start()
@@ -50,7 +50,7 @@ class Worker(Uncopied):
 
     def _run(self) -> None:
         try:
-            self.measures = on_this_thread(self._realtime)
+            self.realtime_settings = apply_to_thread(self._realtime)
             self._begun.set()
             if self._pipeline.native:
                 work.call(self._pipeline.address)

@@ -8,10 +8,10 @@ from pulse.jit.entries import callback
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
+from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 from streaming.native.device_side import capture, now_ns, play
 from streaming.native.histogram import record
 from streaming.native.primitives import load, set_event, store
-from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
 
 
 @device
@@ -34,7 +34,7 @@ def note(side: Pointer, now: int, time_address: int, flags: int) -> None:
     if time_address != 0:
         heard, now_s, played = 0, 1, 2
         times, stated = doubles_at(time_address), doubles_at(address_of(side))
-        stated[cb.HEARD_AGO_S] = apart(times[heard], times[now_s])
+        stated[cb.INPUT_AGE_S] = apart(times[heard], times[now_s])
         stated[cb.PLAYED_IN_S] = apart(times[now_s], times[played])
 
 

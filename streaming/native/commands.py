@@ -19,13 +19,13 @@ def restart(control: Pointer) -> None:
     """No device is open, and one will be: what it plays is to be as late as it was when all began.
 
     Where input and output stopped at one block, it is. Else the ring of output is cut, or filled up with silence, and
-    there is no debt.
+    there is nothing to compensate.
     """
     control[cb.ANCHOR] = control[cb.FRAMES_IN]
     control[cb.ANCHOR_PLACE] = control[cb.IN_WRITTEN]
     for side in range(2):
         control[cb.SIDES + side * cb.SIDE_FIELDS + cb.LAST_NS] = 0
-        control[cb.SIDES + side * cb.SIDE_FIELDS + cb.PLACED_NS] = 0
+        control[cb.SIDES + side * cb.SIDE_FIELDS + cb.BLOCK_TIME_NS] = 0
     if control[cb.DRIFT] == 0:
         return
     drift, rate = doubles_at(control[cb.DRIFT]), control[cb.OUT_RATE]
@@ -44,7 +44,7 @@ def restart(control: Pointer) -> None:
         place = control[cb.OUT_WRITTEN] & (control[cb.OUT_FRAMES] - 1)
         fill_bytes(bytes_at(ring + place * channels * FLOAT), 0, channels * FLOAT)
         control[cb.OUT_WRITTEN] = control[cb.OUT_WRITTEN] + 1
-        control[cb.AGREED] = control[cb.AGREED] + 1
+        control[cb.INITIAL_FRAMES] = control[cb.INITIAL_FRAMES] + 1
     control[cb.FORGIVEN] = control[cb.FRAMES_SILENT] - control[cb.FRAMES_SKIPPED] - control[cb.FRAMES_LOST]
     drift[DELAY] = drift[TARGET]
 

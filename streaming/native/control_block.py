@@ -7,8 +7,8 @@ CACHE_LINE = 8
 
 # Settings: written by Python before anything runs.
 (
-    HELD,  # 1: the clock is HELD_NOW_NS, which a test sets
-    HELD_NOW_NS,
+    VIRTUAL_CLOCK,  # 1: the time is VIRTUAL_NOW_NS, which a test sets
+    VIRTUAL_NOW_NS,
     ENGINE,  # IN_CALLBACK or ON_WORKER
     POLICY,
     WAKE,  # descriptor that wakes the worker, to write; -1: none
@@ -46,7 +46,7 @@ CACHE_LINE = 8
     BLOCK,  # frames that are played at once, if all blocks are alike
     BLOCK_NS,
     SPARE,  # frames of a block for which the delay suffices, where blocks are not known before; -1: they are
-    INPUTS,  # sounds that each stream hears
+    INPUTS,  # sounds that each stream takes
 ) = range(40)
 
 # Each side of the device: the one that brings input, also where it takes output; and one that only takes output.
@@ -60,10 +60,10 @@ CACHE_LINE = 8
     OUTPUT_OVERFLOWS,
     CALLBACK_TIMES,  # histograms; written by Python
     INTERVAL_TIMES,
-    HEARD_AGO_S,  # float64: how long before the last call its first sample was heard; 0 where the device states nothing
+    INPUT_AGE_S,  # float64: how long before the last call its first sample was heard; 0 where the device states nothing
     PLAYED_IN_S,  # the same until the first sample that it took is played
-    PLACE,  # of the first frame of the last block, in the ring of input or of output
-    PLACED_NS,  # when that block came; 0: there was none, or PLACE is just being written
+    BLOCK_POSITION,  # of the first frame of the last block, in the ring of input or of output
+    BLOCK_TIME_NS,  # when that block came; 0: there was none, or PLACE is just being written
 ) = (*range(11), 12, 13)
 SIDES = 40
 SIDE_FIELDS = 16
@@ -93,15 +93,15 @@ FRAMES_IN, FRAMES_LOST, IN_WRITTEN, MARKS_WRITTEN = range(72, 76)
     SAVED,  # pulses that the states had had when they were saved
     LOADS,  # how often states were loaded
     LOADED,  # pulses that those had had, less PULSES at that time
-    AGREED,  # frames of silence that were written to the ring of output: they are the delay
+    INITIAL_FRAMES,  # frames of silence that were written to the ring of output: they are the delay
     LAST_COMPUTE_NS,
     EXPECTED_NS,  # what a pulse is expected to take: the shorter of the last two; half of it after one was left out
     FAULTS,  # values for which a node of the model that is heard had no result
 ) = range(80, 104)
 
 # Player; nothing is counted, and all is silence, until more than ANCHOR frames have come in, which go to the ring of
-# input from ANCHOR_PLACE on. FORGIVEN is the part of the debt that is not skipped; CUT frames were left out for output
-# to be as late as agreed. The worker writes here when it restarts: no device is open then.
+# input from ANCHOR_PLACE on. FORGIVEN is the part of the underrun compensation that is not skipped; CUT frames were
+# left out for output to be as late as agreed. The worker writes here when it restarts: no device is open then.
 (
     OUT_READ,
     FRAMES_OUT,
@@ -130,7 +130,7 @@ STREAM_FIELDS = 8
     PACKED,
     SLOT_OUT,
     SOUND,  # byte of the sound in the outputs
-    HEARD,  # address of float32 [PULSE]: what of it is played
+    SOUND_OUT,  # address of float32 [PULSE]: what of it is played
     DELAY_LEFT,  # frames of the model's delay that are still to come
     DELAY_LINE,  # address of float32 [DELAY_LINE_FRAMES]: what makes delays of programs equal
     DELAY_LINE_FRAMES,

@@ -20,8 +20,8 @@ LONGEST_BLOCK_NS = 500_000_000
 
 @device
 def now_ns(control: Pointer) -> int:
-    """The time, or what a test says that it is."""
-    return control[cb.HELD_NOW_NS] if control[cb.HELD] != 0 else monotonic_ns()
+    """The time, of the virtual clock where there is one."""
+    return control[cb.VIRTUAL_NOW_NS] if control[cb.VIRTUAL_CLOCK] != 0 else monotonic_ns()
 
 
 @device
@@ -43,18 +43,18 @@ def from_ring(target: Pointer, ring: int, capacity: int, at: int, frames: int, c
 
 
 @device
-def put_place(side: Pointer, place: int, now: int) -> None:
+def store_position(side: Pointer, place: int, now: int) -> None:
     """A block has come that begins there; ``position`` never sees a half of this."""
-    store(side, cb.PLACED_NS, 0)
-    store(side, cb.PLACE, place)
-    store(side, cb.PLACED_NS, now)
+    store(side, cb.BLOCK_TIME_NS, 0)
+    store(side, cb.BLOCK_POSITION, place)
+    store(side, cb.BLOCK_TIME_NS, now)
 
 
 @device
 def position(side: Pointer, now: int, rate: int) -> float:
     """How far a device would be now if it gave or took single frames; negative where that is not known."""
-    at, place = load(side, cb.PLACED_NS), load(side, cb.PLACE)
-    if at == 0 or load(side, cb.PLACED_NS) != at or now - at > LONGEST_BLOCK_NS:
+    at, place = load(side, cb.BLOCK_TIME_NS), load(side, cb.BLOCK_POSITION)
+    if at == 0 or load(side, cb.BLOCK_TIME_NS) != at or now - at > LONGEST_BLOCK_NS:
         return -1.0
     return place + max(now - at, 0) * 1e-9 * rate
 
@@ -68,7 +68,7 @@ def capture(control: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
         store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
         return
     into_ring(control[cb.IN_RING], capacity, written, source, frames, control[cb.IN_CHANNELS])
-    put_place(control + cb.SIDES, written, at_ns)
+    store_position(control + cb.SIDES, written, at_ns)
     # not before the place: ``play`` of another device asks for both
     store(control, cb.FRAMES_IN, control[cb.FRAMES_IN] + frames)
     mark = control[cb.MARKS_WRITTEN]
@@ -81,8 +81,8 @@ def capture(control: Pointer, source: Pointer, frames: int, at_ns: int) -> None:
 
 
 @device
-def owed(control: Pointer) -> int:
-    """The debt: frames of output that were played as silence, and are to be skipped when they come."""
+def underrun_compensation(control: Pointer) -> int:
+    """Underrun compensation: late frames to skip, because silence was played in their place."""
     if control[cb.POLICY] == cb.WAITS:
         return 0
     lost = load(control, cb.FRAMES_LOST)
@@ -94,7 +94,7 @@ def owed(control: Pointer) -> int:
 
 
 @device
-def behind(control: Pointer, now: int) -> int:
+def start_offset(control: Pointer, now: int) -> int:
     """How many frames an output with a clock of its own begins later than the input did."""
     came = position(control + cb.SIDES, now, control[cb.IN_RATE])
     if came < 0:
@@ -105,7 +105,7 @@ def behind(control: Pointer, now: int) -> int:
 
 
 @device
-def agreed(control: Pointer, silent: int) -> int:
+def delay_growth(control: Pointer, silent: int) -> int:
     """How much of a silence is none of lateness: blocks are longer than was known, and the delay grows to suit them."""
     if control[cb.SPARE] < 0:
         return 0
@@ -122,20 +122,20 @@ def play(control: Pointer, side: Pointer, target: Pointer, frames: int, at_ns: i
         return
     available = load(control, cb.OUT_WRITTEN) - read
     control[cb.LONGEST_BLOCK] = max(control[cb.LONGEST_BLOCK], frames)
-    if control[cb.DRIFT] != 0 and side[cb.PLACED_NS] == 0:
-        cut = min(behind(control, at_ns), available)
+    if control[cb.DRIFT] != 0 and side[cb.BLOCK_TIME_NS] == 0:
+        cut = min(start_offset(control, at_ns), available)
         control[cb.CUT] = control[cb.CUT] + cut
         read, available = read + cut, available - cut
-    skipped = min(owed(control), available)
+    skipped = min(underrun_compensation(control), available)
     if skipped > 0:
         store(control, cb.FRAMES_SKIPPED, control[cb.FRAMES_SKIPPED] + skipped)
     read, available = read + skipped, available - skipped
-    put_place(side, read, at_ns)
+    store_position(side, read, at_ns)
     count = min(frames, available)
     from_ring(target, control[cb.OUT_RING], capacity, read, count, channels)
     if count < frames:
         fill_bytes(as_u8(target + count * channels), 0, (frames - count) * channels * FLOAT)
-        grown = agreed(control, frames - count)
+        grown = delay_growth(control, frames - count)
         control[cb.GROWN] = control[cb.GROWN] + grown
         store(control, cb.FRAMES_SILENT, control[cb.FRAMES_SILENT] + (frames - count - grown))
         control[cb.LATE] = control[cb.LATE] + 1

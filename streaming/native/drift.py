@@ -15,7 +15,7 @@ MOST = 0.003
 
 
 @device
-def corrected(state: Pointer, delay: float, frames: int, rate: int) -> float:
+def rate_correction(state: Pointer, delay: float, frames: int, rate: int) -> float:
     """By how much the output is to have fewer frames, as a part of all; called once ``frames`` were written."""
     elapsed = frames / rate
     state[DELAY] = state[DELAY] + (delay - state[DELAY]) * min(elapsed / SMOOTHING_S, 1.0)

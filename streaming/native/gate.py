@@ -19,13 +19,13 @@ from pulse.jit.pointer_lowering import WORDS
 from pulse.jit.raw import fill_bytes
 from pulse.program.memory import aligned_bytes
 from pulse.uncopied import Uncopied
+from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 from streaming.native.primitives import load, store
-from streaming.native.stream_form import ABORT, CONTINUE, SIGNATURE
 
 # Python writes FUNCTION to SHUT, the device's thread the others, on a cache line of their own.
 FUNCTION, USER, BYTES, SHUT = range(4)
 ENTERED, LEFT, ANSWER = range(8, 11)
-GATE_WORDS = 16
+GATE_FIELDS = 16
 POLL_S = 0.0005
 GRACE_S = 0.05
 
@@ -88,7 +88,7 @@ class Gate(Uncopied):
     instead = "its address is with a device; make another one"
 
     def __init__(self, function: int, user: int, channels_out: int) -> None:
-        self.words: NDArray[np.int64] = aligned_bytes(8 * GATE_WORDS).view(np.int64)
+        self.words: NDArray[np.int64] = aligned_bytes(8 * GATE_FIELDS).view(np.int64)
         self.words[[FUNCTION, USER, BYTES]] = function, user, 4 * channels_out
 
     @property

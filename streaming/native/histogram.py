@@ -9,7 +9,7 @@ from streaming.latency import BUCKETS, FINE_BITS, Latency
 
 TOTAL, LONGEST, COUNTS = 0, 1, 2
 """Words of a histogram: the sum and the longest, both ns; then the buckets."""
-WORDS_OF = COUNTS + BUCKETS
+HISTOGRAM_FIELDS = COUNTS + BUCKETS
 
 
 @device
@@ -28,7 +28,7 @@ def record(histogram: Pointer, ns: int) -> None:
 
 def new_histogram() -> NDArray[np.int64]:
     """The words of one that is empty."""
-    return np.zeros(WORDS_OF, np.int64)
+    return np.zeros(HISTOGRAM_FIELDS, np.int64)
 
 
 def latency_of(histogram: NDArray[np.int64], deadline_s: float | None = None, missed: int = 0) -> Latency:

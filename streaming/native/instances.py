@@ -27,7 +27,7 @@ def run_instances(control: Pointer, instances: int) -> None:
             control[cb.FAULTS] = control[cb.FAULTS] + faults
         instance[cb.RAN] = instance[cb.RAN] + 1
         if sound:
-            heard = floats_at(instance[cb.HEARD])
+            heard = floats_at(instance[cb.SOUND_OUT])
             move_bytes(as_u8(heard), bytes_at(instance[cb.SLOT_OUT] + instance[cb.SOUND]), pulse * FLOAT)
             invalid = min(instance[cb.DELAY_LEFT], pulse)
             if invalid > 0:
@@ -48,7 +48,7 @@ def silence_instances(control: Pointer) -> None:
     for s in range(control[cb.STREAMS]):
         instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
         fill_bytes(bytes_at(instance[cb.SLOT_OUT]), 0, control[cb.OUTPUT_BYTES])
-        fill_bytes(bytes_at(instance[cb.HEARD]), 0, control[cb.PULSE] * FLOAT)
+        fill_bytes(bytes_at(instance[cb.SOUND_OUT]), 0, control[cb.PULSE] * FLOAT)
 
 
 @device
@@ -61,7 +61,7 @@ def change_instances(control: Pointer) -> None:
         for s in range(control[cb.STREAMS]):
             old = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
             new = words_at(control[cb.NEXT_INSTANCES]) + s * cb.INSTANCE_FIELDS
-            cross(floats_at(new[cb.HEARD]), floats_at(old[cb.HEARD]), control[cb.PULSE])
+            cross(floats_at(new[cb.SOUND_OUT]), floats_at(old[cb.SOUND_OUT]), control[cb.PULSE])
     control[cb.INSTANCES] = control[cb.NEXT_INSTANCES]
     store(control, cb.NEXT_INSTANCES, 0)  # not before the other: Python asks for this one first
 

@@ -13,7 +13,7 @@ from pulse.jit.registry import device
 from pulse.program.machine import flush_denormals, restore_denormals
 from streaming.native import control_block as cb
 from streaming.native.commands import apply
-from streaming.native.device_side import now_ns, owed
+from streaming.native.device_side import now_ns, underrun_compensation
 from streaming.native.histogram import record
 from streaming.native.instances import compute, silence_instances
 from streaming.native.primitives import load, store, wait_event
@@ -22,11 +22,16 @@ from streaming.native.pulse_out import keep_record, mix, send
 
 
 @device
-def comes_too_late(control: Pointer, begun: int) -> bool:
+def is_too_late(control: Pointer, begun: int) -> bool:
     """Whether nothing of the pulse in the slots would be heard any more, if it takes what is expected."""
     side = control + (cb.SIDES if control[cb.DRIFT] == 0 else cb.SIDES + cb.SIDE_FIELDS)
-    until_its_end = control[cb.OUT_WRITTEN] + control[cb.ROOM] - load(control, cb.OUT_READ) - owed(control)
-    at, block = load(side, cb.PLACED_NS), control[cb.BLOCK]
+    until_its_end = (
+        control[cb.OUT_WRITTEN]
+        + control[cb.ROOM]
+        - load(control, cb.OUT_READ)
+        - underrun_compensation(control)
+    )
+    at, block = load(side, cb.BLOCK_TIME_NS), control[cb.BLOCK]
     if until_its_end <= 0 or at == 0:
         return until_its_end <= 0
     blocks = (until_its_end + block - 1) // block
@@ -79,7 +84,7 @@ def is_at_limit(control: Pointer) -> bool:
 
 
 @device
-def there_is_a_pulse(control: Pointer) -> bool:
+def has_pulse(control: Pointer) -> bool:
     """Apply a command, and take the next pulse into the slots; whether it is there, and may be run."""
     apply(control)
     if not may_run(control) or not fill_slots(control):
@@ -89,7 +94,7 @@ def there_is_a_pulse(control: Pointer) -> bool:
         return False
     control[cb.BEGUN_NS] = now_ns(control)
     drops = control[cb.POLICY] == cb.DROPS and control[cb.OUT_CHANNELS] > 0
-    control[cb.LEFT_OUT] = 1 if drops and comes_too_late(control, control[cb.BEGUN_NS]) else 0
+    control[cb.LEFT_OUT] = 1 if drops and is_too_late(control, control[cb.BEGUN_NS]) else 0
     return True
 
 
@@ -98,8 +103,8 @@ def pump(address):
     """Run all pulses that are there and have room."""
     control = words_at(address)
     mode = flush_denormals()
-    while True:  # ``while there_is_a_pulse`` would compile that twice
-        if not there_is_a_pulse(control):
+    while True:  # ``while has_pulse`` would compile that twice
+        if not has_pulse(control):
             break
         call_at(control[cb.RUN_PULSE], address)
     restore_denormals(mode)
@@ -110,7 +115,7 @@ def next_pulse(address):
     """Whether a pulse is there to be computed, by Python; those that are left out are passed over."""
     control = words_at(address)
     while True:
-        if not there_is_a_pulse(control):
+        if not has_pulse(control):
             return 0
         if control[cb.LEFT_OUT] == 0:
             return 1

@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""Words that tell Python what another thread has written, and that thread what Python has read, on any processor."""
+"""Ordered loads and stores of control block fields that Python and another thread share, on any processor."""
 
 from numba.core import types
 
@@ -10,11 +10,11 @@ from streaming.native import primitives
 
 @entry("pipeline.load_word", 2, types.int64, brief=True)
 def load(address, place):
-    """A word; what its writer had written before it is there."""
+    """Load a field with acquire ordering: all that its writer wrote before is visible."""
     return primitives.load(words_at(address), place)
 
 
 @entry("pipeline.store_word", 3, brief=True)
 def store(address, place, value):
-    """Set a word; whoever loads it finds that all that was read before has been read."""
+    """Store a field with release ordering: all accesses before it are complete for whoever loads it."""
     primitives.store(words_at(address), place, value)

@@ -6,8 +6,8 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_i64, as_u8, move_bytes
 from pulse.jit.registry import device
 from streaming.native import control_block as cb
-from streaming.native.device_side import FLOAT, now_ns, owed, position
-from streaming.native.drift import corrected
+from streaming.native.device_side import FLOAT, now_ns, position, underrun_compensation
+from streaming.native.drift import rate_correction
 from streaming.native.mixing import delayed, faded, finite, spread
 from streaming.native.primitives import load, store
 from streaming.native.pulse_in import stream_at
@@ -23,7 +23,7 @@ def mix(control: Pointer) -> None:
     for s in range(control[cb.STREAMS]):
         stream = stream_at(control, s)
         instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
-        sound, dry = floats_at(instance[cb.HEARD]), floats_at(stream[cb.DRY])
+        sound, dry = floats_at(instance[cb.SOUND_OUT]), floats_at(stream[cb.DRY])
         move_bytes(as_u8(dry), bytes_at(stream[cb.SLOT_IN]), pulse * FLOAT)
         stream[cb.DRY_PLACE] = delayed(
             dry, pulse, floats_at(stream[cb.DRY_DELAY_LINE]), stream[cb.DRY_FRAMES], stream[cb.DRY_PLACE]
@@ -43,7 +43,7 @@ def send(control: Pointer) -> None:
     for s in range(streams):
         stream = stream_at(control, s)
         instance = words_at(control[cb.INSTANCES]) + s * cb.INSTANCE_FIELDS
-        sound, copies = floats_at(instance[cb.HEARD]), channels if streams == 1 else 1
+        sound, copies = floats_at(instance[cb.SOUND_OUT]), channels if streams == 1 else 1
         if stream[cb.OUT_RESAMPLER] == 0:
             spread(ring, capacity, written, channels, s, copies, sound, made)
         else:
@@ -59,7 +59,7 @@ def send(control: Pointer) -> None:
                 )
                 done += piece
     store(control, cb.OUT_WRITTEN, written + made)
-    if control[cb.DRIFT] != 0 and owed(control) == 0:
+    if control[cb.DRIFT] != 0 and underrun_compensation(control) == 0:
         follow_clocks(control, made)
 
 
@@ -75,7 +75,7 @@ def follow_clocks(control: Pointer, made: int) -> None:
     if came < 0 or went < 0:
         return
     before = (came - control[cb.IN_READ]) * control[cb.OUT_RATE] / control[cb.IN_RATE]
-    adjust = corrected(
+    adjust = rate_correction(
         doubles_at(control[cb.DRIFT]),
         before + control[cb.OUT_WRITTEN] - went - control[cb.GROWN],
         made,

@@ -38,7 +38,7 @@ from streaming.native.filters import design
     TABLE,  # address of f32 [PHASES + 1, TAPS]
     HISTORY,  # address of f32 [2 * WINDOW]
 ) = range(11)
-RESAMPLER_WORDS = 16
+RESAMPLER_FIELDS = 16
 UNIT_BITS = 20
 MOST_TUNING = 200
 """A ratio is tuned by 1/200 at most."""
@@ -188,7 +188,7 @@ class NativeResampler(Uncopied):
         if not 1 <= largest_block <= most:
             raise InputError(f"blocks of {largest_block} frames for {rate_out_hz} Hz: use 1 to {most}")
         self.history = aligned_bytes(2 * window * FLOAT).view(np.float32)
-        self.words: NDArray[np.int64] = np.zeros(RESAMPLER_WORDS, np.int64)
+        self.words: NDArray[np.int64] = np.zeros(RESAMPLER_FIELDS, np.int64)
         self.words[[NOMINAL, STEP]] = rate_in_hz << UNIT_BITS
         self.words[UNIT] = unit
         self.words[[TAPS, PHASES, WINDOW]] = self.filter.taps, self.filter.phases, window

@@ -18,12 +18,12 @@ from streaming.native.primitives import fence, load, monotonic_ns, replace, set_
 # Words of a worker; each block has one writer and a cache line of its own.
 WAKE, WAIT, TABLE, STOP = range(4)  # descriptors that wake it; address of the table; 1: end
 SLEEPING, CURRENT = range(8, 10)  # 1: waits to be woken; the queue that it is at, or 0
-WORKER_WORDS = 16
+WORKER_FIELDS = 16
 
 # Words of a table: how many queues, then their addresses; 0 where there is none.
 COUNT = 0
 
-# Words of a queue, then the order (DEPTH numbers of slots), then the slots.
+# Fields of a queue, then the order (DEPTH numbers of slots), then the slots.
 DEPTH, PACKED, EVENT, SUBMITTED = range(4)  # EVENT: descriptor that tells the loop
 BEGUN = 8  # two writers: pulses that the worker took, or that were dropped
 FINISHED = 16
@@ -32,17 +32,17 @@ ORDER = 32
 
 # Words of a slot: addresses of packed bytes, when its pulse ran, and values without a result up to then.
 INPUTS, OUTPUTS, STARTED_NS, ENDED_NS, FAULTS = range(5)
-SLOT_WORDS = 5
+SLOT_FIELDS = 5
 
 
-def queue_words(depth: int) -> int:
+def queue_fields(depth: int) -> int:
     """How many words a queue has."""
-    return ORDER + depth * (1 + SLOT_WORDS)
+    return ORDER + depth * (1 + SLOT_FIELDS)
 
 
 def slot_at(depth: int, number: int) -> int:
     """The first word of a slot in its queue."""
-    return ORDER + depth + number * SLOT_WORDS
+    return ORDER + depth + number * SLOT_FIELDS
 
 
 @device
@@ -57,7 +57,7 @@ def _run_next(queue: Pointer) -> bool:
     begun, depth = queue[BEGUN], queue[DEPTH]
     if begun == load(queue, SUBMITTED):
         return False
-    slot = queue + (ORDER + depth + queue[_nth(queue, begun)] * SLOT_WORDS)
+    slot = queue + (ORDER + depth + queue[_nth(queue, begun)] * SLOT_FIELDS)
     if replace(queue, BEGUN, begun, begun + 1):
         slot[STARTED_NS] = monotonic_ns()
         packed_step(words_at(queue[PACKED]), slot[INPUTS], slot[OUTPUTS])

@@ -1,18 +1,18 @@
 """What keeps other work of the machine away from the engine: priority, locked memory, one CPU, a quiet collector.
 
-Nothing here is needed for a right result, and a process often lacks the rights for it. So each wish has a fallback, and
-a ``Measure`` tells what was had, why, and what to do:
+Nothing here is needed for a right result, and a process often lacks the rights for it. So each request has a
+fallback, and a ``RealtimeSetting`` says what was requested, what was granted, why they differ and what to do:
 
     options = Realtime(priority=70, cpu=1)
-    with prepare(options) as measures:      # what is of the process; undone at the end
-        ...                                 # and in the engine's thread: on_this_thread(options)
+    with apply_to_process(options) as settings:      # what is of the process; undone at the end
+        ...                                 # and in the engine's thread: apply_to_thread(options)
 
-Denormals need no wish: the machine counts them as zero while it runs.
+Denormals need no request: the machine counts them as zero while it runs.
 """
 
 from streaming.realtime.memory import prefault
-from streaming.realtime.options import NOTHING, Measure, Realtime
-from streaming.realtime.process import prepare
-from streaming.realtime.thread import on_this_thread
+from streaming.realtime.options import UNCHANGED, Realtime, RealtimeSetting
+from streaming.realtime.process import apply_to_process
+from streaming.realtime.thread import apply_to_thread
 
-__all__ = ["NOTHING", "Measure", "Realtime", "on_this_thread", "prefault", "prepare"]
+__all__ = ["UNCHANGED", "Realtime", "RealtimeSetting", "apply_to_process", "apply_to_thread", "prefault"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from pulse.facts import Array
-from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, soft_limit, status, way_out
+from streaming.realtime.rights import CAP_IPC_LOCK, is_capable, limit_advice, soft_limit, status
 
 MCL_CURRENT, MCL_ONFAULT = 1, 4
 """Of Linux' bits/mman.h: all that is mapped now; not before it is touched."""
@@ -37,7 +37,7 @@ def lock_all() -> str | None:
     Pages that were never touched are left alone: to fetch them all would read whole libraries and mapped files. So
     call it after the first pulses have run; what is mapped later needs another call.
 
-    returns  None, or why it was not had and what to do
+    returns  None, or why it was not granted and what to do
     """
     if sys.platform != "linux":
         return f"not available on {sys.platform}"
@@ -51,7 +51,7 @@ def lock_all() -> str | None:
         return f"the kernel refused it: {os.strerror(error)}"
     return (
         f"this process has {mapped >> 20} MiB and may lock {limit / 2**20:.0f} (ulimit -l); "
-        f"{way_out('memlock', 'unlimited')}"
+        f"{limit_advice('memlock', 'unlimited')}"
     )
 
 

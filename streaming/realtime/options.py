@@ -1,4 +1,4 @@
-"""What may be asked of the system for a stream, and what was had of it."""
+"""What a stream requests of the system, and what the system grants."""
 
 import os
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SHORTEST_SWITCH_S = 1e-6
 
 @dataclass(frozen=True)
 class Realtime:
-    """Wishes; None or False leaves a thing as it is.
+    """Requests to the system; None or False leaves a setting as it is.
 
     priority           1 to 99: SCHED_FIFO of the engine's thread, else as near to it as the rights allow
     lock_memory        no page that has been touched leaves the memory, until the end
@@ -42,34 +42,34 @@ class Realtime:
             )
 
 
-NOTHING = Realtime(priority=None, lock_memory=False, freeze_gc=False)
-"""No wish at all."""
+UNCHANGED = Realtime(priority=None, lock_memory=False, freeze_gc=False)
+"""Requests nothing."""
 
 
 @dataclass(frozen=True)
-class Measure:
-    """One thing that was asked of the system.
+class RealtimeSetting:
+    """One setting that was requested of the system.
 
-    name    what: ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
-    asked   what was wished
-    got     what is, in the same words
-    reason  why they differ and what to do; None where they are the same
+    name       ``priority``, ``cpu``, ``memory``, ``collector``, ``switch interval``
+    requested  the value that was requested
+    granted    the value in force, in the same terms
+    reason     why they differ and what to do; None where they are the same
     """
 
     name: str
-    asked: str
-    got: str
+    requested: str
+    granted: str
     reason: str | None = None
 
     @property
-    def had(self) -> bool:
-        """Whether it is as it was asked."""
-        return self.got == self.asked
+    def is_granted(self) -> bool:
+        """Whether the system granted the request."""
+        return self.granted == self.requested
 
     def __str__(self) -> str:
-        if self.had:
-            return f"{self.name}: {self.got}"
-        return f"{self.name}: {self.got} instead of {self.asked}: {self.reason}"
+        if self.is_granted:
+            return f"{self.name}: {self.granted}"
+        return f"{self.name}: {self.granted} instead of {self.requested}: {self.reason}"
 
 
 def cpus() -> int:

@@ -7,26 +7,26 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 
 from streaming.realtime.memory import lock_all, unlock_all
-from streaming.realtime.options import Measure, Realtime
+from streaming.realtime.options import Realtime, RealtimeSetting
 
 
 @contextmanager
-def prepare(options: Realtime) -> Generator[list[Measure]]:
+def apply_to_process(options: Realtime) -> Generator[list[RealtimeSetting]]:
     """Quiet the collector and lock the memory while a stream runs; enter it when all is loaded, compiled and touched.
 
     Streams may run at once: each does it anew for what has come since, and the last one that ends undoes it.
 
-    yields  one measure for each wish that concerns the process
+    yields  one setting for each request that concerns the process
     """
     with ExitStack() as until_the_end:
-        measures: list[Measure] = []
+        settings: list[RealtimeSetting] = []
         if options.switch_interval_s is not None:
-            measures.append(until_the_end.enter_context(_switching.held(options.switch_interval_s)))
+            settings.append(until_the_end.enter_context(_switching.hold(options.switch_interval_s)))
         if options.freeze_gc:
-            measures.append(until_the_end.enter_context(_collector.held()))
+            settings.append(until_the_end.enter_context(_collector.hold()))
         if options.lock_memory:
-            measures.append(until_the_end.enter_context(_memory.held()))
-        yield measures
+            settings.append(until_the_end.enter_context(_memory.hold()))
+        yield settings
 
 
 class _Shared:
@@ -45,16 +45,16 @@ class _Shared:
         self._holders = 0
 
     @contextmanager
-    def held(self) -> Generator[Measure]:
+    def hold(self) -> Generator[RealtimeSetting]:
         """Make it, and undo it at the end."""
         with self._lock:
             reason = self._make()
             self._holders += reason is None
         if reason is not None:
-            yield Measure(self._name, self._done, self._undone, reason)
+            yield RealtimeSetting(self._name, self._done, self._undone, reason)
             return
         try:
-            yield Measure(self._name, self._done, self._done)
+            yield RealtimeSetting(self._name, self._done, self._done)
         finally:
             with self._lock:
                 self._holders -= 1
@@ -68,26 +68,28 @@ class _SwitchInterval:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._before_s = 0.0
-        self._asked_s: list[float] = []
+        self._requested_s: list[float] = []
 
     @contextmanager
-    def held(self, interval_s: float) -> Generator[Measure]:
+    def hold(self, interval_s: float) -> Generator[RealtimeSetting]:
         """Set it, and set back at the end."""
         with self._lock:
-            if not self._asked_s:
+            if not self._requested_s:
                 self._before_s = sys.getswitchinterval()
-            self._asked_s.append(interval_s)
+            self._requested_s.append(interval_s)
             shortest_s = self._set()
         reason = None if shortest_s == interval_s else "another stream of this process asks for it"
         try:
-            yield Measure("switch interval", _milliseconds(interval_s), _milliseconds(shortest_s), reason)
+            yield RealtimeSetting(
+                "switch interval", _milliseconds(interval_s), _milliseconds(shortest_s), reason
+            )
         finally:
             with self._lock:
-                self._asked_s.remove(interval_s)
+                self._requested_s.remove(interval_s)
                 self._set()
 
     def _set(self) -> float:
-        shortest_s = min(self._asked_s, default=self._before_s)
+        shortest_s = min(self._requested_s, default=self._before_s)
         sys.setswitchinterval(shortest_s)
         return shortest_s
 

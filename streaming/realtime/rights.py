@@ -26,7 +26,7 @@ def soft_limit(kind: str) -> float:
     return float("inf") if soft == resource.RLIM_INFINITY else soft
 
 
-def way_out(item: str, value: str) -> str:
+def limit_advice(item: str, value: str) -> str:
     """How a limit is raised."""
     return (
         f"put '@audio - {item} {value}' into /etc/security/limits.d/audio.conf, this user into the group audio, and "

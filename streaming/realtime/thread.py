@@ -5,8 +5,8 @@ import os
 import sys
 import threading
 
-from streaming.realtime.options import Measure, Realtime
-from streaming.realtime.rights import CAP_SYS_NICE, is_capable, soft_limit, way_out
+from streaming.realtime.options import Realtime, RealtimeSetting
+from streaming.realtime.rights import CAP_SYS_NICE, is_capable, limit_advice, soft_limit
 
 NICE = -11
 """What sound servers take where they get no real-time priority."""
@@ -14,36 +14,38 @@ QOS_USER_INTERACTIVE = 0x21
 """Of macOS' sys/qos.h."""
 
 
-def on_this_thread(options: Realtime) -> list[Measure]:
+def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
     """Take priority and CPU for the calling thread; call it first thing in the engine's thread.
 
-    Without the right to real-time priority it takes the highest that it may, else a better nice value. Threads that
-    this one starts do not inherit the priority.
+    Without the right to real-time priority the thread gets the highest that it may, else a better nice value.
+    Threads that this one starts do not inherit the priority.
 
-    returns  one measure for each wish
+    returns  one setting for each request
     """
-    measures: list[Measure] = []
+    settings: list[RealtimeSetting] = []
     if options.priority is not None:
-        measures.append(_prioritised(options.priority))
+        settings.append(_set_priority(options.priority))
     if options.cpu is not None:
-        measures.append(_pinned(options.cpu))
-    return measures
+        settings.append(_set_cpu(options.cpu))
+    return settings
 
 
-def _prioritised(priority: int) -> Measure:
+def _set_priority(priority: int) -> RealtimeSetting:
     asked = f"FIFO {priority}"
     if sys.platform == "linux":
         reason = _take_fifo(priority)
-        got = _current()
-        return Measure("priority", asked, got, None if got == asked else reason)
+        got = _scheduling()
+        return RealtimeSetting("priority", asked, got, None if got == asked else reason)
     if sys.platform == "darwin":
-        return Measure("priority", asked, _take_quality(), "macOS gives threads a class and no FIFO priority")
-    return Measure("priority", asked, "normal", f"not available on {sys.platform}")
+        return RealtimeSetting(
+            "priority", asked, _take_quality(), "macOS gives threads a class and no FIFO priority"
+        )
+    return RealtimeSetting("priority", asked, "normal", f"not available on {sys.platform}")
 
 
 def _take_fifo(priority: int) -> str | None:
     """Real-time priority, or what comes next; gives the reason where it is not the one that was asked."""
-    error = _refusal(priority)
+    error = _try_priority(priority)
     if error is None:
         return None
     limit = soft_limit("RTPRIO")
@@ -53,12 +55,12 @@ def _take_fifo(priority: int) -> str | None:
             f"the kernel refused it ({error.strerror}); the control group of this process may have no real-time "
             "budget: see cpu.rt_runtime_us of the group"
         )
-    if limit < 1 or _refusal(int(limit)) is not None:
+    if limit < 1 or _try_priority(int(limit)) is not None:
         _take_nice()
-    return f"the limit of this user is {limit:.0f} (ulimit -r); {way_out('rtprio', str(priority))}"
+    return f"the limit of this user is {limit:.0f} (ulimit -r); {limit_advice('rtprio', str(priority))}"
 
 
-def _refusal(priority: int) -> OSError | None:
+def _try_priority(priority: int) -> OSError | None:
     """Ask for a real-time priority of this thread; gives what stands against it."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
@@ -68,7 +70,7 @@ def _refusal(priority: int) -> OSError | None:
 
 
 def _take_nice() -> None:
-    """A better nice value for this thread, as far as the rights go; ``_current`` tells what was had."""
+    """A better nice value for this thread, as far as the rights go; ``_scheduling`` says what was granted."""
     thread = threading.get_native_id()
     for nice in (NICE, 20 - int(min(20 - NICE, soft_limit("NICE")))):
         if nice < os.getpriority(os.PRIO_PROCESS, thread):
@@ -78,7 +80,7 @@ def _take_nice() -> None:
                 continue
 
 
-def _current() -> str:
+def _scheduling() -> str:
     """The scheduling of this thread in words."""
     policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
     named = {os.SCHED_FIFO: "FIFO", os.SCHED_RR: "RR"}.get(policy)
@@ -94,14 +96,14 @@ def _take_quality() -> str:
     return "normal" if refused else "user interactive"
 
 
-def _pinned(cpu: int) -> Measure:
+def _set_cpu(cpu: int) -> RealtimeSetting:
     asked = f"CPU {cpu}"
     if sys.platform != "linux":
-        return Measure("cpu", asked, "any CPU", f"not available on {sys.platform}")
+        return RealtimeSetting("cpu", asked, "any CPU", f"not available on {sys.platform}")
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
         allowed = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
         reason = f"{error.strerror}; the CPUs of this process are {allowed}: choose one of these, or widen its cpuset"
-        return Measure("cpu", asked, f"CPU {allowed}", reason)
-    return Measure("cpu", asked, asked)
+        return RealtimeSetting("cpu", asked, f"CPU {allowed}", reason)
+    return RealtimeSetting("cpu", asked, asked)

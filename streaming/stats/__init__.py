@@ -1,1 +1,1 @@
-"""What a live run tells of itself: accounts, statistics in files, reports."""
+"""What a live run tells of itself: statistics, statistics in files, reports."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.stats.lines import Interval
+from streaming.stats.problems import GROUPS, count_of, group_count
 from streaming.stats.reader import Stats
-from streaming.stats.trouble import GROUPS, counted, group
 
 MOST = 1000
 Numbers = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Columns:
             np.array([_of(part, "p99_us", np.max) for part in parts]),
             np.array([_of(part, "max_us", np.max) for part in parts]),
             {
-                name: np.array([sum(group(one.new, name) for one in part) for part in parts])
+                name: np.array([sum(group_count(one.new, name) for one in part) for part in parts])
                 for name in GROUPS
             },
             _extents(stats),
@@ -72,17 +72,17 @@ def _of(part: tuple[Interval, ...], name: str, merge: Callable[[list[float]], An
 
 def _extents(stats: Stats) -> dict[str, str]:
     """How much there was of each group; what is missing for a listener as time."""
-    setup, found = stats.header.setup, stats.account.counters
+    setup, found = stats.header.setup, stats.statistics.counters
     lost_s = (
         found.frames_lost + found.frames_skipped
     ) / setup.device_rate_hz + found.pulses_dropped * setup.pulse_s
     silent_s = found.frames_silent / setup.device_rate_hz
     amounts = {
-        "late": (found.missed, counted(found.missed, "pulse")),
+        "late": (found.missed, count_of(found.missed, "pulse")),
         "silent": (silent_s, f"{1e3 * silent_s:,.1f} ms"),
         "lost": (lost_s, f"{1e3 * lost_s:,.1f} ms"),
-        "xrun": (found.xruns, counted(found.xruns, "flag")),
-        "device": (found.stalls + found.reopened, counted(found.stalls, "stall")),
-        "model": (found.faults, counted(found.faults, "fault")),
+        "xrun": (found.xruns, count_of(found.xruns, "flag")),
+        "device": (found.stalls + found.reopened, count_of(found.stalls, "stall")),
+        "model": (found.faults, count_of(found.faults, "fault")),
     }
     return {name: text if amount else "" for name, (amount, text) in amounts.items()}

@@ -9,14 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 
 from pulse.version import __version__
 from streaming.latency import Latency, LatencySummary
-from streaming.stats.account import AccountSummary, Counters
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import Counters, StatisticsSummary
 
 FORMAT = "pulse live statistics"
 VERSION = 1
 HEADER, INTERVAL, SUMMARY = "header", "interval", "summary"
 TIMES = ("total", "waiting", "compute", "callback", "interval")
-"""The histograms of an account."""
+"""The histograms of statistics."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Interval:
     total     and the next three: percentiles of this interval alone; the longest to 1.6 %
     levels_in, levels_out   peaks, linear; None where a level is no finite number
     load      time of computing as a part of the time there is
-    delay_s   from mouth to ear
-    events    what was told: notes that are new, and are no measure of the setup
+    delay_s   end to end
+    events    what was told: notes that are new, and are no setting of the setup
     """
 
     at_s: float
@@ -65,7 +65,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Times:
+class Histogram:
     """A histogram: the longest time (ns) and the count of each class that is not empty, and what stands beside them."""
 
     classes: tuple[tuple[int, int], ...]
@@ -74,7 +74,7 @@ class Times:
     missed: int
 
     @classmethod
-    def of(cls, latency: Latency) -> "Times":
+    def of(cls, latency: Latency) -> "Histogram":
         """The histogram of a latency."""
         return cls(tuple(latency.classes()), latency.total_ns, latency.max_ns, latency.missed)
 
@@ -85,19 +85,19 @@ class Times:
 
 @dataclass(frozen=True)
 class IntervalLine:
-    """One interval, the account since the start without its notes, and the histogram of ``total`` in the interval."""
+    """One interval, the statistics since the start without notes, and the histogram of ``total`` in the interval."""
 
     interval: Interval
-    since_start: AccountSummary
-    times: Times
+    since_start: StatisticsSummary
+    times: Histogram
 
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """The last line: the account of the whole run, and its histograms by name."""
+    """The last line: the statistics of the whole run, and its histograms by name."""
 
-    account: AccountSummary
-    times: dict[str, Times]
+    statistics: StatisticsSummary
+    times: dict[str, Histogram]
 
 
 def versions() -> dict[str, str]:

@@ -1,5 +1,5 @@
 # pyright: reportUnknownMemberType=false
-"""A picture of a live run: how late it was and when, the histogram, and the way from mouth to ear."""
+"""A picture of a live run: how late it was and when, the histogram, and the end-to-end latency."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.errors import InputError
-from streaming.replacing import part_of, publish
-from streaming.stats.account import Delay
+from streaming.atomic_files import publish, temporary_file
 from streaming.stats.columns import Columns
+from streaming.stats.problems import GROUPS
 from streaming.stats.reader import Stats
 from streaming.stats.setup import Setup
-from streaming.stats.trouble import GROUPS
+from streaming.stats.statistics import Delay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ def draw(stats: Stats, path: Path) -> None:
     figure = picture(stats)
     from streaming.stats.titles import without_glyphs
 
-    part = part_of(path)
+    part = temporary_file(path)
     try:
         with without_glyphs():
             figure.savefig(part, dpi=DPI, format=path.suffix[1:].lower())
@@ -74,7 +74,7 @@ def picture(stats: Stats) -> "Figure":
             "drawing needs matplotlib; pip install 'pulse-stream[report]', or leave the picture out"
         ) from error
     figure = Figure(figsize=(WIDTH_INCHES, 8.2), facecolor="white", layout="constrained")
-    setup, account = stats.header.setup, stats.account
+    setup, statistics = stats.header.setup, stats.statistics
     rows = figure.add_gridspec(4, 1, height_ratios=(10, 3.2, 7, 2.6), hspace=0.06)
     times = figure.add_subplot(rows[0])
     events = figure.add_subplot(rows[1], sharex=times)
@@ -86,20 +86,20 @@ def picture(stats: Stats) -> "Figure":
     _events(events, columns, seconds)
     events.set_xlabel(f"time since {stats.started:%Y-%m-%d %H:%M:%S}, {unit}", color=INK)
     _histogram(histogram, stats)
-    _budget(budget, account.delay)
+    _budget(budget, statistics.delay)
     _title(figure, setup)
     return figure
 
 
 def _title(figure: "Figure", setup: Setup) -> None:
     """The model, how it ran, and the devices, in as many lines as they need."""
-    from streaming.stats.titles import fitted
+    from streaming.stats.titles import fit_title
 
     parts = [
         f"{setup.model}: pulses of {1e3 * setup.pulse_s:.3g} ms, engine {setup.engine}, policy {setup.policy};",
         f"{setup.input or 'no input'} -> {setup.output or 'no output'}",
     ]
-    text = fitted(parts, (1 - 2 * TITLE_MARGIN) * 72 * WIDTH_INCHES, TITLE_SIZE, "bold")
+    text = fit_title(parts, (1 - 2 * TITLE_MARGIN) * 72 * WIDTH_INCHES, TITLE_SIZE, "bold")
     figure.suptitle(
         text, x=TITLE_MARGIN, ha="left", fontsize=TITLE_SIZE, fontweight="bold", color=INK, parse_math=False
     )
@@ -223,8 +223,8 @@ def _width(text: str) -> float:
 
 
 def _budget(axes: "Axes", delay: Delay) -> None:
-    """The stages from mouth to ear, one behind the other."""
-    _plain(axes, f"From mouth to ear: {1e3 * delay.total_s:.1f} ms")
+    """The stages of the end-to-end latency, one behind the other."""
+    _plain(axes, f"End-to-end latency: {1e3 * delay.total_s:.1f} ms")
     begin = 0.0
     for (name, seconds), colour in zip(delay.stages, STAGES):
         if not seconds:

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, TypeVar
 
 from pulse.errors import InputError, PulseWarning
 from streaming.latency import Latency
-from streaming.stats.account import AccountSummary
 from streaming.stats.decoding import MisfitError, decoder
 from streaming.stats.lines import (
     FORMAT,
@@ -22,10 +21,11 @@ from streaming.stats.lines import (
     TIMES,
     VERSION,
     Header,
+    Histogram,
     Interval,
     SummaryLine,
-    Times,
 )
+from streaming.stats.statistics import StatisticsSummary
 
 LONGEST_LINE = 1 << 20
 LARGEST_FILE = 1 << 29
@@ -44,14 +44,14 @@ MADE_BY = "such files are written by pulse run --live --stats FILE"
 class Stats:
     """A run as its file tells it.
 
-    account   since the start; of a file without a summary, as the last line has it
+    statistics   since the start; of a file without a summary, as the last line has it
     times     the histograms; of a file without a summary there is ``total`` alone
     complete  whether there is a summary
     """
 
     header: Header
     intervals: tuple[Interval, ...]
-    account: AccountSummary
+    statistics: StatisticsSummary
     times: dict[str, Latency]
     complete: bool
 
@@ -117,7 +117,7 @@ class _Reader:
             name: one.latency(deadline_s if name == "total" else None)
             for name, one in self.summary.times.items()
         }
-        return Stats(header, tuple(self.intervals), self.summary.account, times, True)
+        return Stats(header, tuple(self.intervals), self.summary.statistics, times, True)
 
     def lines(self, file: BinaryIO) -> Iterator[tuple[int, dict[str, Any]]]:
         """The number of each line, from 1, and what it holds; a last one that is incomplete is left out."""
@@ -178,35 +178,35 @@ class _Reader:
             raise self.broken(number, "time does not go on")
         self.intervals.append(found)
         self.since_start = line.get("since_start")
-        times = self.decoded(Times, line.get("times"), number)
+        times = self.decoded(Histogram, line.get("times"), number)
         self.possible(times, number)
         for ns, count in times.classes:
             self.classes[ns] += count
         self.total_ns += times.total_ns
         self.max_ns = max(self.max_ns, times.max_ns)
 
-    def possible(self, times: Times, number: int) -> None:
+    def possible(self, times: Histogram, number: int) -> None:
         """Refuse a histogram of so many that they cannot be added."""
         if sum(count for _, count in times.classes) > MOST_COUNTED:
             raise self.broken(number, "counts more than there can be")
 
     def without_summary(self, header: Header, number: int) -> Stats:
         """What there is of a run whose file has no summary."""
-        account = self.decoded(AccountSummary, self.since_start, number)
-        total = Times(tuple(self.classes.items()), self.total_ns, self.max_ns, account.counters.missed)
+        statistics = self.decoded(StatisticsSummary, self.since_start, number)
+        total = Histogram(tuple(self.classes.items()), self.total_ns, self.max_ns, statistics.counters.missed)
         notes = tuple(note for interval in self.intervals for note in interval.events)
         where = "in the middle of a line" if self.cut else "without a summary"
         warnings.warn(
             PulseWarning(
-                f"{self.path}: ends {where}, at {account.elapsed_s:.1f} s; the run was killed or still goes on"
+                f"{self.path}: ends {where}, at {statistics.elapsed_s:.1f} s; the run was killed or still goes on"
             ),
             stacklevel=4,
         )
         return Stats(
             header,
             tuple(self.intervals),
-            replace(account, notes=notes),
-            {"total": total.latency(account.deadline_s)},
+            replace(statistics, notes=notes),
+            {"total": total.latency(statistics.deadline_s)},
             False,
         )
 

@@ -4,10 +4,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from streaming.stats.account import Counters
 from streaming.stats.lines import Interval
+from streaming.stats.problems import GROUPS, find_problems, group_count
 from streaming.stats.reader import Stats
-from streaming.stats.trouble import GROUPS, group, troubles
+from streaming.stats.statistics import Counters
 
 WORST = 5
 
@@ -33,7 +33,7 @@ class Moment:
 
 def in_trouble(interval: Interval) -> bool:
     """Whether anything went wrong in an interval."""
-    return any(group(interval.new, name) for name in GROUPS)
+    return any(group_count(interval.new, name) for name in GROUPS)
 
 
 def worst(stats: Stats, count: int = WORST) -> list[Moment]:
@@ -61,7 +61,7 @@ def _moment(stats: Stats, interval: Interval) -> Moment:
 
 def as_dict(stats: Stats) -> dict[str, Any]:
     """All but the single intervals, for JSON."""
-    header, account = stats.header, stats.account
+    header, statistics = stats.header, stats.statistics
     return {
         "started": header.started,
         "complete": stats.complete,
@@ -69,15 +69,15 @@ def as_dict(stats: Stats) -> dict[str, Any]:
         "interval_s": header.interval_s,
         "setup": asdict(header.setup),
         "versions": header.versions,
-        "account": asdict(account),
-        "mouth_to_ear": {
-            "total_s": account.delay.total_s,
-            "stages": [{"stage": name, "seconds": seconds} for name, seconds in account.delay.stages],
+        "statistics": asdict(statistics),
+        "end_to_end": {
+            "total_s": statistics.delay.total_s,
+            "stages": [{"stage": name, "seconds": seconds} for name, seconds in statistics.delay.stages],
         },
         "histogram": [
             {"from_s": low, "to_s": high, "count": count}
             for low, high, count in stats.times["total"].histogram()
         ],
         "worst": [asdict(moment) | {"clock": moment.clock.isoformat()} for moment in worst(stats)],
-        "troubles": [asdict(trouble) for trouble in troubles(header.setup, account)],
+        "troubles": [asdict(trouble) for trouble in find_problems(header.setup, statistics)],
     }

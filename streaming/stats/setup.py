@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from streaming.realtime.options import Measure
-from streaming.stats.account import Delay
+from streaming.realtime.options import RealtimeSetting
+from streaming.stats.statistics import Delay
 
 
 @dataclass(frozen=True)
@@ -19,13 +19,13 @@ class Setup:
     output           name of the device that plays, None without one
     device_rate_hz   of the devices
     block_frames     device frames that come at once; 0 where the device chooses
-    channels         which channels are heard: ``mix``, ``each``, a number; of several inputs which one each hears
+    channels         the channels in use: ``mix``, ``each`` or a number; with several inputs, the channel of each
     streams          how many streams that makes
     engine           where the model computes: ``callback``, ``worker``, ``python``
     policy           what is done when it is late: ``wait``, ``drop_oldest``, ``silence_then_catch_up``, ``abort``
     deadline_s       from the arrival of a pulse until its output has to be ready
-    delay            from mouth to ear, as it is at the start
-    measures         what was asked of the system, and what was had
+    delay            end to end, as it is at the start
+    realtime_settings  what was requested of the system, and what it granted
     """
 
     model: str
@@ -43,7 +43,7 @@ class Setup:
     policy: str
     deadline_s: float
     delay: Delay
-    measures: tuple[Measure, ...] = ()
+    realtime_settings: tuple[RealtimeSetting, ...] = ()
 
     @property
     def pulse_s(self) -> float:

@@ -14,7 +14,7 @@ SPARE = 1.04
 """What is drawn may be so much wider than it was measured: glyphs are put on whole pixels."""
 
 
-def fitted(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
+def fit_title(parts: Sequence[str], width_points: float, size: float, weight: str) -> str:
     """Text in lines that are no wider than ``width_points``.
 
     parts  stand in one line where they fit, else each begins a line; a part has ``MOST_LINES`` at most, and ends with

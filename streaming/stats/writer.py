@@ -9,9 +9,8 @@ from typing import Any, cast
 
 from pulse.errors import InputError
 from pulse.uncopied import Uncopied
+from streaming.atomic_files import write_error
 from streaming.latency import Latency
-from streaming.replacing import unwritable
-from streaming.stats.account import Account, finite
 from streaming.stats.lines import (
     FORMAT,
     HEADER,
@@ -20,13 +19,14 @@ from streaming.stats.lines import (
     TIMES,
     VERSION,
     Header,
+    Histogram,
     Interval,
     IntervalLine,
     SummaryLine,
-    Times,
     versions,
 )
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import LiveStatistics, finite
 from streaming.stats.ticks import Ticks
 
 
@@ -54,9 +54,9 @@ class StatsWriter(Uncopied):
             self._file = open(path, "wb", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror}); check the folder") from error
-        self._told = {str(measure) for measure in setup.measures}
+        self._told = {str(setting) for setting in setup.realtime_settings}
         self._written = 0
-        self._before: Account | None = None
+        self._before: LiveStatistics | None = None
         self._levels_in: tuple[float, ...] = ()
         self._levels_out: tuple[float, ...] = ()
         self._computed_s = 0.0
@@ -65,28 +65,28 @@ class StatsWriter(Uncopied):
         reason = self._write(HEADER, Header(FORMAT, VERSION, started, interval_s, setup, versions()))
         if reason is not None:
             self._file.close()
-            raise unwritable(path, reason)
+            raise write_error(path, reason)
 
-    def update(self, account: Account) -> None:
-        """Take notice of an account; often, for levels are peaks since the one before. A line where it is time."""
-        self._levels_in = _louder(self._levels_in, account.levels_in)
-        self._levels_out = _louder(self._levels_out, account.levels_out)
-        self._computed_s += account.load * (account.elapsed_s - self._seen_s)
-        self._seen_s = account.elapsed_s
+    def update(self, statistics: LiveStatistics) -> None:
+        """Take notice of statistics; often, for levels are peaks since the one before. A line where it is time."""
+        self._levels_in = loudest(self._levels_in, statistics.levels_in)
+        self._levels_out = loudest(self._levels_out, statistics.levels_out)
+        self._computed_s += statistics.load * (statistics.elapsed_s - self._seen_s)
+        self._seen_s = statistics.elapsed_s
         before_s = 0.0 if self._before is None else self._before.elapsed_s
-        if self.ticks.between(before_s, account.elapsed_s):
-            self._add(account)
+        if self.ticks.between(before_s, statistics.elapsed_s):
+            self._add(statistics)
 
-    def close(self, account: Account | None = None) -> None:
-        """End the file, with the rest of the last interval and the summary where there is an account."""
+    def close(self, statistics: LiveStatistics | None = None) -> None:
+        """End the file, with the rest of the last interval and the summary where there is statistics."""
         if self._file.closed:
             return
-        if account is not None:
-            self.update(account)
-            if self._before is None or account.elapsed_s > self._before.elapsed_s:
-                self._add(account)
-            times = {name: Times.of(getattr(account, name)) for name in TIMES}
-            reason = self._write(SUMMARY, SummaryLine(account.summary(), times))
+        if statistics is not None:
+            self.update(statistics)
+            if self._before is None or statistics.elapsed_s > self._before.elapsed_s:
+                self._add(statistics)
+            times = {name: Histogram.of(getattr(statistics, name)) for name in TIMES}
+            reason = self._write(SUMMARY, SummaryLine(statistics.summary(), times))
             if reason is not None:
                 self.problem = InputError(f"{self.path}: {reason}; the file ends without a summary")
         try:
@@ -96,32 +96,32 @@ class StatsWriter(Uncopied):
                 f"{self.path}: {error.strerror or error}; the end of the file may be missing"
             )
 
-    def _add(self, account: Account) -> None:
-        reason = self._write(INTERVAL, self._line(account))
+    def _add(self, statistics: LiveStatistics) -> None:
+        reason = self._write(INTERVAL, self._line(statistics))
         if reason is not None:
             self.problem = InputError(
-                f"{self.path}: {reason} at {account.elapsed_s:.1f} s; what is missing follows in one line as soon as "
+                f"{self.path}: {reason} at {statistics.elapsed_s:.1f} s; the missing intervals follow in one line when "
                 "there is room"
             )
             return
-        self._before = account
+        self._before = statistics
         self._levels_in = self._levels_out = ()
         self._computed_s = 0.0
 
-    def _line(self, account: Account) -> IntervalLine:
+    def _line(self, statistics: LiveStatistics) -> IntervalLine:
         before = self._before
-        span_s = account.elapsed_s - (0.0 if before is None else before.elapsed_s)
+        span_s = statistics.elapsed_s - (0.0 if before is None else before.elapsed_s)
         known = self._told if before is None else self._told.union(before.notes)
 
         def new(name: str) -> Latency:
-            found: Latency = getattr(account, name)
+            found: Latency = getattr(statistics, name)
             return found if before is None else found.since(getattr(before, name))
 
         total = new("total")
         interval = Interval(
-            account.elapsed_s,
+            statistics.elapsed_s,
             span_s,
-            account.counters if before is None else account.counters.since(before.counters),
+            statistics.counters if before is None else statistics.counters.since(before.counters),
             total.summary(),
             new("waiting").summary(),
             new("compute").summary(),
@@ -129,10 +129,10 @@ class StatsWriter(Uncopied):
             finite(self._levels_in),
             finite(self._levels_out),
             self._computed_s / span_s if span_s else 0.0,
-            account.delay.total_s,
-            tuple(note for note in account.notes if note not in known),
+            statistics.delay.total_s,
+            tuple(note for note in statistics.notes if note not in known),
         )
-        return IntervalLine(interval, replace(account.summary(), notes=()), Times.of(total))
+        return IntervalLine(interval, replace(statistics.summary(), notes=()), Histogram.of(total))
 
     def _write(self, line: str, record: Header | IntervalLine | SummaryLine) -> str | None:
         """Write all of a line, or none of it and say why."""
@@ -157,7 +157,7 @@ class StatsWriter(Uncopied):
         return reason
 
 
-def _louder(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
+def loudest(some: tuple[float, ...], others: tuple[float, ...]) -> tuple[float, ...]:
     """The larger level of each channel."""
     return tuple(map(max, some, others)) if len(some) == len(others) else others
 

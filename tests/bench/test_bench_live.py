@@ -18,7 +18,7 @@ import pulse
 from bench.live import __main__ as table
 from bench.live import event_loop
 from bench.live.design import Outcome, Setup
-from bench.live.witness import Witness, united, witness
+from bench.live.steal_monitor import StolenTime, merge_spans, monitor_steal_time
 from bench.models.amplifier import amplifier
 from bench.models.writer import Writer, tensor
 from pulse.errors import InputError
@@ -73,7 +73,7 @@ def devices(monkeypatch):
         while not (done or (len(played) > 10 and any(block.any() for block in played))):
             done, _ = await wait(tasks, timeout=0.01)
 
-    monkeypatch.setattr(event_loop, "opened", opened)
+    monkeypatch.setattr(event_loop, "open_stream", opened)
     monkeypatch.setattr(asyncio, "wait", wait_longer)
     return found
 
@@ -99,7 +99,7 @@ def test_each_result_is_played_in_its_place(name, setup, devices):
         else:
             silent += number >= event_loop.HEADROOM
     assert outcome.dropped == silent < outcome.blocks - 1
-    latency = outcome.latency(Witness())
+    latency = outcome.latency(StolenTime())
     assert latency.count <= outcome.blocks
     assert latency.percentile_s(50) > 0.001
     assert not device.thread.is_alive()
@@ -109,8 +109,8 @@ def test_an_error_of_the_model_ends_the_run(setup, devices, monkeypatch):
     def broken(*_):
         raise InputError("broken")
 
-    monkeypatch.setattr(event_loop, "warmed", lambda _: None)
-    monkeypatch.setattr(event_loop, "pushed", broken)
+    monkeypatch.setattr(event_loop, "warm_up", lambda _: None)
+    monkeypatch.setattr(event_loop, "push_block", broken)
     with pytest.raises(InputError, match="broken"):
         event_loop.in_the_loop(setup)
     assert not devices[0].thread.is_alive()
@@ -132,22 +132,22 @@ def times(*milliseconds):
 
 def test_a_row_tells_what_came_of_a_design():
     outcome = Outcome(times(1, 2, 12), 0.01, blocks=5, dropped=2, flagged=1)
-    nobody_looked = table.cells(outcome, Witness())
+    nobody_looked = table.cells(outcome, StolenTime())
     assert nobody_looked[3:] == ["12.00", "1", "5", "2", "1", "-", "-", "-", "-"]
     assert len(table.new_table("").columns) == 2 + len(nobody_looked)
-    machine = Witness(united([(203_000_000, 211_000_000)]))
+    machine = StolenTime(merge_spans([(203_000_000, 211_000_000)]))
     assert table.cells(outcome, machine)[3:] == ["12.00", "1", "5", "2", "1", "8.0", "4.00", "4.00", "0"]
     told = json.loads(json.dumps(table.figures(outcome, machine)))
     assert told["latency"]["missed"] == 1 and told["machine"]["latency_without"]["missed"] == 0
 
 
 def test_time_that_the_machine_took_counts_once():
-    spans = united([(50, 60), (10, 20), (15, 30), (30, 31)])
+    spans = merge_spans([(50, 60), (10, 20), (15, 30), (30, 31)])
     np.testing.assert_array_equal(spans, [(10, 31), (50, 60)])
     spans_of = np.array([(0, 5), (0, 15), (12, 20), (31, 50), (0, 100), (55, 56), (60, 70)])
     expected = [sum(any(a <= t < b for a, b in spans) for t in range(*one)) for one in spans_of]
-    np.testing.assert_array_equal(Witness(spans).taken_ns(spans_of), expected)
-    np.testing.assert_array_equal(Witness(united([])).taken_ns(spans_of), np.zeros(7))
+    np.testing.assert_array_equal(StolenTime(spans).taken_ns(spans_of), expected)
+    np.testing.assert_array_equal(StolenTime(merge_spans([])).taken_ns(spans_of), np.zeros(7))
 
 
 def test_a_witness_sees_a_processor_that_runs_something_more_urgent():
@@ -160,7 +160,7 @@ def test_a_witness_sees_a_processor_that_runs_something_more_urgent():
         "while time.monotonic_ns() < begun + 30_000_000: pass\n"
         "print(begun, time.monotonic_ns())\n"
     )
-    with witness() as machine:
+    with monitor_steal_time() as machine:
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if machine.spans is None:
         assert "PermissionError" in done.stderr

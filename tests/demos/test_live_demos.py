@@ -55,7 +55,7 @@ def test_the_denoiser_plays_what_the_model_makes(tmp_path: Path) -> None:
     result = run("live_denoiser.py", "--fast", "--file", str(noisy_path()), str(target))
     assert result.returncode == 0, result.stderr
     assert "nothing was late, lost or silent" in result.stdout
-    delay_s = float(re.match(r"([\d.]+) ms from mouth to ear", result.stdout)[1]) / 1e3
+    delay_s = float(re.match(r"([\d.]+) ms end to end", result.stdout)[1]) / 1e3
     played, rate_hz = soundfile.read(target, dtype="float32")
     expected, delay = offline(model_path()), round(delay_s * rate_hz)
     assert len(played) == delay + len(expected)

@@ -24,8 +24,8 @@ def heard(monkeypatch: pytest.MonkeyPatch, folder: None) -> None:
     def host() -> FileHost:
         return FileHost(Path("heard.wav"), Path("played.wav"), pace=10)
 
-    monkeypatch.setattr("streaming.live.live.usual_host", host)
-    monkeypatch.setattr("streaming.executor.microphone.usual_host", host)
+    monkeypatch.setattr("streaming.live.live.default_host", host)
+    monkeypatch.setattr("streaming.executor.microphone.default_host", host)
 
 
 def compiled(code: str, name: str) -> CodeType:

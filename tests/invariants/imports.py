@@ -21,10 +21,10 @@ LAYERS: Mapping[str, str] = {
     "models": "pulse: models",
     "loading": "pulse: front chain loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",
-    "sessions": "streaming: errors replacing part snapshot reblocking input_blocks output_trim session __init__",
+    "sessions": "streaming: errors atomic_files part snapshot reblocking input_blocks output_trim session __init__",
     "sound": "streaming: channels latency native terminal progress warming resampling rf64 encodings sound_formats "
-    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing heard "
-    "written",
+    "sound wav_stream audio frame_formats frames sound_streams source target files builtin events routing "
+    "aligned_sounds output_files",
     "devices": "streaming: realtime stats hosts",
     "live": "streaming: live executor",
     "commands": "streaming: cli",

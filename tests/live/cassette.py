@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from pulse.jit.address import address_of, floats_at, words_at
 from pulse.jit.entries import callback
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.native.stream_form import CONTINUE, SIGNATURE
+from streaming.native.callback_signature import CONTINUE, SIGNATURE
 
 SOUND, FRAMES, PLACE, CHANNELS, RUNNING = range(5)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pulse.jit.address import address_of, floats_at, words_at
 from pulse.jit.entries import callback
 from streaming.hosts.host import Endpoint, StreamRequest
-from streaming.native.stream_form import COMPLETE, CONTINUE, SIGNATURE
+from streaming.native.callback_signature import COMPLETE, CONTINUE, SIGNATURE
 
 CALLS, FRAMES, FLAGS, CHANNELS_IN, CHANNELS_OUT, END_AT, TIMED = range(7)
 

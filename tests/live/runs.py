@@ -19,7 +19,7 @@ from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.channels import Channels
 from streaming.hosts.host import OpenStream
 from streaming.hosts.portaudio.portaudio import PortAudio
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import EngineConfig, Live, Plan
 from streaming.routing import Route
 from tests.live.cassette import Cassette
 from tests.live.own_process import until
@@ -92,9 +92,9 @@ def exact(engine: str, pulse_frames: int, block: int) -> None:
     sound = noise(1.0)
     with jack(block) as server, tempfile.TemporaryDirectory() as folder:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=block)
-        live = Live(program, plan, Behaviour(engine=engine, policy="wait"))
+        live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
         heard, played = recorded(server, live, sound, Path(folder))
-        account = live.account()
+        account = live.statistics()
     start = place_of(sound, heard[:, 0])
     assert np.array_equal(heard[start : start + len(sound), 0], sound), "what arrived is not what was played"
     session = Session(program)
@@ -118,7 +118,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
     with jack() as server, tempfile.TemporaryDirectory() as folder:
         routes = Route("mic", JACK, 0), Route("far", JACK, 1)
         plan = Plan(RATE_HZ, None, JACK, block_frames=480, routes=routes)
-        live = Live(program, plan, Behaviour(engine=engine, policy="wait"))
+        live = Live(program, plan, EngineConfig(engine=engine, policy="wait"))
         paths = Path(folder) / "heard.wav", Path(folder) / "played.wav"
         recorder = live.record(*paths)
         with live:
@@ -146,7 +146,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
                 player.stop(1)
         recorder.close()
         heard, played = (soundfile.read(path, dtype="float32", always_2d=True)[0] for path in paths)
-    counters = live.account().counters
+    counters = live.statistics().counters
     assert heard.shape[1] == 2 and recorder.lost == counters.frames_lost == 0, counters
     for channel, sound in zip(heard.T, sounds):
         start = place_of(sound, channel)
@@ -155,7 +155,7 @@ def cancelled(engine: str, pulse_frames: int) -> None:
         )
     session, silent = Session(program), counters.frames_silent
     offline = session.push({"mic": heard[None, :, 0], "far": heard[None, :, 1]})["out"][0]
-    delay = live.account().delay.frames - silent
+    delay = live.statistics().delay.frames - silent
     expected = np.concatenate([np.zeros(delay, np.float32), offline])
     for channel in played.T:
         assert np.array_equal(with_gaps(channel, expected, silent), channel)
@@ -172,7 +172,7 @@ def resampled() -> None:
         live = Live(program, Plan(SAMPLE_RATE_HZ, JACK, JACK, block_frames=480))
         live.control.bypassed = True
         heard, played = recorded(server, live, low, Path(folder))
-        account = live.account()
+        account = live.statistics()
     delay, mono = account.delay.frames, heard.mean(axis=1, dtype=np.float32)
     assert place_of(mono, played[:, 0]) == delay
     start = place_of(low, mono) + RATE_HZ // 10  # behind the first, soft frames
@@ -191,11 +191,11 @@ def freewheeling() -> None:
     program = pulse.stream(amplifier(), pulse=480)
     with jack() as server:
         plan = Plan(RATE_HZ, JACK, JACK, channels=Channels(0), block_frames=480)
-        with Live(program, plan, Behaviour(engine="callback")) as live:
+        with Live(program, plan, EngineConfig(engine="callback")) as live:
             server.freewheel(True)
-            assert until(lambda: live.account().counters.pulses > 1500, 30)
+            assert until(lambda: live.statistics().counters.pulses > 1500, 30)
             server.freewheel(False)
-            account = live.account()
+            account = live.statistics()
     counters = account.counters
     assert counters.frames_silent == counters.frames_lost == 0 and counters.pulses >= 1500
     print("freewheel", counters.pulses, "pulses in", account.elapsed_s, "s")

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from bench.live.server import JackServer, Server, jack_server, run
 from pulse.errors import InputError
 from streaming.errors import DeviceError
+from streaming.hosts.default import list_devices
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from streaming.hosts.usual import list_devices
-from streaming.live.watch import STALL_S
+from streaming.live.watchdog import STALL_S
 from tests.live.counting import CALLS, END_AT, FLAGS, TIMED, counted, request
 from tests.live.own_process import until
 from tests.live.servers import had, pulse_server

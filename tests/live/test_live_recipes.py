@@ -32,7 +32,7 @@ def ran(server: JackServer, recipe: Path, seconds: int) -> dict[str, Any]:
 
 def require_delay(server: JackServer, recipe: Path, found: dict[str, Any], seconds: int) -> None:
     """Its stages are told, and their sum is what the probe measures."""
-    delay = found["account"]["delay"]
+    delay = found["statistics"]["delay"]
     assert delay["model_s"] == delay["headroom_s"] == HOP_S and delay["resampling_s"] > 0
     assert delay["device_in_s"] > 0 and delay["device_out_s"] > 0 and delay["reblocking_s"] == 0
     between_s = delay["resampling_s"] + delay["headroom_s"] + delay["model_s"]
@@ -51,7 +51,7 @@ def test_a_recipe_on_jack(tmp_path: Path) -> None:
     recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
     with had(jack_server()) as server, found_here(server):
         found = ran(server, recipe, 2)
-        assert found["account"]["counters"]["pulses"] > 1 / HOP_S
+        assert found["statistics"]["counters"]["pulses"] > 1 / HOP_S
         assert found["setup"]["model"] == "gtcrn" and found["setup"]["pulse_frames"] == 256
         require_delay(server, recipe, found, 2)
 
@@ -62,8 +62,8 @@ def test_a_minute(tmp_path: Path) -> None:
     recipe = laid_out("gtcrn.toml", tmp_path, shared("models").parent)
     with had(jack_server()) as server, found_here(server):
         found = ran(server, recipe, 60)
-        print(json.dumps(found["account"], indent=1))
-        counters = found["account"]["counters"]
+        print(json.dumps(found["statistics"], indent=1))
+        counters = found["statistics"]["counters"]
         assert {name: counters[name] for name in (*TROUBLE, *XRUNS)} == dict.fromkeys((*TROUBLE, *XRUNS), 0)
         assert counters["pulses"] >= 59 / HOP_S
         require_delay(server, recipe, found, 5)

@@ -8,11 +8,11 @@ import pytest
 from bench.live.server import JackServer, jack_server
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts.devices import chosen
+from streaming.hosts.default import list_devices
+from streaming.hosts.devices import choose_device
 from streaming.hosts.host import Endpoint
 from streaming.hosts.portaudio import portaudio
 from streaming.hosts.portaudio.portaudio import PortAudio
-from streaming.hosts.usual import list_devices
 from tests.live.counting import CALLS, END_AT, FRAMES, TIMED, counted, request
 from tests.live.own_process import until
 from tests.live.servers import found_here, had
@@ -40,7 +40,7 @@ def ends(host: PortAudio) -> tuple[Endpoint, Endpoint]:
 
 def test_devices_are_described(host: PortAudio) -> None:
     assert host.native
-    device = chosen(list_devices(), "input", "KIT: SYS")
+    device = choose_device(list_devices(), "input", "KIT: SYS")
     assert (device.title, device.inputs, device.outputs, device.default_rate_hz) == (NAME, 2, 2, RATE)
     assert 0 < device.low_output_latency_s <= device.high_output_latency_s < 0.1
     assert list_devices(refresh=True) == host.devices()

@@ -123,7 +123,7 @@ def test_a_signal_inside_of_a_write(tmp_path, monkeypatch, all_is_recorded, numb
     result = live(model, "in.wav", "--output", "same", *files, "--json", code=0)
     assert time.monotonic() - signalled_s[2] < 15
     assert result.stderr == ""
-    taken = json.loads(result.stdout)["account"]["counters"]["frames_in"]
+    taken = json.loads(result.stdout)["statistics"]["counters"]["frames_in"]
     frames, recorded = np.load("f.npy")[0, 0], soundfile.read("r.wav", dtype="float32")[0]
     assert 0 < len(recorded) <= len(frames) < len(x) and taken <= len(frames)
     np.testing.assert_array_equal(frames, x[: len(frames)])
@@ -245,7 +245,7 @@ def test_frames_on_a_disk_that_is_full(small_disk, name):
     model = voice(small_disk.parent / "model.onnx")
     result = live(model, "in.wav", "--output", "same", "--frames", small_disk / name, "--json", code=2)
     report = json.loads(result.stdout)
-    assert report["account"]["counters"]["frames_in"] >= 8000
+    assert report["statistics"]["counters"]["frames_in"] >= 8000
     assert result.stderr == (
         f"error: {small_disk / name}: cannot be written (No space left on device); make room, or write to another "
         "disk\n"
@@ -293,7 +293,7 @@ def test_what_is_played_on_a_disk_that_is_full(small_disk, tmp_path):
     played = small_disk / "out.wav"
     model = voice(tmp_path / "model.onnx")
     result = live(model, "in.wav", played, "--output", "same", "--frames", "f.npy", "--json", code=2)
-    assert json.loads(result.stdout)["account"]["counters"]["frames_in"] >= 8000
+    assert json.loads(result.stdout)["statistics"]["counters"]["frames_in"] >= 8000
     assert result.stderr == (
         f"error: {played}: cannot be written (No space left on device); make room, or write to another disk\n"
     )

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pulse.errors import InputError
-from streaming.realtime import Measure, Realtime, memory, on_this_thread, prepare
-from streaming.realtime.options import NOTHING, cpus
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_process, apply_to_thread, memory
+from streaming.realtime.options import UNCHANGED, cpus
 from streaming.realtime.rights import CAP_IPC_LOCK, status
 from tests.streaming.system import capable, linux
 
@@ -23,15 +23,15 @@ ONLY_GC = Realtime(priority=None, lock_memory=False)
 
 WITHOUT_RIGHTS = """
 import json, os, resource
-from streaming.realtime import Realtime, on_this_thread, prepare
+from streaming.realtime import Realtime, apply_to_thread, apply_to_process
 for kind, limit in (("RTPRIO", 0), ("NICE", 0), ("MEMLOCK", 1 << 20)):
     resource.setrlimit(getattr(resource, f"RLIMIT_{kind}"), (limit, limit))
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-with prepare(Realtime()) as measures:
-    measures += on_this_thread(Realtime())
-print(json.dumps([[each.name, each.had, each.got, str(each)] for each in measures]))
+with apply_to_process(Realtime()) as settings:
+    settings += apply_to_thread(Realtime())
+print(json.dumps([[each.name, each.is_granted, each.granted, str(each)] for each in settings]))
 """
 
 
@@ -56,16 +56,16 @@ def test_wishes_that_nobody_can_have(wish, words):
 
 
 def test_a_measure_tells_what_is_and_why():
-    assert str(Measure("memory", "locked", "locked")) == "memory: locked"
-    measure = Measure("priority", "FIFO 70", "normal", "no rights; ask for them")
-    assert not measure.had
-    assert str(measure) == "priority: normal instead of FIFO 70: no rights; ask for them"
+    assert str(RealtimeSetting("memory", "locked", "locked")) == "memory: locked"
+    setting = RealtimeSetting("priority", "FIFO 70", "normal", "no rights; ask for them")
+    assert not setting.is_granted
+    assert str(setting) == "priority: normal instead of FIFO 70: no rights; ask for them"
 
 
 def test_no_wish_changes_nothing():
     before = sys.getswitchinterval(), gc.get_freeze_count()
-    with prepare(NOTHING) as measures:
-        assert measures == on_this_thread(NOTHING) == []
+    with apply_to_process(UNCHANGED) as settings:
+        assert settings == apply_to_thread(UNCHANGED) == []
         assert (sys.getswitchinterval(), gc.get_freeze_count()) == before
 
 
@@ -75,13 +75,13 @@ def test_without_rights_all_goes_on_and_is_told():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=True
     )
-    measures = {name: (had, got, text) for name, had, got, text in json.loads(done.stdout)}
-    assert list(measures) == ["collector", "memory", "priority"]
-    assert measures["collector"][0]
-    had, got, text = measures["memory"]
+    settings = {name: (had, got, text) for name, had, got, text in json.loads(done.stdout)}
+    assert list(settings) == ["collector", "memory", "priority"]
+    assert settings["collector"][0]
+    had, got, text = settings["memory"]
     assert (had, got) == (False, "not locked")
     assert "may lock 1 (ulimit -l); put '@audio - memlock unlimited' into /etc/security/limits.d" in text
-    had, got, text = measures["priority"]
+    had, got, text = settings["priority"]
     assert (had, got) == (False, f"nice {os.nice(0)}" if os.nice(0) else "normal")
     assert "the limit of this user is 0 (ulimit -r); put '@audio - rtprio 70'" in text
     assert done.stderr == ""
@@ -90,12 +90,12 @@ def test_without_rights_all_goes_on_and_is_told():
 @capable(CAP_IPC_LOCK)
 def test_memory_is_locked_until_the_last_stream_ends():
     before = locked_kib()
-    with prepare(ONLY_LOCK) as measures:
-        assert measures == [Measure("memory", "locked", "locked")]
+    with apply_to_process(ONLY_LOCK) as settings:
+        assert settings == [RealtimeSetting("memory", "locked", "locked")]
         first = locked_kib()
         assert first > before + 10_000
         held = mmap.mmap(-1, 64 << 20)
-        with prepare(ONLY_LOCK):
+        with apply_to_process(ONLY_LOCK):
             assert locked_kib() >= first + (60 << 10)
         assert locked_kib() >= first
         held.close()
@@ -113,20 +113,20 @@ def test_a_lock_that_is_refused_is_told(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Libc())
     monkeypatch.setattr(memory, "is_capable", lambda _: True)
     monkeypatch.setattr(memory, "unlock_all", lambda: pytest.fail("it was not locked"))
-    with prepare(ONLY_LOCK) as measures:
-        (measure,) = measures
+    with apply_to_process(ONLY_LOCK) as settings:
+        (setting,) = settings
     assert (
-        str(measure) == "memory: not locked instead of locked: the kernel refused it: Cannot allocate memory"
+        str(setting) == "memory: not locked instead of locked: the kernel refused it: Cannot allocate memory"
     )
 
 
 def test_the_collector_keeps_out_what_is_there():
-    with prepare(ONLY_GC) as measures:
+    with apply_to_process(ONLY_GC) as settings:
         frozen = gc.get_freeze_count()
-        assert measures == [Measure("collector", "frozen", "frozen")]
+        assert settings == [RealtimeSetting("collector", "frozen", "frozen")]
         assert frozen > 1000
         more = [[] for _ in range(5000)]
-        with prepare(ONLY_GC):
+        with apply_to_process(ONLY_GC):
             assert gc.get_freeze_count() > frozen + 4000
         assert gc.get_freeze_count() > frozen
         del more
@@ -136,12 +136,12 @@ def test_the_collector_keeps_out_what_is_there():
 def test_the_shortest_switch_interval_counts():
     before = sys.getswitchinterval()
     slow, fast = (Realtime(None, False, None, False, seconds) for seconds in (2e-3, 1e-4))
-    with prepare(slow) as measures:
-        assert measures == [Measure("switch interval", "2 ms", "2 ms")]
-        with prepare(fast):
+    with apply_to_process(slow) as settings:
+        assert settings == [RealtimeSetting("switch interval", "2 ms", "2 ms")]
+        with apply_to_process(fast):
             assert sys.getswitchinterval() == pytest.approx(1e-4)
-            with prepare(slow) as (measure,):
-                assert str(measure) == (
+            with apply_to_process(slow) as (setting,):
+                assert str(setting) == (
                     "switch interval: 0.1 ms instead of 2 ms: another stream of this process asks for it"
                 )
         assert sys.getswitchinterval() == pytest.approx(2e-3)
@@ -150,7 +150,10 @@ def test_the_shortest_switch_interval_counts():
 
 def test_all_is_undone_after_an_error():
     before = sys.getswitchinterval()
-    with pytest.raises(RuntimeError, match="in the stream"), prepare(Realtime(switch_interval_s=1e-3)):
+    with (
+        pytest.raises(RuntimeError, match="in the stream"),
+        apply_to_process(Realtime(switch_interval_s=1e-3)),
+    ):
         raise RuntimeError("in the stream")
     assert gc.get_freeze_count() == 0 and sys.getswitchinterval() == before
     assert sys.platform != "linux" or locked_kib() == 0
@@ -161,7 +164,7 @@ def test_streams_that_end_in_another_order_than_they_began():
     begun, seen = threading.Barrier(8, timeout=30), []
 
     def stream(number):
-        with prepare(Realtime(switch_interval_s=1e-3 * (number + 1))):
+        with apply_to_process(Realtime(switch_interval_s=1e-3 * (number + 1))):
             begun.wait()
             seen.append(gc.get_freeze_count() > 0)
 
@@ -174,12 +177,12 @@ def test_streams_that_end_in_another_order_than_they_began():
 
 def test_windows_goes_on_and_tells(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
-    with prepare(Realtime()) as measures:
-        found = [*measures, *on_this_thread(Realtime(cpu=0))]
-    assert {each.name: each.had for each in found} == {
+    with apply_to_process(Realtime()) as settings:
+        found = [*settings, *apply_to_thread(Realtime(cpu=0))]
+    assert {each.name: each.is_granted for each in found} == {
         "collector": True,
         "memory": False,
         "priority": False,
         "cpu": False,
     }
-    assert all(each.had or each.reason == "not available on win32" for each in found)
+    assert all(each.is_granted or each.reason == "not available on win32" for each in found)

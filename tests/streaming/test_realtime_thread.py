@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from streaming.realtime import Measure, Realtime, memory, on_this_thread, thread
+from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread, memory, thread
 from streaming.realtime.rights import CAP_SYS_NICE
 from tests.streaming.system import capable, linux
 
@@ -29,13 +29,13 @@ def test_priority_is_of_the_thread_alone():
     """Neither the thread that starts the engine nor one that the engine starts has it, nor does a process."""
 
     def engine():
-        measures = on_this_thread(Realtime(priority=42))
+        settings = apply_to_thread(Realtime(priority=42))
         code = "import os; print(os.sched_getscheduler(0))"
         child = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
-        return measures, policy(), in_a_thread(policy), int(child.stdout)
+        return settings, policy(), in_a_thread(policy), int(child.stdout)
 
-    measures, own, of_its_thread, of_its_process = in_a_thread(engine)
-    assert measures == [Measure("priority", "FIFO 42", "FIFO 42")]
+    settings, own, of_its_thread, of_its_process = in_a_thread(engine)
+    assert settings == [RealtimeSetting("priority", "FIFO 42", "FIFO 42")]
     assert own == (os.SCHED_FIFO, 42)
     assert of_its_thread == (os.SCHED_OTHER, 0) and of_its_process == os.SCHED_OTHER
     assert policy() == (os.SCHED_OTHER, 0)
@@ -46,8 +46,8 @@ def test_one_cpu_for_the_thread_alone():
     before = os.sched_getaffinity(0)
     chosen = max(before)
     wish = Realtime(priority=None, cpu=chosen)
-    found = in_a_thread(lambda: (on_this_thread(wish), os.sched_getaffinity(0)))
-    assert found == ([Measure("cpu", f"CPU {chosen}", f"CPU {chosen}")], {chosen})
+    found = in_a_thread(lambda: (apply_to_thread(wish), os.sched_getaffinity(0)))
+    assert found == ([RealtimeSetting("cpu", f"CPU {chosen}", f"CPU {chosen}")], {chosen})
     assert os.sched_getaffinity(0) == before
 
 
@@ -57,9 +57,9 @@ def test_a_cpu_that_the_process_may_not_use(monkeypatch):
         raise OSError(22, "Invalid argument")
 
     monkeypatch.setattr(os, "sched_setaffinity", refused)
-    (measure,) = on_this_thread(Realtime(priority=None, cpu=0))
-    assert not measure.had or os.sched_getaffinity(0) == {0}
-    assert "Invalid argument; the CPUs of this process are 0" in measure.reason
+    (setting,) = apply_to_thread(Realtime(priority=None, cpu=0))
+    assert not setting.is_granted or os.sched_getaffinity(0) == {0}
+    assert "Invalid argument; the CPUs of this process are 0" in setting.reason
 
 
 class Scheduler:
@@ -105,21 +105,21 @@ class Scheduler:
 )
 def test_from_real_time_to_nice_to_normal(monkeypatch, fifo, nice, got):
     Scheduler(monkeypatch, fifo, nice)
-    (measure,) = on_this_thread(Realtime())
-    assert (measure.asked, measure.got) == ("FIFO 70", got)
+    (setting,) = apply_to_thread(Realtime())
+    assert (setting.requested, setting.granted) == ("FIFO 70", got)
     assert (
-        measure.reason is None
-        if measure.had
-        else f"the limit of this user is {fifo} (ulimit -r)" in measure.reason
+        setting.reason is None
+        if setting.is_granted
+        else f"the limit of this user is {fifo} (ulimit -r)" in setting.reason
     )
 
 
 @linux
 def test_a_refusal_that_is_not_the_users_fault(monkeypatch):
     Scheduler(monkeypatch, 0, -20, capable=True)
-    (measure,) = on_this_thread(Realtime())
-    assert measure.got == "nice -11"
-    assert "Operation not permitted" in measure.reason and "cpu.rt_runtime_us" in measure.reason
+    (setting,) = apply_to_thread(Realtime())
+    assert setting.granted == "nice -11"
+    assert "Operation not permitted" in setting.reason and "cpu.rt_runtime_us" in setting.reason
 
 
 @pytest.mark.parametrize(("refused", "got"), [(0, "user interactive"), (1, "normal")])
@@ -131,7 +131,7 @@ def test_macos_has_classes_of_threads(monkeypatch, refused, got):
 
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(ctypes, "CDLL", lambda *_: System())
-    priority, cpu = on_this_thread(Realtime(cpu=0))
-    assert (priority.got, cpu.got) == (got, "any CPU")
+    priority, cpu = apply_to_thread(Realtime(cpu=0))
+    assert (priority.granted, cpu.granted) == (got, "any CPU")
     assert priority.reason and cpu.reason == "not available on darwin"
     assert memory.lock_all() == "not available on darwin"

@@ -239,7 +239,7 @@ def test_a_recipe_of_two_sounds(tmp_path):
         (["--in", "mic", "out.wav"], "give NAME=SOURCE or NAME=SOURCE:CHANNEL"),
         (["--in", "mic=:0", "--in", "far=mono.wav", "out.wav"], "of which sound? Give IN"),
         (["three.wav", "out.wav", "--channel", "1"], "--channel 1: aec has inputs mic, far"),
-        (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic hears mono.wav already"),
+        (["--in", "mic=mono.wav", "--in", "mic=mono.wav", "out.wav"], "mic already takes mono.wav"),
         (["--in", "mic=mono.wav", "--in", "far=mono.wav", "mono.wav"], "is the input"),
         (["three.wav", "out.wav", "--out", "out=a.wav"], "leave out OUT"),
         (["two.wav", "--out", "wrong=a.wav"], "no output is called 'wrong'"),
@@ -266,7 +266,7 @@ def test_live_files(model):
     ):
         told = report("run", model, "in.wav", "out.wav", "--live", "--quiet", "--policy", "wait", *arguments)
         wanted = cancelled(cancelling(), *sounds)["out"]
-        late = told["account"]["delay"]["frames"]
+        late = told["statistics"]["delay"]["frames"]
         np.testing.assert_array_equal(read("out.wav")[late : late + 4000, 0], wanted)
 
 
@@ -278,10 +278,10 @@ def test_live_files(model):
             "mono.wav: has 1 channel, and aec has 2 inputs of sound: mic, far; give --in mic=SOURCE",
         ),
         (["three.wav"], "three.wav: has 3 channels, and aec has 2 inputs"),
-        (["two.wav", "--mic", "two.wav:0"], "which channel does far hear"),
-        (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in says already what far hears"),
+        (["two.wav", "--mic", "two.wav:0"], "no channel is given for far"),
+        (["two.wav", "--far", "two.wav:0", "--in", "far=:1"], "--in already gives the source of far"),
         (["two.wav", "--out", "out=a.wav"], "--out does not go with --live"),
-        (["two.wav", "--channel", "1"], "hears mic, far, each one channel"),
+        (["two.wav", "--channel", "1"], "has the inputs mic, far, each of one channel"),
     ],
 )
 def test_live_refusals(model, arguments, message):
@@ -292,6 +292,6 @@ def test_live_refusals(model, arguments, message):
 
 def test_far_needs_a_second_input():
     written("in.wav", np.zeros(1600, np.float32))
-    assert "hears one sound, audio, which --mic gives" in refused(
+    assert "has one input of sound, audio, which --mic gives" in refused(
         "run", "in.wav", "out.wav", "--live", "--quiet", "--far", "usb"
     )

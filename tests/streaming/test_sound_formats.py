@@ -39,7 +39,7 @@ from streaming.sound_formats import common_suffixes, find_format, holds_sound, i
     ],
 )
 def test_the_encoding_that_keeps_the_most(name, source, encoding):
-    assert sound_format(Path(name)).suiting(source) == encoding
+    assert sound_format(Path(name)).suitable_encoding(source) == encoding
 
 
 def test_every_format_of_the_library_is_one_of_ours():
@@ -53,7 +53,7 @@ def test_every_format_of_the_library_is_one_of_ours():
 
 def test_an_encoding_that_is_asked_for():
     wav = sound_format(Path("a.wav"))
-    assert [wav.asked(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
+    assert [wav.parse_encoding(name) for name in ("float", "FLOAT", "f32", "s24", "pcm_u8")] == [
         "FLOAT",
         "FLOAT",
         "FLOAT",
@@ -61,7 +61,7 @@ def test_an_encoding_that_is_asked_for():
         "PCM_U8",
     ]
     with pytest.raises(InputError, match="FLAC has no encoding 'float'; it has pcm_s8, pcm_16, pcm_24"):
-        sound_format(Path("a.flac")).asked("float")
+        sound_format(Path("a.flac")).parse_encoding("float")
 
 
 @pytest.mark.parametrize(

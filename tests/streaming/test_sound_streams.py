@@ -11,7 +11,7 @@ import soundfile
 from pulse.errors import InputError
 from streaming.encodings import ENCODINGS, Encoding
 from streaming.sound_streams import StreamReader, StreamWriter, TableStream
-from streaming.wav_stream import StreamForm, wav_header
+from streaming.wav_stream import StreamFormat, wav_header
 
 SMALL = 30_000
 """Bytes that every pipe takes without a reader."""
@@ -60,7 +60,7 @@ def test_wav_files_of_the_library(tmp_path, encoding, channels):
 def test_a_size_that_nobody_knows(size):
     """As programs write it that write to a pipe; the end of the bytes is the end of the sound."""
     x = noise(700)
-    form = StreamForm(Encoding.named("f32"), 8000, 1)
+    form = StreamFormat(Encoding.named("f32"), 8000, 1)
     head = wav_header(form)[:-4] + struct.pack("<I", size)
     reader, found = read(head + x.tobytes())
     assert reader.frames is None
@@ -69,30 +69,30 @@ def test_a_size_that_nobody_knows(size):
 
 def test_what_follows_the_samples_is_left():
     x = noise(700)
-    form = StreamForm(Encoding.named("f32"), 8000, 1, x.nbytes)
+    form = StreamFormat(Encoding.named("f32"), 8000, 1, x.nbytes)
     np.testing.assert_array_equal(read(wav_header(form) + x.tobytes() + b"LIST\x04\0\0\0abcd")[1], x)
 
 
 def test_chunks_in_front_are_skipped():
     x = noise(10)
-    head = wav_header(StreamForm(Encoding.named("f32"), 8000, 1))
+    head = wav_header(StreamFormat(Encoding.named("f32"), 8000, 1))
     odd = b"note" + struct.pack("<I", 9_001) + bytes(9_002)
     np.testing.assert_array_equal(read(head[:12] + odd + head[12:] + x.tobytes())[1], x)
 
 
 def test_raw_samples():
     x = noise(900, 2)
-    form = StreamForm.parse("s24,48000,2", None)
+    form = StreamFormat.parse("s24,48000,2", None)
     reader, found = read(form.encoding.encode(x), form)
     assert (reader.rate_hz, reader.channels, reader.frames, reader.encoding) == (48000, 2, None, "PCM_24")
     np.testing.assert_allclose(found, x, atol=2**-24)
-    assert StreamForm.parse("s16le", 16000) == StreamForm(Encoding.named("s16"), 16000, 1)
-    assert StreamForm.parse("f32,8000", 16000).rate_hz == 8000
+    assert StreamFormat.parse("s16le", 16000) == StreamFormat(Encoding.named("s16"), 16000, 1)
+    assert StreamFormat.parse("f32,8000", 16000).rate_hz == 8000
     for wrong in ("", "s17", "s16,0", "s16,8000,1,1", "s16,-1", "s16,x"):
         with pytest.raises(InputError, match="give encoding,rate,channels such as s16,48000,2"):
-            StreamForm.parse(wrong, 16000)
+            StreamFormat.parse(wrong, 16000)
     with pytest.raises(InputError, match="say the rate too"):
-        StreamForm.parse("s16", None)
+        StreamFormat.parse("s16", None)
 
 
 def test_blocks_are_what_is_there():
@@ -100,7 +100,7 @@ def test_blocks_are_what_is_there():
     out, into = os.pipe()
     x = noise(64, 2)
     data = x.tobytes()
-    with StreamReader("in", out, StreamForm(Encoding.named("f32"), 16000, 2)) as reader:
+    with StreamReader("in", out, StreamFormat(Encoding.named("f32"), 16000, 2)) as reader:
         blocks = iter(reader)
         for first, last in ((0, 8), (8, 75), (75, 200)):
             os.write(into, data[first:last])
@@ -118,7 +118,7 @@ def test_a_pipe_that_does_not_wait():
     os.set_blocking(out, False)
     os.set_blocking(into, False)
     x = noise(100_000)
-    form = StreamForm(Encoding.named("f32"), 16000, 1)
+    form = StreamFormat(Encoding.named("f32"), 16000, 1)
 
     def write():
         with StreamWriter("out", into, form, wav=True) as writer:
@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_what_waits():
     out, into = os.pipe()
     os.write(into, bytes(SMALL))
     os.close(into)
-    with StreamReader("in", out, StreamForm(Encoding.named("u8"), 100, 1)) as reader:
+    with StreamReader("in", out, StreamFormat(Encoding.named("u8"), 100, 1)) as reader:
         assert {len(block) for block in reader} == {50}
 
 
@@ -169,20 +169,20 @@ def test_what_is_no_wav(data, words):
 
 
 def test_streams_that_end_too_soon():
-    form = StreamForm(Encoding.named("s16"), 8000, 2)
+    form = StreamFormat(Encoding.named("s16"), 8000, 2)
     assert "in: ends with 3 bytes of a sample of 4; check encoding and channels" in refusal(bytes(4003), form)
     assert "in: no samples came" in refusal(wav_header(form))
-    long = StreamForm(Encoding.named("s16"), 8000, 2, 4000)
+    long = StreamFormat(Encoding.named("s16"), 8000, 2, 4000)
     assert "in: damaged at sample 500 of 1000 (the samples end)" in refusal(wav_header(long) + bytes(2000))
     nan = np.array([0, 0, 0, np.nan], np.float32).tobytes()
-    assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamForm(Encoding.named("f32"), 100, 1))
+    assert "in: NaN at sample 3 (0.030 s)" in refusal(nan, StreamFormat(Encoding.named("f32"), 100, 1))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
 def test_what_is_written_is_read(tmp_path, encoding):
     """By libsndfile, from a file that does not know its size, and from one whose header was completed."""
     x = noise(333, 1)
-    form = StreamForm(encoding, 22050, 1)
+    form = StreamFormat(encoding, 22050, 1)
     out, into = os.pipe()
     with StreamWriter("out", into, form, wav=True) as writer:
         for block in np.array_split(x, 3):
@@ -206,7 +206,7 @@ def test_a_file_that_is_only_appended_to(tmp_path):
     """Its header stays as it is, and what was there too."""
     (tmp_path / "log").write_bytes(b"before")
     handle = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
-    form = StreamForm(Encoding.named("s16"), 8000, 1)
+    form = StreamFormat(Encoding.named("s16"), 8000, 1)
     with StreamWriter("out", handle, form, wav=True) as writer:
         writer.write(noise(4))
     found = (tmp_path / "log").read_bytes()
@@ -215,7 +215,7 @@ def test_a_file_that_is_only_appended_to(tmp_path):
 
 def test_raw_samples_have_no_head():
     out, into = os.pipe()
-    with StreamWriter("out", into, StreamForm(Encoding.named("s16"), 8000, 1), wav=False) as writer:
+    with StreamWriter("out", into, StreamFormat(Encoding.named("s16"), 8000, 1), wav=False) as writer:
         writer.write(np.array([[0.5], [-2.0]], np.float32))
         assert writer.clipping.samples == [1]
     assert np.frombuffer(os.read(out, 100), "<i2").tolist() == [16384, -32768]
@@ -226,7 +226,7 @@ def test_nobody_reads():
     out, into = os.pipe()
     os.close(out)
     with pytest.raises(InputError, match=r"out: cannot be written \(Broken pipe\)"):
-        StreamWriter("out", into, StreamForm(Encoding.named("s16"), 8000, 1), wav=True)
+        StreamWriter("out", into, StreamFormat(Encoding.named("s16"), 8000, 1), wav=True)
 
 
 def test_frames_leave_as_rows():

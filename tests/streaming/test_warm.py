@@ -86,14 +86,14 @@ def test_all_is_every_kernel_and_every_entry_of_the_machine():
     from pulse.jit.entries import ENTRIES
     from pulse.jit.registry import KERNELS
 
-    assert set(warming.names()) == {*KERNELS, *ENTRIES}
+    assert set(warming.kernel_names()) == {*KERNELS, *ENTRIES}
 
 
 def test_what_a_live_run_and_an_executor_need_is_known_without_them():
     """All but what runs a pulse of the numpy backend, which compiles nothing beforehand."""
     code = (
         "from streaming import warming; "
-        "needed = {name for name in warming.names() if name.split('.')[0] in ('pipeline', 'device')}; "
+        "needed = {name for name in warming.kernel_names() if name.split('.')[0] in ('pipeline', 'device')}; "
         "print(needed ^ set(warming.LIVE)); "
         "from streaming.executor.native_engine import ENTRIES; "
         "print({one.name for one in ENTRIES} ^ set(warming.EXECUTOR))"
@@ -152,7 +152,7 @@ def test_where_nothing_is_kept_processes_compile_into_a_temporary_folder(tmp_pat
         with pytest.warns(
             PulseWarning, match="set PULSE_CACHE to a folder that can be written; until then"
         ) as told:
-            warming.side_by_side()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick", "move", "fill"])
         location = cache_location()
         assert len(told) == 1 and location.kind == "temporary" and len(begun) == 2
         assert len(list(location.folder.iterdir())) == 4
@@ -171,7 +171,7 @@ def test_where_the_disk_is_full_this_process_compiles(small_disk, monkeypatch, b
         with pytest.warns(
             PulseWarning, match="No space left on device, so compiled kernels are not kept"
         ) as told:
-            warming.side_by_side()(["tick", "move", "fill"])
+            warming.compile_in_parallel()(["tick", "move", "fill"])
         assert len(told) == 1 and len(begun) == (0 if foreseen else 2)
         assert all(KERNELS[name].unkept for name in ("tick", "move", "fill"))
         assert not list(folder.iterdir())
@@ -249,7 +249,7 @@ def counted():
     begun.append(begin())
     return begun[-1]
 warming.begin_process = counted
-warming.side_by_side("machine.read_ticks")(["tick", "move", "mine"])
+warming.compile_in_parallel("machine.read_ticks")(["tick", "move", "mine"])
 print(len(begun), [KERNELS[name].kept for name in ("tick", "move", "mine")])
 """
 
@@ -269,7 +269,7 @@ def test_a_script_is_not_run_again_by_what_compiles_for_it(folder, tmp_path, opt
 def test_commands_compile_side_by_side(tmp_path, monkeypatch, arguments):
     """All that they need is asked for before it is compiled."""
     asked = []
-    monkeypatch.setattr(warming, "side_by_side", lambda *entries: asked.extend)
+    monkeypatch.setattr(warming, "compile_in_parallel", lambda *entries: asked.extend)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
@@ -303,9 +303,9 @@ def test_side_by_side_shows_how_far_it_is(folder, monkeypatch, begun, alone):
     if alone == "one processor":
         monkeypatch.setattr(warming, "processors", lambda: 1)
     monkeypatch.setattr(sys, "frozen", alone == "no interpreter", raising=False)
-    warming.side_by_side()(["tick", "move", "fill"])
+    warming.compile_in_parallel()(["tick", "move", "fill"])
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert len(begun) == (0 if alone else 2)
-    warming.side_by_side()(["tick", "move", "fill"])
+    warming.compile_in_parallel()(["tick", "move", "fill"])
     assert len(seen) == 4
     assert len(list(folder.rglob("*.kernel"))) == 4

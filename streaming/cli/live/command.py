@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from streaming.cli.live.view import LiveView
     from streaming.cli.model import Opened
     from streaming.events.choice import Choice
+    from streaming.live.config import EngineConfig
     from streaming.live.file_host import FileHost
-    from streaming.live.form import Behaviour
     from streaming.live.live import Live
     from streaming.live.plan import Plan
     from streaming.realtime import Realtime
     from streaming.routing import Route
-    from streaming.stats.account import Account
+    from streaming.stats.statistics import LiveStatistics
     from streaming.stats.writer import StatsWriter
     from streaming.target import Target
 
@@ -78,7 +78,7 @@ def run_live(
         options.reconnect,
         host=host,
     )
-    account: Account | None = None
+    statistics: LiveStatistics | None = None
     errors: list[PulseError] = []
     problems: list[Exception] = []
     frames = stats = recorder = None
@@ -104,14 +104,14 @@ def run_live(
                 except OSError as error:  # of the terminal, which may be closed
                     problems.append(error)
                 finally:
-                    account = live.account()
+                    statistics = live.statistics()
                     if stats is not None:
-                        stats.close(account)
+                        stats.close(statistics)
                 if recorder is not None:
                     with suppress(InputError):  # it is among ``problems``
                         recorder.close()
         except PulseError as error:
-            if account is None:
+            if statistics is None:
                 raise
             errors.append(error)
         if host is not None and host.problem is not None:
@@ -127,9 +127,9 @@ def run_live(
     problems += () if stats is None or stats.problem is None else (stats.problem,)
     setup = live.setup
     if json:
-        print_json({"setup": asdict(setup), "account": account.as_dict()})
+        print_json({"setup": asdict(setup), "statistics": statistics.as_dict()})
     else:
-        print_pairs(final_report(account, setup))
+        print_pairs(final_report(statistics, setup))
     if host is not None and host.clipping is not None and host.clipping.total:
         stderr().print(
             f"warning: {target}: clipped: {host.clipping}; --subtype float keeps them in a .wav file",
@@ -153,15 +153,15 @@ def follow(
     """Look at the run again and again, until it is over, or a signal has asked for its end."""
     with key_presses() as pressed:
         while not (asked or live.wait(0)):
-            account = live.account()
+            statistics = live.statistics()
             control = live.control
             on = {"mute": control.muted, "bypass": control.bypassed}
-            view.update(account, frozenset(name for name, active in on.items() if active))
+            view.update(statistics, frozenset(name for name, active in on.items() if active))
             if stats is not None:
-                stats.update(account)
+                stats.update(statistics)
             if frames is not None:
                 frames.write()
-            if seconds is not None and account.elapsed_s >= seconds:
+            if seconds is not None and statistics.elapsed_s >= seconds:
                 return
             match KEYS.get(pressed(LOOK_S)):
                 case "quit":
@@ -187,13 +187,13 @@ def _plan(
     """Where it is not said whether to play, what is sound is played."""
     from pulse.errors import InputError
     from streaming.channels import Channels
-    from streaming.live.instances import heard_inputs, sound_output
+    from streaming.live.instances import live_inputs, sound_output
     from streaming.live.plan import Plan
 
     if target is not None and options.speaker == SILENT:
         raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
     asked = target is not None or options.speaker not in (None, SILENT)
-    sounds = sound_output(program, heard_inputs(program)[0], None) is not None
+    sounds = sound_output(program, live_inputs(program)[0], None) is not None
     plays = asked or (sounds and options.speaker != SILENT)
     return Plan(
         rate_hz,
@@ -211,31 +211,31 @@ def _plan(
 def _routes(program: "Program", heard: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
     """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.live.instances import heard_inputs
-    from streaming.routing import Route, channel_of, routes_of
+    from streaming.live.instances import live_inputs
+    from streaming.routing import Route, parse_routes, split_channel
 
-    routes = routes_of(heard, program)
-    names = [port.name for port in heard_inputs(program)]
+    routes = parse_routes(heard, program)
+    names = [port.name for port in live_inputs(program)]
     for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
         if device is None:
             continue
         if number >= len(names):
             raise InputError(
-                f"{option} {device}: {program.model.title} hears one sound, {names[0]}, which --mic gives"
+                f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
             )
         if names[number] in routes:
             raise InputError(
-                f"{option} {device}: --in says already what {names[number]} hears; leave out one"
+                f"{option} {device}: --in already gives the source of {names[number]}; leave out one"
             )
-        routes[names[number]] = Route(names[number], *channel_of(device))
+        routes[names[number]] = Route(names[number], *split_channel(device))
     return tuple(routes.values())
 
 
-def _behaviour(options: LiveOptions, played: str | None, records: bool) -> "Behaviour":
-    from streaming.live.form import Behaviour
+def _behaviour(options: LiveOptions, played: str | None, records: bool) -> "EngineConfig":
+    from streaming.live.config import EngineConfig
 
     headroom_s = None if options.headroom is None else options.headroom / 1e3
-    return Behaviour(options.engine, options.policy, headroom_s, options.quality, played, records)
+    return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
 
 
 def _realtime(options: LiveOptions) -> "Realtime":
@@ -280,12 +280,12 @@ def _place(path: Path | None, events: "Choice | None", source: Path | None) -> "
 def _written(program: "Program", name: str | None, events: bool) -> "Port":
     """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
     from pulse.errors import InputError
-    from streaming.live.instances import heard_inputs
-    from streaming.routing import audio_output
+    from streaming.live.instances import live_inputs
+    from streaming.routing import is_playable
 
     if name is None:
-        source = heard_inputs(program)[0]
-        found = (port for port in program.outputs if events and not audio_output(port, source))
+        source = live_inputs(program)[0]
+        found = (port for port in program.outputs if events and not is_playable(port, source))
         return next(found, program.outputs[0])
     for port in program.outputs:
         if port.name == name:

@@ -1,4 +1,4 @@
-"""What a terminal shows of a live run: meters, latencies, what went wrong, the way from mouth to ear, keys."""
+"""What a terminal shows of a live run: meters, latencies, what went wrong, the end-to-end latency, keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from streaming.cli.live.scene import Peak, Scene
 from streaming.cli.live.summary import delay_text
-from streaming.stats.account import Account, Counters
+from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
-from streaming.stats.trouble import words
+from streaming.stats.statistics import Counters, LiveStatistics
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -56,7 +56,7 @@ def render(
     active: frozenset[str] = frozenset(),
     signs: Signs = BLOCKS,
 ) -> "RenderableType":
-    """The whole display of a scene that has an account; it is as wide as the console, best from 60 columns on."""
+    """The whole display of a scene that has statistics; it is as wide as the console, best from 60 columns on."""
     return _Display(setup, scene, tuple(controls), active, signs)
 
 
@@ -71,25 +71,25 @@ class _Display:
     def __rich_console__(self, console: "Console", options: Any) -> Any:
         from rich.table import Table
 
-        account = self.scene.account
-        if account is None:
+        statistics = self.scene.statistics
+        if statistics is None:
             return
         width = max(options.max_width, NARROWEST)
-        yield self._title(account, width)
+        yield self._title(statistics, width)
         yield from self._meters(width)
         grid = Table.grid(padding=(0, 1, 0, 0))
         grid.add_column(width=LABEL - 1, style="dim", no_wrap=True)
         grid.add_column(width=width - LABEL, overflow="fold")
-        for name, value in self._rows(account, width - LABEL):
+        for name, value in self._rows(statistics, width - LABEL):
             grid.add_row(name, value)
         yield grid
 
-    def _title(self, account: Account, width: int) -> "Text":
+    def _title(self, statistics: LiveStatistics, width: int) -> "Text":
         from rich.text import Text
 
         setup = self.setup
         what = f"{setup.model}, {1e3 * setup.pulse_s:.3g} ms pulses, {setup.engine}, {setup.policy}"
-        ago = clock(account.elapsed_s)
+        ago = clock(statistics.elapsed_s)
         title = Text(what, "bold", no_wrap=True, overflow="ellipsis")
         title.truncate(width - len(ago) - 2, overflow="ellipsis", pad=True)
         return title.append(f"  {ago}", "bold")
@@ -141,19 +141,19 @@ class _Display:
                 meter.append(self.signs.rail, "dim")
         return meter.append(number, _colour(peak.held_db) if peak.held_db > HOT_DB else "")
 
-    def _rows(self, account: Account, width: int) -> "list[tuple[str, Text]]":
+    def _rows(self, statistics: LiveStatistics, width: int) -> "list[tuple[str, Text]]":
         from rich.text import Text
 
-        found = account.total.summary()
-        limit = f"  {self.signs.steps[-1]}: {1e3 * account.deadline_s:.3g} ms"
-        latencies = self._sparkline(account.deadline_s, width - len(limit)).append(limit, "dim")
+        found = statistics.total.summary()
+        limit = f"  {self.signs.steps[-1]}: {1e3 * statistics.deadline_s:.3g} ms"
+        latencies = self._sparkline(statistics.deadline_s, width - len(limit)).append(limit, "dim")
         times = {"p50": found.p50_us, "p99": found.p99_us, "p99.9": found.p999_us, "max": found.max_us}
         percentiles = [f"{name} {us / 1e3:.2f} ms" for name, us in times.items()]
         rows = [
             ("latency", latencies),
-            ("", Text(",  ".join([*percentiles, f"load {account.load:.0%}"]))),
-            ("so far", _troubled(account.counters)),
-            ("delay", Text(delay_text(account.delay))),
+            ("", Text(",  ".join([*percentiles, f"load {statistics.load:.0%}"]))),
+            ("so far", _troubled(statistics.counters)),
+            ("delay", Text(delay_text(statistics.delay))),
         ]
         if self.controls:
             keys = Text()
@@ -161,7 +161,7 @@ class _Display:
                 keys.append(f"{control.key}", "bold").append(f" {control.name}")
                 keys.append(f" {self.signs.on}" if control.name in self.active else "", "bold").append("   ")
             rows.append(("keys", keys))
-        return rows + [("note", Text(note, "yellow")) for note in account.notes[-NOTES:]]
+        return rows + [("note", Text(note, "yellow")) for note in statistics.notes[-NOTES:]]
 
     def _sparkline(self, deadline_s: float, width: int) -> "Text":
         """p99 of each interval; the highest step is the deadline."""
@@ -191,7 +191,7 @@ def clock(seconds: float) -> str:
 def _troubled(counters: Counters) -> "Text":
     from rich.text import Text
 
-    found = words(counters)
+    found = describe_counters(counters)
     pulses = f"{counters.pulses:,} pulses, "
     return (
         Text(pulses).append(found, "bold red")

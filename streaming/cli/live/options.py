@@ -24,8 +24,8 @@ class LiveOptions:
         typer.Option(
             "--mic",
             metavar="DEVICE[:CHANNEL]",
-            help="Number or part of the name, see pulse devices; of several inputs what the first hears. Channels are "
-            "counted from 0.",
+            help="Number or part of the name, see pulse devices; with several inputs the source of the first. Channels "
+            "are counted from 0.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -35,7 +35,7 @@ class LiveOptions:
         typer.Option(
             "--far",
             metavar="DEVICE[:CHANNEL]",
-            help="What the second input hears, such as the far end of an echo canceller; --in NAME=DEVICE:CHANNEL for "
+            help="Source of the second input, such as the far end of an echo canceller; --in NAME=DEVICE:CHANNEL for "
             "any input.",
             show_default=False,
             rich_help_panel=PANEL,

@@ -1,9 +1,9 @@
-"""What the display of a live run remembers from one account to the next: peaks that are held, latencies so far."""
+"""What the display of a live run remembers from one statistics to the next: peaks that are held, latencies so far."""
 
 from dataclasses import dataclass, field
 from math import inf, isnan, log10, nan
 
-from streaming.stats.account import Account
+from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
 
 HOLD_S = 1.5
@@ -31,29 +31,29 @@ class Peak:
 class Scene:
     """All that is shown.
 
-    account    the last one
+    statistics    the last one
     marked     the one at the end of the last interval, and the one an interval before; None where there was none
     p99_us     of the last intervals; NaN where no pulse was computed
     """
 
     ticks: Ticks = field(default_factory=Ticks)
-    account: Account | None = None
-    marked: Account | None = None
-    before: Account | None = None
+    statistics: LiveStatistics | None = None
+    marked: LiveStatistics | None = None
+    before: LiveStatistics | None = None
     p99_us: tuple[float, ...] = ()
     peaks_in: tuple[Peak, ...] = ()
     peaks_out: tuple[Peak, ...] = ()
 
-    def after(self, account: Account) -> "Scene":
-        """What is shown once this account is there."""
-        at_s, marked, before, p99_us = account.elapsed_s, self.marked, self.before, self.p99_us
+    def after(self, statistics: LiveStatistics) -> "Scene":
+        """What is shown once this statistics is there."""
+        at_s, marked, before, p99_us = statistics.elapsed_s, self.marked, self.before, self.p99_us
         if self.ticks.between(0.0 if marked is None else marked.elapsed_s, at_s):
-            total = account.total if marked is None else account.total.since(marked.total)
+            total = statistics.total if marked is None else statistics.total.since(marked.total)
             p99_us = (*p99_us, 1e6 * total.percentile_s(99) if total.count else nan)[-REMEMBERED:]
-            marked, before = account, marked
-        peaks_in = _next(self.peaks_in, account.levels_in, at_s)
-        peaks_out = _next(self.peaks_out, account.levels_out, at_s)
-        return Scene(self.ticks, account, marked, before, p99_us, peaks_in, peaks_out)
+            marked, before = statistics, marked
+        peaks_in = _next(self.peaks_in, statistics.levels_in, at_s)
+        peaks_out = _next(self.peaks_out, statistics.levels_out, at_s)
+        return Scene(self.ticks, statistics, marked, before, p99_us, peaks_in, peaks_out)
 
 
 def decibels(level: float) -> float:

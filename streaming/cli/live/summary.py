@@ -6,9 +6,9 @@ from streaming.cli.console import duration, print_table
 
 if TYPE_CHECKING:
     from streaming.latency import LatencySummary
-    from streaming.stats.account import Account, AccountSummary, Delay
     from streaming.stats.report import Moment
     from streaming.stats.setup import Setup
+    from streaming.stats.statistics import Delay, LiveStatistics, StatisticsSummary
 
 TIMES = {
     "total": "arrival -> output ready",
@@ -26,33 +26,36 @@ ENGINES = {
 BAR = 30
 
 
-def final_report(account: "Account", setup: "Setup") -> list[tuple[str, str]]:
+def final_report(statistics: "LiveStatistics", setup: "Setup") -> list[tuple[str, str]]:
     """Names and values of a run that has ended."""
-    return summary_pairs(setup, account.summary())
+    return summary_pairs(setup, statistics.summary())
 
 
-def summary_pairs(setup: "Setup", account: "AccountSummary") -> list[tuple[str, str]]:
+def summary_pairs(setup: "Setup", statistics: "StatisticsSummary") -> list[tuple[str, str]]:
     """A run in words: what it was, how late it was, and where something went wrong, why and what to do."""
-    from streaming.stats.trouble import troubles
+    from streaming.stats.problems import find_problems
 
-    counters, total = account.counters, account.total
+    counters, total = statistics.counters, statistics.total
     pairs = setup_pairs(setup)
     pairs.append(
-        ("ran", f"{span(account.elapsed_s)}, {counters.pulses:,} pulses in {counters.callbacks:,} callbacks")
+        (
+            "ran",
+            f"{span(statistics.elapsed_s)}, {counters.pulses:,} pulses in {counters.callbacks:,} callbacks",
+        )
     )
     pairs.append(("frames", f"{counters.frames_in:,} in, {counters.frames_out:,} out"))
     if total.count:
         pairs.append(("latency", f"{times(total)}, from arrival until the output is ready"))
-        pairs.append(("computing", times(account.compute)))
+        pairs.append(("computing", times(statistics.compute)))
     missed = f"missed by {counters.missed:,} of {counters.pulses:,} pulses"
     pairs.append(("deadline", f"{duration(setup.deadline_s)}, {missed}"))
-    pairs.append(("delay", delay_text(account.delay)))
-    found = troubles(setup, account)
+    pairs.append(("delay", delay_text(statistics.delay)))
+    found = find_problems(setup, statistics)
     pairs += [(trouble.name, str(trouble)) for trouble in found]
     if not found:
         pairs.append(("", "nothing was late, lost or silent, and the audio system reports no xrun"))
-    told = {str(measure) for measure in setup.measures}
-    return pairs + [("note", note) for note in account.notes if note not in told]
+    told = {str(setting) for setting in setup.realtime_settings}
+    return pairs + [("note", note) for note in statistics.notes if note not in told]
 
 
 def setup_pairs(setup: "Setup") -> list[tuple[str, str]]:
@@ -69,13 +72,15 @@ def setup_pairs(setup: "Setup") -> list[tuple[str, str]]:
         ("", f"{setup.device_rate_hz} Hz, {block}, {setup.channels}: {streams}"),
         ("engine", f"{ENGINES.get(setup.engine, setup.engine)}, policy {setup.policy}"),
     ]
-    return pairs + [("" if place else "realtime", str(one)) for place, one in enumerate(setup.measures)]
+    return pairs + [
+        ("" if place else "realtime", str(one)) for place, one in enumerate(setup.realtime_settings)
+    ]
 
 
 def delay_text(delay: "Delay") -> str:
-    """The way from mouth to ear, stage by stage; those that cost nothing are left out."""
+    """The end-to-end latency, stage by stage; those that cost nothing are left out."""
     stages = " + ".join(f"{name} {1e3 * seconds:.1f}" for name, seconds in delay.stages if seconds)
-    return f"{1e3 * delay.total_s:.1f} ms from mouth to ear" + (f" = {stages}" if stages else "")
+    return f"{1e3 * delay.total_s:.1f} ms end to end" + (f" = {stages}" if stages else "")
 
 
 def times(latency: "LatencySummary") -> str:
@@ -97,18 +102,18 @@ def span(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def print_times(account: "AccountSummary") -> None:
+def print_times(statistics: "StatisticsSummary") -> None:
     """A table of all times that are measured."""
     rows: list[list[str]] = []
     for name, words in TIMES.items():
-        latency: LatencySummary = getattr(account, name)
+        latency: LatencySummary = getattr(statistics, name)
         cells = _percentiles(latency) if latency.count else [""] * len(PERCENTILES)
         rows.append([name, words, *cells, f"{latency.count:,}"])
     print_table("\ntimes", ("", "", *PERCENTILES, "count"), rows, right=range(2, 8))
 
 
 def print_delay(delay: "Delay") -> None:
-    """The way from mouth to ear as a table with bars."""
+    """The end-to-end latency as a table with bars."""
     total_s = delay.total_s
     rows = [
         [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR * seconds / total_s) if total_s else ""]
@@ -117,12 +122,12 @@ def print_delay(delay: "Delay") -> None:
     rows.append(
         ["all", f"{1e3 * total_s:.2f} ms", f"{delay.frames:,} frames of the device without the device's own"]
     )
-    print_table("\nfrom mouth to ear", ("", "", ""), rows, right=[1])
+    print_table("\nend-to-end latency", ("", "", ""), rows, right=[1])
 
 
 def print_worst(moments: "list[Moment]") -> None:
     """The worst moments, when they were and what happened."""
-    from streaming.stats.trouble import words
+    from streaming.stats.problems import describe_counters
 
     rows = [
         [
@@ -130,7 +135,7 @@ def print_worst(moments: "list[Moment]") -> None:
             span(moment.at_s),
             duration(moment.p99_us / 1e6),
             duration(moment.longest_us / 1e6),
-            "; ".join(filter(None, [words(moment.new), *moment.events])),
+            "; ".join(filter(None, [describe_counters(moment.new), *moment.events])),
         ]
         for moment in moments
     ]

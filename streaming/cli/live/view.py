@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from streaming.cli.live.display import ASCII, BLOCKS, ROWS, Control, clock, decibels_text, render
 from streaming.cli.live.scene import Scene
-from streaming.stats.account import Account
+from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import LiveStatistics
 from streaming.stats.ticks import Ticks
-from streaming.stats.trouble import words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 class LiveView:
-    """Shows accounts as they come, on stderr; as a context manager it leaves the terminal as it was.
+    """Shows statistics as they come, on stderr; as a context manager it leaves the terminal as it was.
 
     setup      what the run was started with
     controls   the keys
@@ -55,10 +55,10 @@ class LiveView:
         if self._live is not None:
             self._live.stop()
 
-    def update(self, account: Account, active: frozenset[str] = frozenset()) -> None:
-        """Show an account; ``active`` are the names of the controls that are on."""
+    def update(self, statistics: LiveStatistics, active: frozenset[str] = frozenset()) -> None:
+        """Show statistics; ``active`` are the names of the controls that are on."""
         marked = self.scene.marked
-        self.scene = self.scene.after(account)
+        self.scene = self.scene.after(statistics)
         if self._live is not None:
             signs = ASCII if self._console.options.ascii_only else BLOCKS
             self._live.update(render(self.setup, self.scene, self.controls, active, signs), refresh=True)
@@ -68,24 +68,24 @@ class LiveView:
 
 def plain_line(scene: Scene) -> str:
     """The last interval of a scene in one line."""
-    account, before = scene.marked, scene.before
-    assert account is not None
-    total = account.total if before is None else account.total.since(before.total)
-    new = account.counters if before is None else account.counters.since(before.counters)
-    limit = f"{1e3 * account.deadline_s:.2f} ms"
+    statistics, before = scene.marked, scene.before
+    assert statistics is not None
+    total = statistics.total if before is None else statistics.total.since(before.total)
+    new = statistics.counters if before is None else statistics.counters.since(before.counters)
+    limit = f"{1e3 * statistics.deadline_s:.2f} ms"
     parts = [
-        clock(account.elapsed_s),
+        clock(statistics.elapsed_s),
         f"p99 {1e3 * total.percentile_s(99):.2f} of {limit}, max {1e3 * total.max_s:.2f}"
         if total.count
         else "no pulse",
-        f"load {account.load:.0%}",
+        f"load {statistics.load:.0%}",
     ]
     for name, peaks in (("in", scene.peaks_in), ("out", scene.peaks_out)):
         if peaks:
             parts.append(
                 f"{name} {' '.join(decibels_text(peak.held_db).strip() for peak in peaks[:ROWS])} dBFS"
             )
-    parts.append(words(new))
+    parts.append(describe_counters(new))
     known = () if before is None else before.notes
-    parts += [note for note in account.notes if note not in known]
+    parts += [note for note in statistics.notes if note not in known]
     return "  ".join(filter(None, parts))

@@ -121,7 +121,7 @@ class Library(Uncopied):
     instead = "it is a library of this process; load it in the other one"
 
     def __init__(self, name: str | None = None) -> None:
-        name = located() if name is None else name
+        name = library_path() if name is None else name
         try:
             self._dll = ctypes.CDLL(name)
             functions: dict[str, Any] = {of: getattr(self._dll, f"Pa_{of}") for of in _FUNCTIONS}
@@ -159,7 +159,7 @@ class Library(Uncopied):
         return copy
 
 
-def located() -> str:
+def library_path() -> str:
     """The name or file of PortAudio, as sounddevice finds it. Raises DeviceError."""
     for name in ("portaudio", "bin\\libportaudio-2.dll", "lib/libportaudio.dylib"):
         found = find_library(name)

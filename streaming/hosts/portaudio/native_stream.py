@@ -7,8 +7,8 @@ from ctypes import c_void_p
 from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.host import StreamRequest
+from streaming.hosts.portaudio.stream_spec import StreamSide, StreamSpec
 from streaming.hosts.portaudio.system import AudioSystem
-from streaming.hosts.portaudio.wanted import Side, Wanted
 from streaming.native.gate import Gate, stream_callback
 
 _FINISHED = ctypes.CFUNCTYPE(None, c_void_p)
@@ -27,13 +27,13 @@ class NativeStream(Uncopied):
 
     native = True
     note: str | None = None
-    inside = False
+    in_callback = False
 
-    def __init__(self, system: AudioSystem, request: StreamRequest, sides: tuple[Side, ...]) -> None:
+    def __init__(self, system: AudioSystem, request: StreamRequest, sides: tuple[StreamSide, ...]) -> None:
         self._system = system
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
         self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
-        self._wanted = Wanted(
+        self._wanted = StreamSpec(
             sides, request.rate_hz, request.block_frames, stream_callback.address, self._gate.address
         )
         self._on_jack = system.on_jack(self._wanted)
@@ -95,8 +95,8 @@ class NativeStream(Uncopied):
         if self._system.inherited:
             return False
         clean = not dead and self._give_back(until)
-        self.inside = not self._gate.shut(until - time.monotonic())
-        clean = clean and not self.inside
+        self.in_callback = not self._gate.shut(until - time.monotonic())
+        clean = clean and not self.in_callback
         if not clean:
             _given_up.append(self)
         self._system.leave(clean)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from streaming.errors import DeviceError
-from streaming.hosts.devices import Device, Kind, chosen
+from streaming.hosts.devices import Device, Kind, choose_device
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.hosts.portaudio.library import Library
+from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import AudioSystem
-from streaming.hosts.portaudio.wanted import Side
 
 if TYPE_CHECKING:
     from streaming.hosts.portaudio.native_stream import NativeStream
@@ -101,8 +101,8 @@ class PortAudio:
             None: they are, unless PortAudio cannot be called by itself
     """
 
-    held = False
-    ends = False
+    virtual_clock = False
+    is_finite = False
 
     def __init__(self, native: bool | None = None) -> None:
         self.native = is_callable() if native is None else native
@@ -117,14 +117,14 @@ class PortAudio:
 
     def choose(self, kind: Kind, wanted: str | int | None) -> Endpoint:
         """A device by number or a part of its name; the usual one where None. Raises DeviceError, InputError."""
-        device = chosen(self.devices(), kind, wanted)
+        device = choose_device(self.devices(), kind, wanted)
         return Endpoint(device.title, device.index, device.channels(kind), device.default_rate_hz)
 
     def open(self, request: StreamRequest) -> Stream:
         """Open a stream. Raises DeviceError, InputError."""
         with systems.lock:
             there = self.devices()
-            sides: tuple[Side, ...] = ()
+            sides: tuple[StreamSide, ...] = ()
             if request.source is not None:
                 sides += (_side(there, "input", request.source, request.channels_in, request.latency),)
             if request.target is not None:
@@ -133,7 +133,7 @@ class PortAudio:
             systems.open = [*(other for other in systems.open if not other.closed), stream]
             return stream
 
-    def _opened(self, request: StreamRequest, sides: tuple[Side, ...]) -> Stream:
+    def _opened(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> Stream:
         if self.native:
             from streaming.hosts.portaudio.native_stream import NativeStream
 
@@ -160,7 +160,7 @@ def is_callable() -> bool:
 
 def _side(
     there: Sequence[Device], kind: Kind, endpoint: Endpoint, channels: int, latency: str | float
-) -> Side:
+) -> StreamSide:
     numbered = [device for device in there if (device.index, device.title) == (endpoint.index, endpoint.name)]
-    device = numbered[0] if numbered else chosen(there, kind, endpoint.name)
-    return Side(kind, device, channels, device.latency_s(kind, latency))
+    device = numbered[0] if numbered else choose_device(there, kind, endpoint.name)
+    return StreamSide(kind, device, channels, device.latency_s(kind, latency))

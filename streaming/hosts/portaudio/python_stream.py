@@ -11,10 +11,10 @@ from streaming.hosts.devices import Device, Kind
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.caller import Caller
 from streaming.hosts.portaudio.library import INSTALL
+from streaming.hosts.portaudio.stream_spec import StreamSide
 from streaming.hosts.portaudio.system import OPEN_S
-from streaming.hosts.portaudio.wanted import Side
+from streaming.native.callback_signature import ABORT, COMPLETE, FUNCTION
 from streaming.native.gate import Gate, stream_callback
-from streaming.native.stream_form import ABORT, COMPLETE, FUNCTION
 
 _FLAGS = ("input_underflow", "input_overflow", "output_underflow", "output_overflow", "priming_output")
 """Of sounddevice, in the order of PortAudio's bits."""
@@ -63,9 +63,9 @@ class PythonStream(Uncopied):
 
     native = False
     note: str | None = NOTE
-    inside = False
+    in_callback = False
 
-    def __init__(self, request: StreamRequest, sides: tuple[Side, ...]) -> None:
+    def __init__(self, request: StreamRequest, sides: tuple[StreamSide, ...]) -> None:
         self._title = " and ".join(dict.fromkeys(side.device.title for side in sides))
         self._gate = Gate(request.callback_address, request.user_address, request.channels_out)
         self._told = request.finished
@@ -163,12 +163,12 @@ class PythonStream(Uncopied):
             self._call(self._stream.stop, limit_s)
             self._call(self._stream.close, limit_s)
         except TimeoutError:
-            self.inside = not self._gate.shut(0.0)
+            self.in_callback = not self._gate.shut(0.0)
             _given_up.append(self)
             return False
         self._call.end()
-        self.inside = not self._gate.shut(limit_s)
-        return not self.inside
+        self.in_callback = not self._gate.shut(limit_s)
+        return not self.in_callback
 
 
 def _address(buffer: Any) -> int:

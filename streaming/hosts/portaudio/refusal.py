@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from streaming.errors import DeviceError
 from streaming.hosts.devices import COMMON_RATES_HZ
 from streaming.hosts.portaudio import library as c
-from streaming.hosts.portaudio.wanted import Side
+from streaming.hosts.portaudio.stream_spec import StreamSide
 
 _REASONS = {
     c.UNAVAILABLE: "is busy, perhaps another program has it to itself; close that, or choose another device",
@@ -17,8 +17,8 @@ _REASONS = {
 """PortAudio's errors."""
 
 
-def refusal(
-    sides: Sequence[Side], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
+def open_error(
+    sides: Sequence[StreamSide], rate_hz: int, code: int, text: str, works_at: Callable[[int], bool]
 ) -> DeviceError:
     """The error of devices that do not open.
 

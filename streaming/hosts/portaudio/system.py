@@ -10,10 +10,10 @@ from pulse.uncopied import Uncopied
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device
 from streaming.hosts.portaudio import library as c
+from streaming.hosts.portaudio.alsa_messages import capture_alsa_messages
 from streaming.hosts.portaudio.caller import Caller
-from streaming.hosts.portaudio.overheard import overhearing
-from streaming.hosts.portaudio.refusal import refusal
-from streaming.hosts.portaudio.wanted import Wanted
+from streaming.hosts.portaudio.refusal import open_error
+from streaming.hosts.portaudio.stream_spec import StreamSpec
 
 OPEN_S = 8.0
 """The time that a device has to open."""
@@ -64,7 +64,7 @@ class AudioSystem(Uncopied):
 
     def wait(self, limit_s: float) -> bool:
         """Whether it is ready within the limit. Raises DeviceError where it never will be."""
-        with overhearing():
+        with capture_alsa_messages():
             if self._ready is None:
                 self._ready = self._call.begin(self._initialise)
             try:
@@ -103,14 +103,14 @@ class AudioSystem(Uncopied):
             index == defaults[1],
         )
 
-    def on_jack(self, wanted: Wanted) -> bool:
+    def on_jack(self, wanted: StreamSpec) -> bool:
         """Whether a stream belongs to JACK."""
         if self._jack is None:
             return False
         name = self._jack.name.decode(errors="replace")
         return any(side.device.host_api == name for side in wanted.sides)
 
-    def open(self, wanted: Wanted) -> c_void_p:
+    def open(self, wanted: StreamSpec) -> c_void_p:
         """The handle of a new stream. Raises DeviceError."""
         handle = c_void_p()
         where = (wanted.block_frames, 0, wanted.callback, wanted.user)
@@ -122,11 +122,11 @@ class AudioSystem(Uncopied):
         def works_at(rate_hz: int) -> bool:
             return self._call(lambda: self._works(wanted, rate_hz), OPEN_S)
 
-        with overhearing() as reason:
+        with capture_alsa_messages() as reason:
             try:
                 code, text = self._call(opened, OPEN_S)
                 if code < 0:
-                    raise refusal(wanted.sides, wanted.rate_hz, code, reason() or text, works_at)
+                    raise open_error(wanted.sides, wanted.rate_hz, code, reason() or text, works_at)
             except TimeoutError:
                 titles = " and ".join(side.device.title for side in wanted.sides)
                 raise DeviceError(
@@ -135,7 +135,7 @@ class AudioSystem(Uncopied):
         self.streams += 1
         return handle
 
-    def _works(self, wanted: Wanted, rate_hz: int) -> bool:
+    def _works(self, wanted: StreamSpec, rate_hz: int) -> bool:
         return self.library.IsFormatSupported(*wanted.parameters, float(rate_hz)) == 0
 
     def _text(self, code: int) -> str:
@@ -150,7 +150,7 @@ class AudioSystem(Uncopied):
             code = self.library.StartStream(handle)
             return code, self._text(code)
 
-        with overhearing() as reason:
+        with capture_alsa_messages() as reason:
             try:
                 code, text = self._call(started, OPEN_S)
             except TimeoutError:
@@ -208,7 +208,7 @@ class AudioSystem(Uncopied):
             self.library.CloseStream(handle)
             return True
 
-        with overhearing():
+        with capture_alsa_messages():
             try:
                 self.gone = not self._call(tried, PROBE_S)
             except TimeoutError:

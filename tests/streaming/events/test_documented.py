@@ -8,7 +8,7 @@ import pytest
 
 from streaming.events import Argmax, Ctc, Segments, Triggers
 from streaming.events.choice import KINDS
-from streaming.events.forms import FORMS
+from streaming.events.formats import FORMATS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "events.md").read_text("utf-8")
 SECTIONS = {Segments: "Segments", Triggers: "Triggers", Ctc: "Text", Argmax: "Classes"}
@@ -23,4 +23,4 @@ def test_parameters(kind):
 
 def test_kinds_and_suffixes():
     assert all(f"--events {kind}" in TEXT or f"Segments.{kind}(" in TEXT for kind in KINDS)
-    assert all(f"`.{suffix}`" in TEXT for suffix in FORMS)
+    assert all(f"`.{suffix}`" in TEXT for suffix in FORMATS)

@@ -8,7 +8,7 @@ import pytest
 
 from pulse.errors import CopyError, InputError
 from streaming.events import Event, EventsFile
-from streaming.events.forms import CsvForm, JsonLinesForm
+from streaming.events.formats import CsvFormat, JsonLinesFormat
 from streaming.events.writers import EventsStream
 
 EVENTS = [
@@ -75,7 +75,7 @@ def test_refusals(tmp_path):
 
 def test_a_pipe_has_each_event_at_once():
     reading, writing = os.pipe()
-    with EventsStream("standard output", writing, JsonLinesForm()) as stream:
+    with EventsStream("standard output", writing, JsonLinesFormat()) as stream:
         for event in EVENTS:
             stream.write([event])
             line = os.read(reading, 1 << 16).decode()
@@ -87,7 +87,7 @@ def test_a_pipe_has_each_event_at_once():
 
 def test_a_pipe_has_the_head_of_a_table_before_the_first_event():
     reading, writing = os.pipe()
-    with EventsStream("pipe", writing, CsvForm()):
+    with EventsStream("pipe", writing, CsvFormat()):
         assert os.read(reading, 100) == b"start_s,end_s,label,score,known_s\r\n"
     assert os.read(reading, 100) == b""
     os.close(reading)

@@ -15,7 +15,7 @@ class HeldEngine:
     """Runs pulses only in ``run``, in turn, in the thread of the test."""
 
     def __init__(self):
-        self.measures = []
+        self.realtime_settings = []
         self.everyone = []
         self.started = self.stopped = 0
         self._changed = threading.Condition()

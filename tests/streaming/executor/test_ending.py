@@ -66,7 +66,7 @@ async def test_a_stream_that_is_broken_off_closes_its_source_and_others_go_on(ba
             for _ in range(20):
                 await anyio.lowlevel.checkpoint()
             assert source.closed
-            account = executor.account
+            account = executor.statistics()
             assert (account.streams, account.frames_in_flight) == (0, 0)
             assert_balanced(account)
             pieces = await collected(executor.stream([x]))
@@ -80,7 +80,7 @@ async def test_closing_a_stream_waits_for_its_source(backend):
         async with Executor(ready("filtered", PULSE, backend)) as executor:
             async with executor.stream(source.blocks()) as stream:
                 await anext(stream)
-            assert source.closed and executor.account.streams == 0
+            assert source.closed and executor.statistics().streams == 0
             with pytest.raises(StopAsyncIteration):
                 await anext(stream)
             with pytest.raises(ExecutorError, match="the stream has ended"):
@@ -118,7 +118,7 @@ async def test_what_the_source_raises_comes_out_behind_all_that_it_gave(backend,
                 async for outputs in executor.stream(source.blocks()):
                     pieces.append(outputs)
             assert raised.value is error
-            assert executor.account.frames_out == 12 * PULSE
+            assert executor.statistics().frames_out == 12 * PULSE
     expected = program.model.typed.run({"x": source.x})
     assert_same(joined(pieces, program), {"y": expected["y"][:, : 12 * PULSE - 2], "loud": expected["loud"]})
 
@@ -205,12 +205,12 @@ async def test_an_executor_that_is_closed_while_streams_run(backend):
                 tasks.start_soon(take, executor.stream(source.blocks()))
             tasks.start_soon(take, executor.stream(receive))
             with anyio.fail_after(10):
-                while executor.account.streams < 4:
+                while executor.statistics().streams < 4:
                     await anyio.lowlevel.checkpoint()
             await anyio.sleep(0.02)
-            assert executor.account.streams == 4
+            assert executor.statistics().streams == 4
     assert refusals == ["the executor has been closed; what was under way is counted as discarded"] * 4
-    account = executor.account
+    account = executor.statistics()
     assert account.streams == account.frames_in_flight == 0
     assert_balanced(account)
 
@@ -222,11 +222,11 @@ async def test_an_executor_that_is_cancelled(backend):
         with anyio.CancelScope() as scope:
             async with Executor(ready("filtered", PULSE, backend)) as executor:
                 async for _ in executor.stream(source.blocks()):
-                    if executor.account.frames_out > 0:
+                    if executor.statistics().frames_out > 0:
                         scope.cancel()
         assert scope.cancelled_caught and source.closed
-    assert executor.account.frames_out > 0
-    assert_balanced(executor.account)
+    assert executor.statistics().frames_out > 0
+    assert_balanced(executor.statistics())
 
 
 async def test_one_stream_is_not_for_two_tasks():
@@ -262,7 +262,7 @@ async def test_a_pulse_that_fails_says_so_behind_those_before(monkeypatch):
                     pieces.append(outputs)
             assert source.closed
             assert joined(pieces, program)["loud"].shape[1] == 5 * PULSE
-            account = executor.account
+            account = executor.statistics()
             assert account.frames_out == 5 * PULSE and account.frames_discarded > 0
             assert_balanced(account)
 

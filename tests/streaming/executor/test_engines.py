@@ -142,6 +142,8 @@ async def test_wishes_of_the_thread_are_told(program):
     wishes = Realtime(priority=20, lock_memory=False, freeze_gc=True)
     async with Executor(program, realtime=wishes) as executor:
         await collected(executor.stream([noise(1, 60)]))
-        measures = executor.measures
-        assert {measure.name for measure in measures} == {"priority", "collector"}
-        assert executor.account.notes == tuple(str(measure) for measure in measures if not measure.had)
+        settings = executor.realtime_settings
+        assert {setting.name for setting in settings} == {"priority", "collector"}
+        assert executor.statistics().notes == tuple(
+            str(setting) for setting in settings if not setting.is_granted
+        )

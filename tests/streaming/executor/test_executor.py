@@ -46,7 +46,7 @@ def test_any_split_gives_the_offline_frames(name, backend, loop, data):
 
     executor, pieces = anyio.run(streamed, backend=loop)
     assert_same(joined(pieces, program), program.model.typed.run({"x": x}))
-    account = executor.account
+    account = executor.statistics()
     assert (account.frames_in, account.frames_out, account.streams) == (length, length, 0)
     assert account.pulses == program.steps(length) == account.total.count
     assert_balanced(account)
@@ -66,7 +66,7 @@ async def test_streams_at_once_have_states_of_their_own(backend):
         async with anyio.create_task_group() as tasks:
             for number in range(len(sounds)):
                 tasks.start_soon(take, number)
-        assert executor.account.frames_out == sum(x.shape[1] for x in sounds)
+        assert executor.statistics().frames_out == sum(x.shape[1] for x in sounds)
     for number, x in enumerate(sounds):
         assert_same(found[number], program.model.typed.run({"x": x}))
 
@@ -78,7 +78,7 @@ async def test_inputs_of_two_rates_and_constants(backend):
     source = [{"fast": fast[..., :30]}, {"slow": slow}, {}, {"fast": fast[..., 30:]}]
     async with Executor(program, constants={"gain": gain}) as executor:
         pieces = await collected(executor.stream(source))
-        assert_balanced(executor.account)
+        assert_balanced(executor.statistics())
     assert_same(joined(pieces, program), program.model.typed.run({"fast": fast, "slow": slow, "gain": gain}))
 
 
@@ -113,7 +113,7 @@ async def test_what_the_model_does_not_take_is_refused_when_all_before_has_been_
                 pieces.append(outputs)
         expected = program.model.typed.run({"x": x})
         assert_same(joined(pieces, program), {"y": expected["y"][:, :28], "loud": expected["loud"][:, :30]})
-        account = executor.account
+        account = executor.statistics()
         assert (account.frames_in, account.frames_out, account.frames_discarded) == (31, 30, 1)
         with pytest.raises(InputError, match=r"expected \[1, any\] f32, got f64"):
             await collected(executor.stream([x, x.astype(np.float64)]))
@@ -132,14 +132,14 @@ async def test_a_model_with_a_longest_stream_takes_no_more(backend):
         assert joined(pieces, program)["y"].shape == (1, 8)
         whole = await collected(executor.stream(noise(1, 10)))
         assert joined(whole, program)["y"].shape == (1, 10)
-        assert_balanced(executor.account)
+        assert_balanced(executor.statistics())
 
 
 async def test_a_length_that_the_model_refuses():
     async with Executor(ready("ending", 4)) as executor:
         with pytest.raises(InputError, match="2 frames of T"):
             await collected(executor.stream([noise(1, 2)]))
-        account = executor.account
+        account = executor.statistics()
         assert (account.frames_in, account.frames_discarded) == (2, 2)
 
 
@@ -158,11 +158,11 @@ async def test_sources_are_paced_by_who_takes_the_outputs():
         for _ in range(30):
             await anyio.sleep(0.001)
         assert asked <= 4 + 4 + 1
-        account = executor.account
+        account = executor.statistics()
         assert account.frames_in_flight <= 3 * 5
         assert_balanced(account)
-    assert_balanced(executor.account)
-    assert executor.account.frames_in_flight == 0
+    assert_balanced(executor.statistics())
+    assert executor.statistics().frames_in_flight == 0
 
 
 async def test_a_long_stream_takes_no_more_memory_than_a_short_one():

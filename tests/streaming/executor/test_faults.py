@@ -36,7 +36,7 @@ async def test_a_stream_fails_alone(backend, wrong):
             async for outputs in executor.stream([bad]):
                 before.append(outputs)
         pieces = [outputs async for outputs in executor.stream([well])]
-        assert_balanced(executor.account)
+        assert_balanced(executor.statistics())
     found = joined(before, lookup(backend)).get("y", np.zeros(0))
     np.testing.assert_array_equal(found, bad[: wrong // PULSE * PULSE])
     np.testing.assert_array_equal(joined(pieces, lookup(backend))["y"], well)

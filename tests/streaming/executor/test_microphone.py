@@ -32,7 +32,7 @@ RATE_HZ = 16_000
 def ending_host(**device):
     """A virtual device whose end is a good one, like that of a file."""
     host = VirtualHost(VirtualDevice(**{"rate_hz": RATE_HZ, **device}))
-    host.ends = True
+    host.is_finite = True
     return host
 
 
@@ -63,8 +63,8 @@ async def heard(host, sound, sizes, program, channel="mix", **options):
         tasks.start_soon(play, host, sound, sizes)
         pieces = await collected(executor.stream(Microphone(host=host, **options), channel))
     assert not host.streams
-    assert_balanced(executor.account)
-    return joined(pieces, program), executor.account
+    assert_balanced(executor.statistics())
+    return joined(pieces, program), executor.statistics()
 
 
 @pytest.mark.parametrize("sizes", [[160] * 25, [1] * 40 + [1000, 2960], [7, 313, 1, 4000 - 321]])
@@ -125,7 +125,7 @@ async def test_a_device_that_ends_gives_what_it_had_and_raises():
                 found.append(outputs["loud"].shape[1])
     assert sum(found) == 600
     assert not host.streams
-    assert_balanced(executor.account)
+    assert_balanced(executor.statistics())
 
 
 async def test_cancelling_gives_the_device_back():
@@ -137,7 +137,7 @@ async def test_cancelling_gives_the_device_back():
         host.run(noise(300, 1), 60)
         tasks.cancel_scope.cancel()
     assert not host.streams
-    assert_balanced(executor.account)
+    assert_balanced(executor.statistics())
     assert threads() <= before
 
 
@@ -192,7 +192,7 @@ async def test_no_such_device():
 
 def test_a_device_that_does_not_call_is_noticed(anyio_backend):
     host = VirtualHost(VirtualDevice(rate_hz=RATE_HZ))
-    host.held = False
+    host.virtual_clock = False
 
     async def listen():
         with pytest.raises(DeviceError, match="has not called for 1 s"):

@@ -68,11 +68,16 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
             tasks.start_soon(take)
             await tap.push(7)
             assert engine.waiting == 4
-            assert counts(ex.account) == (5 * PULSE, 0, 0, 5 * PULSE)  # four under way, one waits for room
+            assert counts(ex.statistics()) == (
+                5 * PULSE,
+                0,
+                0,
+                5 * PULSE,
+            )  # four under way, one waits for room
             engine.run(2)
             await settle()
             assert engine.waiting == 4
-            assert counts(ex.account) == (7 * PULSE, 2 * PULSE, 0, 5 * PULSE)
+            assert counts(ex.statistics()) == (7 * PULSE, 2 * PULSE, 0, 5 * PULSE)
             tap.send.close()
             while not pieces:
                 engine.run(1)
@@ -81,7 +86,7 @@ def test_wait_takes_no_more_than_there_is_room_for(loop):
 
     ex, found = run_held(loop, main)
     assert_same(found, ex.program.model.typed.run({"x": numbered(7)}))
-    assert counts(ex.account) == (7 * PULSE, 7 * PULSE, 0, 0)
+    assert counts(ex.statistics()) == (7 * PULSE, 7 * PULSE, 0, 0)
 
 
 @both_loops
@@ -93,16 +98,16 @@ def test_drop_oldest_leaves_out_what_is_not_begun(loop):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self_taking, stream, pieces)
                 await tap.push(10)
-                assert counts(ex.account) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
+                assert counts(ex.statistics()) == (10 * PULSE, 0, 6 * PULSE, 4 * PULSE)  # 6 7 8 9 wait
                 tasks.cancel_scope.cancel()
             engine.run(3)  # 6 7 8 have run and nobody takes them
             await tap.push(1)  # 9 is the oldest that has not begun
-            assert counts(ex.account) == (11 * PULSE, 0, 7 * PULSE, 4 * PULSE)
+            assert counts(ex.statistics()) == (11 * PULSE, 0, 7 * PULSE, 4 * PULSE)
             engine.run(1)  # all have run: 11 has no room itself
             await tap.push(1)
-            assert counts(ex.account) == (12 * PULSE, 0, 8 * PULSE, 4 * PULSE)
+            assert counts(ex.statistics()) == (12 * PULSE, 0, 8 * PULSE, 4 * PULSE)
             pieces.append(await anext(stream))
-            assert ex.account.frames_out == 4 * PULSE
+            assert ex.statistics().frames_out == 4 * PULSE
             await tap.push(2)
             tap.send.close()
             async with anyio.create_task_group() as tasks:
@@ -119,7 +124,7 @@ def test_drop_oldest_leaves_out_what_is_not_begun(loop):
     ex, found = run_held(loop, main)
     kept = np.concatenate([numbered(20)[:, k * PULSE : (k + 1) * PULSE] for k in (6, 7, 8, 10, 12, 13)], 1)
     assert_same(found, ex.program.model.typed.run({"x": kept}))
-    account = ex.account
+    account = ex.statistics()
     assert (account.pulses_dropped, counts(account)) == (8, (14 * PULSE, 6 * PULSE, 8 * PULSE, 0))
 
 
@@ -145,8 +150,8 @@ def test_drop_oldest_keeps_every_frame_in_one_account(loop, actions, depth, rest
                 else:
                     with anyio.move_on_after(0):
                         pieces.append(await anext(stream))
-                assert_balanced(ex.account)
-                assert ex.account.frames_in_flight <= PULSE * depth
+                assert_balanced(ex.statistics())
+                assert ex.statistics().frames_in_flight <= PULSE * depth
             tap.send.send_nowait(tap.x[:, total * PULSE : total * PULSE + rest])
             tap.send.close()
             async with anyio.create_task_group() as tasks:
@@ -159,12 +164,12 @@ def test_drop_oldest_keeps_every_frame_in_one_account(loop, actions, depth, rest
                 tasks.start_soon(work)
                 async for outputs in stream:
                     pieces.append(outputs)
-                    assert_balanced(ex.account)
+                    assert_balanced(ex.statistics())
                 tasks.cancel_scope.cancel()
         return ex, joined(pieces, ex.program), total
 
     ex, found, total = run_held(loop, main)
-    account = ex.account
+    account = ex.statistics()
     assert account.frames_in == total * PULSE + rest == account.frames_out + account.frames_dropped
     kept = found["loud"] / 2 if found else np.zeros((1, 0), np.float32)
     assert kept.shape[1] == account.frames_out
@@ -208,7 +213,7 @@ def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, 
             tasks.start_soon(serve, engine, [*services, *[0.001] * 2], ended)
             async for outputs in ex.stream(paced(x, arrivals, 0.01)):
                 pieces.append((anyio.current_time(), outputs))
-                assert_balanced(ex.account)
+                assert_balanced(ex.statistics())
             tasks.cancel_scope.cancel()
         return ex, arrivals, ended, pieces
 
@@ -229,7 +234,7 @@ def test_silence_stands_for_what_is_late_and_time_stays_aligned(loop, services, 
             assert moment <= arrivals[number] + deadline + 1e-6
             np.testing.assert_allclose(found[:, part], 0 if late[number] else expected[:, part], rtol=1e-6)
         at += outputs["loud"].shape[1]
-    account = ex.account
+    account = ex.statistics()
     assert account.pulses_late == sum(late) and account.frames_silent == PULSE * sum(late)
     assert account.frames_in == account.frames_out == x.shape[1]
     assert account.pulses == ex.program.steps(x.shape[1])
@@ -247,7 +252,7 @@ def test_what_is_there_is_given_however_late_it_is_asked_for(loop):
             await tap.push(2)
             engine.run(2)
             await anyio.sleep(5)
-            return await anext(stream), ex.account.pulses_late
+            return await anext(stream), ex.statistics().pulses_late
 
     outputs, late = run_held(loop, main)
     np.testing.assert_array_equal(outputs["loud"], 2 * numbered(2))
@@ -281,7 +286,7 @@ def test_abort_says_how_late_it_is(loop):
     )
     assert failed_s == pytest.approx(0.51)
     np.testing.assert_array_equal(found["loud"], 2 * numbered(1))
-    account = ex.account
+    account = ex.statistics()
     assert (account.pulses_late, account.frames_discarded, counts(account)) == (2, 12, (18, 6, 0, 0))
 
 
@@ -295,7 +300,7 @@ def test_the_time_of_those_that_wait_is_in_the_account(loop):
             await tap.push(3)
             engine.run(3)
             await anext(stream)
-            return ex.account
+            return ex.statistics()
 
     account = run_held(loop, main)
     assert account.total.count == account.total.missed == account.queueing.count == account.compute.count == 3

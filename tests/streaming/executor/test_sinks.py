@@ -63,7 +63,7 @@ async def test_a_memory_stream_sets_the_pace():
             async for outputs in receive:
                 pieces.append(outputs)
                 await anyio.sleep(0.001)
-                ahead.append(executor.account.frames_in_flight)
+                ahead.append(executor.statistics().frames_in_flight)
 
         tasks.start_soon(take)
         async with send, Executor(ready("filtered", 6), depth=2) as executor:
@@ -168,7 +168,7 @@ async def test_what_a_sink_raises_comes_out_and_leaves_no_file(tmp_path):
             with pytest.raises(InputError, match="NaN at frame 90"):
                 bad = [noise(1, 90), np.full((1, 9), np.nan, np.float32)]
                 await executor.run(bad, tmp_path / "out.wav")
-            account = executor.account
+            account = executor.statistics()
             assert account.streams == account.frames_in_flight == 0
     assert list(tmp_path.iterdir()) == []
 

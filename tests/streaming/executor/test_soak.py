@@ -57,7 +57,7 @@ class Life:
             try:
                 async for outputs in executor.stream(source(x, rng, fails)):
                     pieces.append(outputs)
-                    assert_balanced(executor.account)
+                    assert_balanced(executor.statistics())
                     if len(pieces) == stop_at:
                         end = "broken off"
                         break
@@ -107,7 +107,7 @@ async def live(policy, backend, seconds, seed):
                     tasks.start_soon(one.until, min(until, time.monotonic() + max(0.2, seconds / 20)))
         except* BrokenError:
             pass  # of sources whose streams were broken off before it came out
-        account = executor.account
+        account = executor.statistics()
         assert account.streams == account.frames_in_flight == 0
         assert_balanced(account)
         for one in lives:

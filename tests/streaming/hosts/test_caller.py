@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from streaming.hosts.portaudio.alsa_messages import capture_alsa_messages
 from streaming.hosts.portaudio.caller import Caller
-from streaming.hosts.portaudio.overheard import overhearing
 
 LIMIT_S = 10.0
 
@@ -64,7 +64,7 @@ def test_nothing_is_called_behind_one_that_does_not_return() -> None:
 
 def test_what_libraries_print_is_a_reason(capfd: pytest.CaptureFixture[str]) -> None:
     """The last that ALSA said; the terminal has none of it, and all of what comes later."""
-    with overhearing() as reason:
+    with capture_alsa_messages() as reason:
         assert reason() is None
         os.write(2, b"ALSA lib pcm.c:2666:(snd_pcm_open_noupdate) Unknown PCM front\nother \xff\n")
         os.write(
@@ -81,6 +81,6 @@ def test_a_closed_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "dup", closed)
     called: list[Callable[[], str | None]] = []
-    with overhearing() as reason:
+    with capture_alsa_messages() as reason:
         called.append(reason)
     assert called[0]() is None

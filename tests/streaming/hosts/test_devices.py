@@ -9,12 +9,12 @@ import pytest
 
 from pulse.errors import InputError
 from streaming.errors import DeviceError
-from streaming.hosts import usual
-from streaming.hosts.devices import Device, Kind, chosen
+from streaming.hosts import default
+from streaming.hosts.default import list_devices
+from streaming.hosts.devices import Device, Kind, choose_device
 from streaming.hosts.portaudio import library, portaudio, python_stream
-from streaming.hosts.portaudio.refusal import refusal
-from streaming.hosts.portaudio.wanted import Side
-from streaming.hosts.usual import list_devices
+from streaming.hosts.portaudio.refusal import open_error
+from streaming.hosts.portaudio.stream_spec import StreamSide
 from tests.streaming.command import pulse, report
 
 
@@ -57,9 +57,9 @@ DEVICES = (
 def test_the_device_that_is_meant(kind: Kind, wanted: str | int | None, index: int | None) -> None:
     if index is None:
         with pytest.raises(InputError):
-            chosen(DEVICES, kind, wanted)
+            choose_device(DEVICES, kind, wanted)
     else:
-        assert chosen(DEVICES, kind, wanted).index == index
+        assert choose_device(DEVICES, kind, wanted).index == index
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_choice_that_is_none(
     devices: Sequence[Device], kind: Kind, wanted: str | int | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        chosen(devices, kind, wanted)
+        choose_device(devices, kind, wanted)
 
 
 def test_latencies() -> None:
@@ -125,8 +125,8 @@ def test_latencies() -> None:
     ],
 )
 def test_refusals_in_words(code: int, message: str) -> None:
-    sides = (Side("input", DEVICES[0], 4, 0.01), Side("output", DEVICES[5], 2, 0.01))
-    error = refusal(sides, 96000, code, "host says so", lambda rate_hz: rate_hz in (44100, 48000))
+    sides = (StreamSide("input", DEVICES[0], 4, 0.01), StreamSide("output", DEVICES[5], 2, 0.01))
+    error = open_error(sides, 96000, code, "host says so", lambda rate_hz: rate_hz in (44100, 48000))
     assert isinstance(error, DeviceError)
     assert str(error).startswith("ALSA: HDA Intel: Analog (hw:0,0) and ALSA: HDMI: ")
     with pytest.raises(DeviceError, match=message):
@@ -134,10 +134,10 @@ def test_refusals_in_words(code: int, message: str) -> None:
 
 
 def test_refusals_that_depend_on_both_sides() -> None:
-    apart = (Side("input", DEVICES[0], 1, 0.01), Side("output", DEVICES[4], 1, 0.01))
-    error = refusal(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
+    apart = (StreamSide("input", DEVICES[0], 1, 0.01), StreamSide("output", DEVICES[4], 1, 0.01))
+    error = open_error(apart, 48000, library.UNFIT_DEVICES, "", lambda _: True)
     assert "belong to different audio systems; open a stream for each" in str(error)
-    never = refusal(apart[:1], 96000, library.INVALID_RATE, "", lambda _: False)
+    never = open_error(apart[:1], 96000, library.INVALID_RATE, "", lambda _: False)
     assert "at no usual rate with these channels" in str(never)
 
 
@@ -147,7 +147,7 @@ def test_no_portaudio(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> str:
         raise DeviceError(library.INSTALL)
 
-    monkeypatch.setattr(library, "located", missing)
+    monkeypatch.setattr(library, "library_path", missing)
     monkeypatch.setattr(portaudio, "systems", portaudio.Systems())
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     with pytest.raises(DeviceError, match="apt install libportaudio2"):
@@ -208,7 +208,7 @@ def test_nothing_imports_sounddevice() -> None:
 def test_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table, JSON, and a word where there is nothing."""
     found = list(DEVICES)
-    monkeypatch.setattr(usual, "list_devices", lambda refresh=False: tuple(found))
+    monkeypatch.setattr(default, "list_devices", lambda refresh=False: tuple(found))
     lines = pulse("devices").stdout.splitlines()
     shown = [" ".join(line.split()) for line in lines]
     assert shown[1] == "device audio system in out rate latency in latency out default"

@@ -22,8 +22,8 @@ LIMIT_S = 10.0
 class HandHost:
     """One device; see ``host.Host``. The last stream on it is open as ``stream``."""
 
-    held = False
-    ends = False
+    virtual_clock = False
+    is_finite = False
 
     def __init__(self, rate_hz=16000, channels=1):
         self.endpoint = Endpoint("by hand", 0, channels, rate_hz)
@@ -48,7 +48,7 @@ class HandStream:
 
     def __init__(self, request):
         self.request, self.stopped = request, 0
-        self.inside = self.hangs = False
+        self.in_callback = self.hangs = False
         """Whether a call of it has not returned, and will not when it is stopped."""
         self.call = DeviceCall(request)
 
@@ -57,8 +57,8 @@ class HandStream:
 
     def stop(self, limit_s):
         self.stopped += 1
-        self.inside = self.hangs
-        return not self.inside
+        self.in_callback = self.hangs
+        return not self.in_callback
 
     def __call__(self, block):
         return self.call(block)[0]

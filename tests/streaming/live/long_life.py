@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from streaming.audio import AudioWriter
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import EngineConfig, Live, Plan
 from streaming.live import live as live_module
+from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.native import control_block as cb
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import nothing_left
 from tests.streaming.live.runs import RATE, check_books, field, held, late, noise, plain, ready, streamed
 from tests.streaming.models import filtered
@@ -122,7 +122,7 @@ class Run:
                 control.muted = rng.random() < 0.5
                 control.bypassed = rng.random() < 0.5
             case _:
-                self.run.account()
+                self.run.statistics()
 
     def live_through(self):
         """All kinds of trouble, then calm; maybe broken off."""
@@ -152,7 +152,7 @@ class Run:
 
     def check(self):
         """When it is over."""
-        counters, accepted = self.run.account().counters, np.concatenate([*self.accepted, SOUND[:0]])
+        counters, accepted = self.run.statistics().counters, np.concatenate([*self.accepted, SOUND[:0]])
         assert field(self.run, cb.IN_WRITTEN) == len(accepted)
         self.parts.append(self.run.outputs.flush())
         lost = self.run.outputs.lost
@@ -213,12 +213,12 @@ class Life:
             except CancelledError:
                 one.check()
         self.busy_s += time.process_time() - begun_s
-        account = one.run.account()
+        account = one.run.statistics()
         self.virtual_s += one.given / RATE
         self.reached["runs"] += 1
         self.reached["reopened"] += account.counters.reopened
         self.reached["silent"] += account.counters.frames_silent > 0
-        assert not one.run.watch.ended and not one.host.streams
+        assert not one.run.watchdog.ended and not one.host.streams
         assert live_module.abandoned_pipelines == known, (
             "a device that hangs outside of the pipeline does not keep it"
         )
@@ -229,12 +229,12 @@ class Life:
         """A run with threads, broken off somewhere."""
         pace = self.rng.choice([None, 20.0])
         with nothing_left():
-            behaviour = Behaviour(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
+            behaviour = EngineConfig(self.rng.choice([*ENGINES]), self.rng.choice([*POLICIES]))
             with Live(
-                ready(filtered), Plan(RATE), behaviour, NOTHING, host=FileHost(self.sound, None, pace)
+                ready(filtered), Plan(RATE), behaviour, UNCHANGED, host=FileHost(self.sound, None, pace)
             ) as live:
                 live.wait(self.rng.random() * 0.1)
-            counters = live.account().counters
+            counters = live.statistics().counters
         assert counters.frames_in == field(live, cb.IN_WRITTEN) + counters.frames_lost
         self.reached["threads"] += 1
 

@@ -16,11 +16,11 @@ from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session
 from streaming.channels import Channels
-from streaming.live import Behaviour, Live, Plan
-from streaming.live.form import ENGINES
+from streaming.live import EngineConfig, Live, Plan
+from streaming.live.config import ENGINES
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.native import control_block as cb
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.pulse.chunks.models import build, node
 from tests.streaming.models import Sketch, pads, program
 
@@ -146,7 +146,7 @@ def held(
         block_frames=block,
         device_rate_hz=device_rate_hz,
     )
-    return host, Live(made, plan, Behaviour(**behaviour), NOTHING, reconnect, constants, host)
+    return host, Live(made, plan, EngineConfig(**behaviour), UNCHANGED, reconnect, constants, host)
 
 
 def stereo() -> VirtualDevice:
@@ -217,7 +217,7 @@ def field(live: Live, number: int) -> int:
 
 def check_books(live: Live, given: int) -> None:
     """Every frame is somewhere, while nothing is resampled."""
-    pipeline, counters = live.pipeline, live.account().counters
+    pipeline, counters = live.pipeline, live.statistics().counters
     pulses, pulse_frames = field(live, cb.PULSES), pipeline.program.pulse
     accepted = field(live, cb.IN_WRITTEN)
     in_flight = accepted - field(live, cb.IN_READ) + field(live, cb.FILLED)
@@ -225,7 +225,7 @@ def check_books(live: Live, given: int) -> None:
     assert counters.pulses + counters.pulses_dropped == pulses
     assert accepted == pulses * pulse_frames + in_flight
     made, read = field(live, cb.OUT_WRITTEN), field(live, cb.OUT_READ)
-    assert made == field(live, cb.AGREED) + pulses * pulse_frames
+    assert made == field(live, cb.INITIAL_FRAMES) + pulses * pulse_frames
     played = read - counters.frames_skipped - field(live, cb.CUT)
     assert counters.frames_out == played + counters.frames_silent + field(live, cb.GROWN)
     assert made - read >= 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.errors import DeviceError
-from streaming.live.form import Behaviour, Form
+from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.pipeline import Pipeline
 from streaming.live.virtual import VirtualDevice
 from streaming.native import control_block as cb
@@ -25,8 +25,8 @@ def a_pair(ppm=0.0, **options):
 
 def driven(ppm, hours):
     """Windows of a run of a tone, and the delay that is agreed on."""
-    form = Form(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
-    pipeline = Pipeline(ready(pulse_frames=BLOCK), form, Behaviour(quality="low", held_clock=True))
+    form = StreamConfig(SLOW_HZ, SLOW_HZ, SLOW_HZ, block_frames=BLOCK, two_clocks=True)
+    pipeline = Pipeline(ready(pulse_frames=BLOCK), form, EngineConfig(quality="low", virtual_clock=True))
     windows = int(hours * 3600 / WINDOW_S)
     found = np.zeros((windows, WINDOW))
     source, target = np.zeros(BLOCK, np.float32), np.zeros(BLOCK, np.float32)
@@ -72,9 +72,9 @@ def test_callbacks_that_are_late(ppm, jitter_s):
     frames = 160 * 3000
     tone = np.sin(2 * np.pi * TONE_HZ * np.arange(frames) / RATE).astype(np.float32)
     with runs(ready(), device=devices) as (host, live):
-        assert live.pipeline.form.two_clocks
+        assert live.pipeline.stream_config.two_clocks
         played = host.run(np.stack([tone, tone], 1))[:, 0]
-        counters, delay_s = live.account().counters, live.pipeline.delay_s
+        counters, delay_s = live.statistics().counters, live.pipeline.delay_s
         assert counters.frames_silent == counters.frames_skipped == counters.frames_lost == 0
         assert abs(field(live, cb.OUT_WRITTEN) - field(live, cb.OUT_READ)) < RATE / 10
     rate = RATE * (1 + ppm / 1e6)
@@ -109,7 +109,7 @@ def test_an_output_that_stops_does_not_make_the_delay_longer():
             host.advance(1.0)
             host.run(np.zeros((16000, 2), np.float32))
             assert measured() == pytest.approx(before, abs=2)
-        counters = live.account().counters
+        counters = live.statistics().counters
         assert (counters.stalls, counters.reopened) == (2, 2)
 
 

@@ -147,15 +147,15 @@ def test_levels_are_those_since_the_last_account():
     x = np.zeros((8 * BLOCK, 2), np.float32)
     x[10], x[4 * BLOCK + 3] = (0.5, -0.75), (-0.25, 0.125)
     with runs(ready(), channels="each", device=stereo(), engine="callback") as (host, live):
-        live.account()
+        live.statistics()
         host.run(x[: 4 * BLOCK])
-        assert live.account().levels_in == (0.5, 0.75)
+        assert live.statistics().levels_in == (0.5, 0.75)
         live.control.muted = True
         host.run(x[4 * BLOCK :])
-        account = live.account()
+        account = live.statistics()
         assert account.levels_in == (0.25, 0.125)
         assert account.levels_out == pytest.approx((0.25 * (1 - 4 / BLOCK), 0.125 * (1 - 4 / BLOCK)))
-        assert live.account().levels_in == (0.0, 0.0)
+        assert live.statistics().levels_in == (0.0, 0.0)
 
 
 def test_a_limit_of_frames():

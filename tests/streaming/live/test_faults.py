@@ -7,7 +7,7 @@ from pulse.errors import FaultError
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from streaming import Session
-from streaming.stats.trouble import troubles, words
+from streaming.stats.problems import describe_counters, find_problems
 from tests.streaming.live.runs import BLOCK, ready, runs, stereo
 from tests.streaming.models import Sketch
 
@@ -39,23 +39,25 @@ def test_they_are_counted(backend, wrong):
     """And named; what is heard later is as it was."""
     with runs(ready(chosen, 160, backend)) as (host, live):
         host.run(heard(wrong))
-        account = live.account()
+        account = live.statistics()
         assert account.counters.faults == wrong
         told = [note for note in account.notes if "outside of -8 … 7" in note]
         assert [note.partition(" values")[0] for note in told] == (
             [f"the (Gather): {wrong}"] if wrong else []
         )
-        found = [trouble for trouble in troubles(live.setup, account.summary()) if trouble.name == "model"]
+        found = [
+            trouble for trouble in find_problems(live.setup, account.summary()) if trouble.name == "model"
+        ]
         assert len(found) == (wrong > 0)
         if wrong:
             assert f"{wrong} model faults" in str(found[0])
-            assert f"{wrong} model faults" in words(account.counters)
+            assert f"{wrong} model faults" in describe_counters(account.counters)
         well = heard(0)
         played = host.run(well)
         np.testing.assert_array_equal(
             np.unique(played[3 * BLOCK :]), np.arange(ROWS, dtype=np.float32) / ROWS
         )
-        assert live.account().counters.faults == wrong
+        assert live.statistics().counters.faults == wrong
 
 
 @BACKENDS
@@ -63,7 +65,7 @@ def test_each_stream_has_its_own(backend):
     x = np.concatenate([heard(0), heard(5)], axis=1)
     with runs(ready(chosen, 160, backend), device=stereo(), channels="each") as (host, live):
         host.run(x)
-        account = live.account()
+        account = live.statistics()
         assert account.counters.faults == 5
         assert [note[:24] for note in account.notes if "outside" in note] == ["stream 1: the (Gather): "]
 
@@ -87,7 +89,7 @@ def test_another_model_takes_over():
         host.run(heard(4))
         live.control.swap(ready(chosen, 160))
         host.run(heard(7))
-        assert live.account().counters.faults == 11
+        assert live.statistics().counters.faults == 11
 
 
 @BACKENDS

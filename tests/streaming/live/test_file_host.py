@@ -13,9 +13,9 @@ from pulse.errors import InputError, PulseError
 from streaming.audio import AudioWriter
 from streaming.channels import Channels
 from streaming.errors import DeviceError
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import NOWHERE, FileHost, FileStream
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import LIMIT_S, Halt, nothing_left
 from tests.streaming.live.runs import (
@@ -33,7 +33,7 @@ from tests.streaming.live.runs import (
 )
 from tests.streaming.models import filtered
 
-PLAN, BEHAVIOUR = Plan(RATE), Behaviour()
+PLAN, BEHAVIOUR = Plan(RATE), EngineConfig()
 
 
 def written(path, x, rate_hz=RATE, encoding="FLOAT"):
@@ -50,9 +50,9 @@ def read(path):
 def played(host, made, plan=PLAN, behaviour=BEHAVIOUR, limit_s=20):
     """A run until its end."""
     with nothing_left():
-        with Live(made, plan, behaviour, NOTHING, host=host) as live:
+        with Live(made, plan, behaviour, UNCHANGED, host=host) as live:
             assert live.wait(limit_s), "it has not ended"
-        assert not live.wait(0) or live.watch.error is None
+        assert not live.wait(0) or live.watchdog.error is None
     return live
 
 
@@ -63,8 +63,8 @@ def test_the_whole_sound_comes_out(tmp_path, engine, frames, block):
     """From the first block on, so as late as it is live, and so much longer."""
     made, x = ready(filtered), noise(frames, 1) / 50
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=None)
-    live = played(host, made, Plan(RATE, block_frames=block), Behaviour(engine, records=True))
-    delay, counters = live.delay.frames, live.account().counters
+    live = played(host, made, Plan(RATE, block_frames=block), EngineConfig(engine, records=True))
+    delay, counters = live.delay.frames, live.statistics().counters
     padded = np.concatenate([x, np.zeros((2 * delay + 2000, 1), np.float32)])
     np.testing.assert_array_equal(
         read(tmp_path / "out.wav"), late_by(played_by(made, padded, "y"), delay, frames + delay)
@@ -79,12 +79,12 @@ def test_only_heard(tmp_path, form):
     """Nothing is played: not a frame more than the file goes through, and all outputs come, however many."""
     made, x = ready(*form), noise(RATE + 77, 1)
     host = FileHost(written(tmp_path / "in.wav", x), pace=None)
-    with Live(made, Plan(RATE, play=False), Behaviour(records=True), NOTHING, host=host) as live:
+    with Live(made, Plan(RATE, play=False), EngineConfig(records=True), UNCHANGED, host=host) as live:
         parts = []
         while not live.wait(0.005):
             parts.append(live.outputs.ready()[0])
     parts.append(live.outputs.flush()[0])
-    assert live.account().counters.frames_in == len(x)
+    assert live.statistics().counters.frames_in == len(x)
     assert live.outputs.lost == 0
     for name, wanted in streamed(made, x)[0].items():
         np.testing.assert_array_equal(np.concatenate([part[name] for part in parts], -1), wanted)
@@ -107,7 +107,7 @@ def test_it_keeps_time(tmp_path, monkeypatch, pace):
     assert begun_s <= due_s[0] - 0.01 / pace and ended_s - begun_s >= 0.5 / pace
     np.testing.assert_allclose(np.diff(due_s), 0.01 / pace, atol=1e-9)
     assert np.all(came_s >= due_s - 1e-9)
-    account, delay = live.account(), live.delay.frames
+    account, delay = live.statistics(), live.delay.frames
     found = read(tmp_path / "out.wav")
     assert len(found) == len(x) + delay
     if account.counters.frames_silent == 0:  # else this machine was busy
@@ -131,10 +131,10 @@ def test_what_is_late_comes_out_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(FileStream, "wait_until", waits)
     host = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav", pace=8.0)
-    live = Live(ready(backend="numpy"), Plan(RATE), Behaviour(policy="wait"), NOTHING, host=host)
+    live = Live(ready(backend="numpy"), Plan(RATE), EngineConfig(policy="wait"), UNCHANGED, host=host)
     with live:
         assert live.wait(10)
-    counters, found = live.account().counters, read(tmp_path / "out.wav")
+    counters, found = live.statistics().counters, read(tmp_path / "out.wav")
     assert counters.frames_silent > 0.2 * RATE
     late = counters.frames_silent - counters.frames_lost
     assert len(found) == len(x) + live.pipeline.delay_frames + late
@@ -189,8 +189,8 @@ def test_the_setup_names_both_files(tmp_path):
     for target, name in ((tmp_path / "out.wav", str(tmp_path / "out.wav")), (None, NOWHERE)):
         live = played(FileHost(source, target, None), ready())
         assert (live.setup.input, live.setup.output) == (str(source), name)
-        assert not live.pipeline.form.two_clocks, "a file has one clock"
-    live = Live(ready(), Plan(RATE, play=False), realtime=NOTHING, host=FileHost(source))
+        assert not live.pipeline.stream_config.two_clocks, "a file has one clock"
+    live = Live(ready(), Plan(RATE, play=False), realtime=UNCHANGED, host=FileHost(source))
     assert live.setup.output is None
 
 
@@ -198,11 +198,11 @@ def test_it_is_stopped_early(tmp_path, monkeypatch):
     """What has been played until then is kept."""
     x = noise(20 * RATE, 1) / 4
     host, halt = FileHost(written(tmp_path / "in.wav", x), tmp_path / "out.wav"), Halt(monkeypatch, 10)
-    with nothing_left(), Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
+    with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         assert halt.there.wait(LIMIT_S) and not live.wait(0)
     found, delay = read(tmp_path / "out.wav"), live.delay.frames
-    assert delay < len(found) == live.account().counters.frames_out < RATE
-    if live.account().counters.frames_silent == 0:
+    assert delay < len(found) == live.statistics().counters.frames_out < RATE
+    if live.statistics().counters.frames_silent == 0:
         np.testing.assert_array_equal(found[delay:], x[: len(found) - delay])
 
 
@@ -214,14 +214,14 @@ def test_a_full_disk(tmp_path, monkeypatch, early):
     halt = Halt(monkeypatch, 30 if early else -1)
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=1.0 if early else None)
     full = r"out\.wav: cannot be written \(File too large\); make room"
-    live = Live(ready(), plan, realtime=NOTHING, host=host)
+    live = Live(ready(), plan, realtime=UNCHANGED, host=host)
     with nothing_left(), limited(10_000), pytest.raises(InputError, match=full) as told, live:
         assert halt.there.wait(LIMIT_S) if early else live.wait(20)
     assert told.value is host.problem
-    found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.account().counters.frames_in
+    found, delay, taken = read(tmp_path / "out.wav"), live.delay.frames, live.statistics().counters.frames_in
     assert 2000 < len(found) < 2500
     assert 2500 < taken < len(x) if early else taken >= len(x)
-    if live.account().counters.frames_silent == 0:
+    if live.statistics().counters.frames_silent == 0:
         np.testing.assert_array_equal(found, late_by(x, delay, len(found)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.wav", "out.wav"]
 
@@ -235,13 +235,13 @@ def test_a_folder_that_goes_away(tmp_path, monkeypatch):
         Halt(monkeypatch, 5),
     )
     gone = r"out\.wav: cannot be written \(No such file"
-    live = Live(ready(), Plan(RATE), realtime=NOTHING, host=host)
+    live = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
     with nothing_left(), pytest.raises(InputError, match=gone) as told, live:
         assert halt.there.wait(LIMIT_S) and not live.wait(0)
         shutil.rmtree(folder)
     assert told.value is host.problem
     folder.mkdir()
-    with Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
+    with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         live.wait(0.05)
     assert host.problem is None
 
@@ -276,7 +276,7 @@ def test_a_model_with_a_limit(tmp_path):
     with pytest.raises(PulseError, match="has had its most frames, 1000"):
         played(host, ready(brief))
     host = FileHost(written(tmp_path / "short.wav", noise(1000, 1)), pace=None)
-    live = played(host, ready(brief), Plan(RATE, play=False), Behaviour(records=True))
+    live = played(host, ready(brief), Plan(RATE, play=False), EngineConfig(records=True))
     assert live.outputs.flush()[0]["y"].shape == (1, 1000)
 
 

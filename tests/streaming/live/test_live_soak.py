@@ -4,7 +4,7 @@ belongs, and neither threads, descriptors nor memory grow.
 
 import pytest
 
-from streaming.live.form import ENGINES
+from streaming.live.config import ENGINES
 from tests.streaming.live.long_life import POLICIES, TROUBLES, Life
 
 

@@ -13,7 +13,7 @@ from pulse.errors import InputError, PulseError
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.slice import Slice
 from streaming import Session
-from streaming.live.form import POLICIES
+from streaming.live.config import POLICIES
 from streaming.native import control_block as cb
 from tests.streaming.live.runs import (
     BLOCK,

@@ -49,7 +49,7 @@ def check(made, x, output="y", blocks=None, channels="mix", outputs=1, constants
         **options,
     ) as (host, live):
         played = host.run(x, sizes)
-        counters, delay = live.account().counters, live.delay.frames
+        counters, delay = live.statistics().counters, live.delay.frames
         check_books(live, len(x))
     heard = Channels.parse(channels).select(x)
     expected = late_by(played_by(made, heard, output, constants), delay, len(x))
@@ -146,7 +146,7 @@ def test_nothing_is_played():
     made, x = ready(meter), noise(1000, 1)
     with runs(made, block=100, play=False, records=True) as (host, live):
         assert host.run(x).size == 0
-        assert live.account().levels_out == ()
+        assert live.statistics().levels_out == ()
     check_records(live.outputs.flush(), streamed(made, x))
 
 
@@ -193,7 +193,7 @@ def test_more_than_two_channels_are_not_opened():
     """A mix is of the first two."""
     x = noise(480, 2)
     with runs(ready(), device=device(8, 8)) as (host, live):
-        assert (live.pipeline.form.channels_in, live.pipeline.form.channels_out) == (2, 2)
+        assert (live.pipeline.stream_config.channels_in, live.pipeline.stream_config.channels_out) == (2, 2)
         played = host.run(x)
     np.testing.assert_array_equal(played[160:, 0], x.mean(1)[:-160])
     np.testing.assert_array_equal(played[:, 1], played[:, 0])

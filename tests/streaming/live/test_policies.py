@@ -6,7 +6,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import PulseError
-from streaming.live.form import ENGINES, POLICIES
+from streaming.live.config import ENGINES, POLICIES
 from streaming.live.virtual import VirtualDevice
 from streaming.native import control_block as cb
 from tests.streaming.live.runs import BLOCK, RATE, check_books, field, late_by, ready, running, runs
@@ -27,7 +27,7 @@ def stalled(policy, stall_s, before=20, after=60, **options):
         host.stall(stall_s)
         played = np.concatenate([first, host.run(x[before * BLOCK :])])
         check_books(live, len(x))
-        return x, played, live.account().counters, live.delay.frames, live
+        return x, played, live.statistics().counters, live.delay.frames, live
 
 
 def silent_and_aligned(policy, stall_s):
@@ -101,7 +101,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
         played = [host.run(x[: 50 * BLOCK])]
         host.compute_s = 0.012
         played.append(host.run(x[50 * BLOCK : 150 * BLOCK]))
-        late = live.account().counters
+        late = live.statistics().counters
         if policy == "drop_oldest":
             assert late.frames_silent == 0 and 14 <= late.pulses_dropped <= 20, "what is computed is heard"
         else:
@@ -109,7 +109,7 @@ def test_a_model_that_is_too_slow_for_a_while(policy):
         host.compute_s = 0.001
         played.append(host.run(x[150 * BLOCK :]))
         check_books(live, len(x))
-        delay, found = live.delay.frames, live.account().counters
+        delay, found = live.delay.frames, live.statistics().counters
     assert found.frames_silent <= late.frames_silent + 4 * BLOCK
     np.testing.assert_array_equal(
         np.concatenate(played)[-200 * BLOCK :], late_by(x, delay, len(x))[-200 * BLOCK :]
@@ -121,7 +121,7 @@ def test_a_callback_that_is_too_slow():
     x = marked(100 * BLOCK)
     with runs(ready(), engine="callback", compute_s=0.025) as (host, live):
         played = host.run(x)
-        account = live.account()
+        account = live.statistics()
         assert account.callback.max_s == pytest.approx(0.025)
         assert account.elapsed_s == pytest.approx(100 * 0.025 + 0.01)
         assert account.interval.percentile_s(50) == pytest.approx(0.025, rel=0.02)
@@ -153,7 +153,7 @@ def any_trouble(data):
         host.compute_s = host.devices[0].jitter_s = 0.0
         pieces.append(host.run(x[at:]))
         check_books(live, len(x))
-        delay, found = live.delay.frames, live.account().counters
+        delay, found = live.delay.frames, live.statistics().counters
     played = np.concatenate(pieces)
     event(f"{policy}: {'late' if found.frames_silent else 'in time'}")
     if policy != "wait":
@@ -183,7 +183,7 @@ def test_a_state_goes_on_where_it_was(policy):
         host.run(x[: 20 * BLOCK])
         host.stall(0.1)
         host.run(x[20 * BLOCK :])
-        found = live.account().counters
+        found = live.statistics().counters
     (outputs,) = live.outputs.flush()
     assert outputs["y"].shape == (1, len(x)), "dropped pulses have frames, too"
     sums = outputs["y"][0, outputs["y"][0] > 0]
@@ -198,7 +198,7 @@ def test_resampled_sound_is_back_where_it_was():
             host.run(tone[:24000])
             host.stall(0.1)
             played = host.run(tone[24000:])[-24000:, 0]
-            found, delay = live.account().counters, live.delay
+            found, delay = live.statistics().counters, live.delay
         late_s = live.pipeline.delay_s + (found.frames_silent if policy == "wait" else 0) / 48000
         assert found.frames_silent > 0 and delay.total_s == pytest.approx(late_s, abs=1 / 48000)
         ideal = np.sin(2 * np.pi * 300 * (np.arange(72000, 96000) / 48000 - late_s))

@@ -9,12 +9,12 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.audio import AudioWriter
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import EngineConfig, Live, Plan
+from streaming.live.config import ENGINES
 from streaming.live.file_host import FileHost
-from streaming.live.form import ENGINES
 from streaming.live.virtual import VirtualDevice
 from streaming.native import control_block as cb
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.disks import limited
 from tests.streaming.live.by_hand import Halt, nothing_left, ramp, until
 from tests.streaming.live.runs import RATE, field, late_by, noise, ready, runs
@@ -52,7 +52,7 @@ def test_what_went_through(paths, engine, block):
         recorder.close()
         host.run(x[70 * block :])
         if engine == "worker":
-            assert live.account().counters.frames_silent > 0
+            assert live.statistics().counters.frames_silent > 0
     heard, recorded = contents(paths)
     np.testing.assert_array_equal(heard, x[20 * block : 70 * block])
     np.testing.assert_array_equal(recorded, np.concatenate(played))
@@ -67,7 +67,7 @@ def test_files_are_aligned_after_frames_were_lost(paths):
         host.run(x[:BLOCK])
         host.stall(10)
         host.run(x[BLOCK : 1200 * BLOCK])
-        assert live.account().counters.frames_lost > 0
+        assert live.statistics().counters.frames_lost > 0
         recorder = live.record(*paths)
         host.run(x[1200 * BLOCK :])
         recorder.close()
@@ -159,7 +159,7 @@ def test_one_folder_of_two_goes_away(paths):
 def test_one_of_both(paths, wanted):
     x = noise(10 * BLOCK, 1)
     with runs(ready()) as (host, live):
-        recorder = live.record(**{["heard", "played"][wanted]: paths[wanted]})
+        recorder = live.record(**{["input", "output"][wanted]: paths[wanted]})
         played = host.run(x)
         recorder.close()
         recorder.close()
@@ -219,14 +219,14 @@ def test_a_thread_writes(paths, tmp_path, monkeypatch, engine):
     with AudioWriter(tmp_path / "sound.wav", RATE, 1, "FLOAT") as file:
         file.write(x)
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch, 200)
-    with nothing_left(), Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host) as live:
+    with nothing_left(), Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host) as live:
         until(lambda: field(live, cb.FRAMES_IN))
         live.record(*paths)
         halt.goes.set()
         assert "pulse-recorder" in {thread.name for thread in threading.enumerate()}
         live.wait(10)
     heard, played = contents(paths)
-    delay, counters = live.delay.frames, live.account().counters
+    delay, counters = live.delay.frames, live.statistics().counters
     begun = counters.frames_in - len(heard)
     assert 0 < begun < len(x)
     silence = np.zeros((RATE, 1), np.float32)
@@ -250,7 +250,7 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     host, halt = FileHost(tmp_path / "sound.wav", pace=10.0), Halt(monkeypatch)
-    with nothing_left(), Live(ready(), Plan(RATE), realtime=NOTHING, host=host) as live:
+    with nothing_left(), Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host) as live:
         recorder = live.record(*paths)
         halt.goes.set()
         live.wait(10)
@@ -267,7 +267,9 @@ def test_an_interrupt_while_it_closes(paths, tmp_path, monkeypatch):
 
 def test_what_is_refused(paths, tmp_path):
     with nothing_left(), runs(ready(), play=False) as (_, live):
-        with pytest.raises(InputError, match=r"played\.wav: nothing is played that could be recorded"):
+        with pytest.raises(
+            InputError, match=r"played\.wav: there is no output to record: the run plays nothing"
+        ):
             live.record(*paths)
         with pytest.raises(InputError, match=r"no sound format is called '\.txt'"):
             live.record(tmp_path / "heard.txt")

@@ -52,7 +52,7 @@ def test_tones_come_out_when_they_should(rate, pulse_frames, block, quality, eng
     device = VirtualDevice(rate_hz=rate)
     with runs(made, block=block, device=device, quality=quality, engine=engine) as (host, live):
         played = host.run(x.astype(np.float32))[:, 0]
-        delay_s, account = live.pipeline.delay_s, live.account()
+        delay_s, account = live.pipeline.delay_s, live.statistics()
         assert account.counters.frames_silent == account.counters.frames_lost == 0
     assert account.delay.frames == round(delay_s * rate)
     assert account.delay.total_s == pytest.approx(delay_s, abs=1 / rate)
@@ -104,8 +104,10 @@ def test_no_frame_is_lost_on_the_way():
         host.run(np.zeros(44100 * 10, np.float32))
         host.advance(0.02)
         pipeline = live.pipeline
-        pulses = live.account().counters.pulses
-        heard = (44100 * 10 - pipeline.resamplers.inward[0].delay_frames) * 160 / 441 + pipeline.schedule.lead
+        pulses = live.statistics().counters.pulses
+        heard = (
+            44100 * 10 - pipeline.resamplers.inward[0].delay_frames
+        ) * 160 / 441 + pipeline.schedule.preroll
         assert pulses == int(np.ceil(heard)) // 160
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.live import schedule
-from streaming.live.schedule import Course, Schedule
+from streaming.live.schedule import Schedule, Timing
 from streaming.live.virtual import VirtualDevice
 from tests.streaming.live.runs import RATE, check_books, late_by, noise, ready, runs
 
@@ -20,17 +20,17 @@ RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 @pytest.mark.parametrize("pulse", [1, 16, 100, 160, 480])
 def test_without_resampling_it_is_a_formula(pulse, block):
     """With blocks of any size it is as with blocks of one frame."""
-    course = Course(pulse, block, RATE, RATE, RATE)
+    course = Timing(pulse, block, RATE, RATE, RATE)
     assert course.schedule(0.0, False) == Schedule(pulse - gcd(pulse, block), 0, 0)
     assert course.schedule(0.0, True) == Schedule(pulse - gcd(pulse, block), 0, block)
-    assert Course(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
+    assert Timing(pulse, 0, RATE, RATE, RATE).schedule(0.0, False).frames == pulse - 1
 
 
 @pytest.mark.parametrize(
     ("headroom_s", "blocks"), [(None, 1), (0.0, 1), (0.01, 1), (0.0101, 2), (0.02, 2), (0.05, 5)]
 )
 def test_headroom_is_whole_blocks(headroom_s, blocks):
-    course = Course(160, 160, RATE, RATE, RATE)
+    course = Timing(160, 160, RATE, RATE, RATE)
     assert course.schedule(headroom_s, True).headroom == 160 * blocks
     assert course.schedule(headroom_s, True, two_clocks=True).headroom == 160 * (blocks + 2)
     assert course.schedule(headroom_s, False).headroom == 0
@@ -59,21 +59,21 @@ def needed(course, lead, blocks):
     st.integers(0, 100),
 )
 def test_with_resampling_it_is_what_the_blocks_need(device_hz, hz, pulse, block, ahead_in, ahead_out):
-    course = Course(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
+    course = Timing(pulse, block, hz, device_hz, device_hz, ahead_in, ahead_out)
     found = course.schedule(None, False)
     period = lcm(device_hz * pulse // gcd(device_hz * pulse, hz), block)
     period += ahead_in + (ahead_out + 2 * pulse) * device_hz // hz + 2 * block
     blocks = min(period // block, 3000)
-    least = needed(course, found.lead, blocks)
-    assert found.frames - found.lead_frames >= least
+    least = needed(course, found.preroll, blocks)
+    assert found.frames - found.preroll_frames >= least
     if blocks == period // block:
-        assert found.frames - found.lead_frames == least
+        assert found.frames - found.preroll_frames == least
     assert found.frames <= course.schedule(None, True).frames - block
 
 
 def test_a_very_long_period_has_a_bound(monkeypatch):
     """It is no less than what is needed, and less than a pulse more."""
-    courses = [Course(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
+    courses = [Timing(pulse, 100, 16000, 44100, 44100, 88, 32) for pulse in (16, 99, 160)]
     exact = [course.schedule(None, False).frames for course in courses]
     monkeypatch.setattr(schedule, "LONGEST_PERIOD", 0)
     for course, frames in zip(courses, exact):
@@ -87,7 +87,7 @@ def silent(rate, pulse, block, seconds=3.0, **options):
     device = VirtualDevice(rate_hz=rate)
     with runs(ready(pulse_frames=pulse), block=block, device=device, **options) as (host, live):
         played, waited = host.run(noise(frames)), live.pipeline.schedule
-        found = live.account().counters.frames_silent
+        found = live.statistics().counters.frames_silent
     if not found:
         assert np.flatnonzero(played)[0] >= waited.frames - 3 * waited.resampling
     return found
@@ -110,13 +110,13 @@ def silent(rate, pulse, block, seconds=3.0, **options):
 @pytest.mark.parametrize("engine", ["worker", "callback"])
 def test_one_frame_less_is_not_enough(rate, pulse, block, engine, monkeypatch):
     assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) == 0
-    agreed = Course.schedule
+    agreed = Timing.schedule
 
     def less(*arguments):
         found = agreed(*arguments)
         return replace(found, reblocking=found.reblocking - 1)
 
-    monkeypatch.setattr(Course, "schedule", less)
+    monkeypatch.setattr(Timing, "schedule", less)
     assert silent(rate, pulse, block, engine=engine, headroom_s=0.0) > 0
 
 
@@ -136,7 +136,7 @@ def test_blocks_that_were_not_known_make_the_delay_longer_once(policy):
     x = 1 + np.abs(noise(40 * sum(sizes), 1))
     with runs(ready(), block=0, policy=policy) as (host, live):
         before, played = live.delay.frames, host.run(x, sizes)
-        delay, found = live.delay.frames, live.account().counters
+        delay, found = live.delay.frames, live.statistics().counters
         check_books(live, len(x))
     assert found.frames_silent == found.frames_skipped == found.pulses_dropped == 0
     assert before < delay <= 159 + 1000

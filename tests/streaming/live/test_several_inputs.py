@@ -9,10 +9,10 @@ import soundfile
 
 from pulse.errors import InputError
 from streaming.channels import Channels, Samples
-from streaming.live import Behaviour, Live, Plan
+from streaming.live import EngineConfig, Live, Plan
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from streaming.routing import Route
 from tests.streaming.cancelling import cancelled, cancelling, noise
 from tests.streaming.live.runs import BLOCK, RATE, check_books, engines, late_by
@@ -26,7 +26,7 @@ def begun(
     host = VirtualHost(device, *others)
     options = {name: how.pop(name) for name in ("channels", "rate_hz", "input") if name in how}
     plan = Plan(options.pop("rate_hz", RATE), block_frames=block, routes=routes, **options)
-    return host, Live(made, plan, Behaviour(**how), NOTHING, None, None, host)
+    return host, Live(made, plan, EngineConfig(**how), UNCHANGED, None, None, host)
 
 
 def two(frames: int) -> Samples:
@@ -42,10 +42,10 @@ def test_channels_in_order(engine: str, pulse_frames: int, block: int) -> None:
     with live:
         played = host.run(heard)
         check_books(live, len(heard))
-        setup, account = live.setup, live.account()
+        setup, account = live.setup, live.statistics()
     wanted = cancelled(made, *heard.T)["out"][:, None]
     np.testing.assert_array_equal(played, late_by(wanted, live.pipeline.delay_frames, len(heard)))
-    assert setup.channels == "mic hears channel 0, far hears channel 1" and setup.streams == 1
+    assert setup.channels == "mic takes channel 0, far takes channel 1" and setup.streams == 1
     assert len(account.levels_in) == 2 and account.counters.frames_silent == 0
 
 
@@ -58,7 +58,7 @@ def test_channels_by_choice() -> None:
         routes = Route("far", "four", far), Route("mic", "", mic)
         host, live = begun(made, *routes, device=four)
         with live:
-            opened = live.pipeline.form.channels_in
+            opened = live.pipeline.stream_config.channels_in
             assert opened == max(mic, far) + 1
             played = host.run(heard[:, :opened])
         wanted = cancelled(made, heard[:, mic], heard[:, far])["out"][:, None]
@@ -143,7 +143,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
     heard = two(4000)
     soundfile.write(tmp_path / "in.wav", heard, RATE, subtype="FLOAT")
     host = FileHost(tmp_path / "in.wav", tmp_path / "out.wav", pace=None)
-    with Live(cancelling(), Plan(RATE), host=host, realtime=NOTHING) as live:
+    with Live(cancelling(), Plan(RATE), host=host, realtime=UNCHANGED) as live:
         live.wait(30)
     played = soundfile.read(tmp_path / "out.wav", dtype="float32", always_2d=True)[0]
     wanted = cancelled(cancelling(), *heard.T)["out"]
@@ -160,7 +160,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
             {},
             "virtual: has 1 channel, and chunks has 2 inputs of sound: mic, far",
         ),
-        (PAIR, (Route("mic", "", 0),), {}, "which channel does far hear"),
+        (PAIR, (Route("mic", "", 0),), {}, "no channel is given for far"),
         (PAIR, (Route("mic", "", 0), Route("far", "", 2)), {}, "pair: has no channel 2; there are 2"),
         (PAIR, (Route("ear", "", 0),), {}, "has no input of sound 'ear'; there is mic, far"),
         (PAIR, (), {"channels": Channels(each=True)}, "each one channel"),
@@ -168,7 +168,7 @@ def test_a_file_in_place_of_the_device(tmp_path: Path) -> None:
             PAIR,
             (Route("mic", "pair", 0), Route("far", "monitor", 0)),
             {},
-            "mic hears pair, and far monitor of other: two devices have two clocks",
+            "mic takes pair, and far monitor of other: two devices have two clocks",
         ),
     ],
 )
@@ -185,7 +185,7 @@ def test_one_input_may_have_a_route_too() -> None:
 
     host, live = begun(ready(plain), Route("x", "pair", 1))
     with live:
-        assert live.pipeline.form.channels == Channels(1)
+        assert live.pipeline.stream_config.channels == Channels(1)
         heard = two(800)
         played = host.run(heard)
     np.testing.assert_array_equal(played, late_by(heard[:, 1:], live.pipeline.delay_frames, 800))

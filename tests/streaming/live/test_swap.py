@@ -68,7 +68,7 @@ def test_a_swap_while_late():
                 host.stall(0.07)
 
             played = np.concatenate(changed(host, x, swap))
-            assert not live.control.swapping and live.account().counters.frames_silent > 0
+            assert not live.control.swapping and live.statistics().counters.frames_silent > 0
             delay = live.delay.frames
         np.testing.assert_array_equal(played[-20 * BLOCK :], late_by(x / 2, delay, len(x))[-20 * BLOCK :])
 

@@ -10,14 +10,14 @@ import soundfile
 from pulse.errors import InputError, PulseError
 from streaming.audio import AudioWriter
 from streaming.errors import DeviceError
-from streaming.live import Behaviour, Live, Plan, watch
+from streaming.live import EngineConfig, Live, Plan, watchdog
 from streaming.live import control as control_module
 from streaming.live import live as live_module
 from streaming.live.file_host import FileHost
 from streaming.live.virtual import VirtualDevice, VirtualHost
 from streaming.live.worker import Worker
 from streaming.native import control_block as cb
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import LIMIT_S, HandHost, nothing_left, open_descriptors, ramp, until
 from tests.streaming.live.runs import (
     BLOCK,
@@ -37,10 +37,10 @@ from tests.streaming.models import filtered
 
 def test_a_worker_that_stands_still(monkeypatch):
     """For ten seconds of sound: what has no room is lost and counted, and the device is not blamed."""
-    monkeypatch.setattr(watch, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
+    monkeypatch.setattr(watchdog, "STALL_S", LIMIT_S)  # this thread is the device: it may be late
     host = HandHost()
     made = ready(backend="numpy")
-    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
+    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
         pipeline, x = live.pipeline, ramp(1300 * BLOCK)
         blocks = iter(np.split(x, 1300))
 
@@ -59,7 +59,7 @@ def test_a_worker_that_stands_still(monkeypatch):
             run(1000, waits=False)
         until(caught_up)
         played = run(200, waits=True)
-        counters = live.account().counters
+        counters = live.statistics().counters
         check_books(live, len(x))
         assert not live.wait(0)
     assert counters.stalls == 0
@@ -72,7 +72,7 @@ def test_a_program_that_fails(monkeypatch):
     """What it raises in the worker's thread ends the run."""
     host = HandHost()
     made = ready(backend="numpy")
-    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=host) as live:
+    with Live(made, Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=host) as live:
 
         def broken(slots):
             raise ValueError("no such thing")
@@ -120,7 +120,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
     host = FileHost(sound[0], tmp_path / "played.wav", pace=None if end is end_well else 1.0)
     with nothing_left():
         try:
-            with Live(ready(), Plan(RATE), Behaviour(engine, records=True), NOTHING, host=host) as live:
+            with Live(ready(), Plan(RATE), EngineConfig(engine, records=True), UNCHANGED, host=host) as live:
                 names = {thread.name for thread in threading.enumerate()}
                 assert {"pulse-supervisor"} <= names and ("pulse-worker" in names) == (engine == "worker")
                 recorder = live.record(tmp_path / "a.wav", tmp_path / "b.wav")
@@ -130,7 +130,7 @@ def test_nothing_is_left(engine, end, sound, tmp_path):
         except BrokenError:
             assert end is fail
         recorder.close()
-    assert live.account().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
+    assert live.statistics().counters.frames_in <= RATE + 2 * BLOCK, "the counters stay"
 
 
 @pytest.mark.parametrize("lost_before", [False, True])
@@ -140,7 +140,7 @@ def test_a_device_that_is_inside_of_a_block_for_ever(lost_before):
     known = [*live_module.abandoned_pipelines]
     told = pytest.raises(DeviceError, match=r"has not returned.* start this program again")
     with told if lost_before else nullcontext():
-        live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, reconnect="keep", host=host)
+        live = Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, reconnect="keep", host=host)
         with live:
             first = host.stream
             first.hangs = True
@@ -159,7 +159,7 @@ def test_nothing_is_changed_beside_a_callback_that_computes_for_ever(reconnect, 
     """A command would move the memory that it computes with; neither during the run nor after it."""
     monkeypatch.setattr(control_module, "ANSWER_S", 0.01)
     host, plan = HandHost(), Plan(RATE, block_frames=BLOCK)
-    live = Live(ready(), plan, Behaviour("callback"), NOTHING, reconnect, host=host)
+    live = Live(ready(), plan, EngineConfig("callback"), UNCHANGED, reconnect, host=host)
     with pytest.raises(DeviceError, match="has not returned"), live:
         host.stream.hangs = True
         host.stream.request.finished()
@@ -175,7 +175,7 @@ def test_a_worker_that_never_returns(monkeypatch):
     """Closed twice: its pipeline is left alone both times."""
     known, stop = [*live_module.abandoned_pipelines], Worker.stop
     monkeypatch.setattr(Worker, "stop", lambda worker: False)
-    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=NOTHING, host=HandHost()) as live:
+    with Live(ready(), Plan(RATE, block_frames=BLOCK), realtime=UNCHANGED, host=HandHost()) as live:
         held = open_descriptors()
         live.close()
         assert live.abandoned and not held - open_descriptors(), "what it waits for is not given back"
@@ -202,8 +202,8 @@ def test_two_at_once_in_threads(engine, sound, tmp_path):
     hosts = [FileHost(path, tmp_path / f"{number}.wav", None) for number in range(2)]
     with (
         nothing_left(),
-        Live(made, Plan(RATE), Behaviour(engine), NOTHING, host=hosts[0]) as one,
-        Live(made, Plan(RATE), Behaviour(engine), NOTHING, host=hosts[1]) as other,
+        Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[0]) as one,
+        Live(made, Plan(RATE), EngineConfig(engine), UNCHANGED, host=hosts[1]) as other,
     ):
         assert one.wait(10) and other.wait(10)
     first, second = (soundfile.read(tmp_path / f"{number}.wav", dtype="float32")[0] for number in range(2))
@@ -214,7 +214,7 @@ def test_two_at_once_in_threads(engine, sound, tmp_path):
 def test_a_host_has_one_run():
     host, live = held(ready())
     with live:
-        second = Live(ready(), Plan(RATE), realtime=NOTHING, host=host)
+        second = Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host)
         with pytest.raises(InputError, match="this virtual host has a run already"), second:
             pass
         assert len(host.run(noise(BLOCK, 1))), "the first goes on"
@@ -244,12 +244,12 @@ def test_devices_that_are_refused(device, plan, message):
     with (
         nothing_left(),
         pytest.raises((DeviceError, InputError), match=message),
-        Live(ready(), Plan(RATE, **plan), realtime=NOTHING, host=host),
+        Live(ready(), Plan(RATE, **plan), realtime=UNCHANGED, host=host),
     ):
         pass
     assert host.streams == ()
     host.devices = (VirtualDevice(rate_hz=RATE),)
-    with Live(ready(), Plan(RATE), realtime=NOTHING, host=host):
+    with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=host):
         assert len(host.streams) == 1
 
 
@@ -263,7 +263,7 @@ def test_a_host_that_raises(engine, monkeypatch):
             raise error
 
         monkeypatch.setattr("tests.streaming.live.by_hand.HandStream.start", start)
-        live = Live(ready(), Plan(RATE), Behaviour(engine), NOTHING, host=host)
+        live = Live(ready(), Plan(RATE), EngineConfig(engine), UNCHANGED, host=host)
         with nothing_left(), pytest.raises(type(error)), live:
             pass
         assert host.stream.stopped == 1
@@ -273,5 +273,5 @@ def test_many_runs_leave_nothing(sound):
     """One after the other."""
     with nothing_left():
         for _ in range(8):
-            with Live(ready(), Plan(RATE), realtime=NOTHING, host=FileHost(sound[0], None, None)) as live:
+            with Live(ready(), Plan(RATE), realtime=UNCHANGED, host=FileHost(sound[0], None, None)) as live:
                 assert live.wait(10)

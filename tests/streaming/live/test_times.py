@@ -9,13 +9,13 @@ from numba import njit
 from pulse.jit.address import words_at
 from streaming.latency import Latency
 from streaming.live.virtual import VirtualDevice
-from streaming.native.histogram import latency_of, new_histogram, record
-from streaming.native.stream_form import (
+from streaming.native.callback_signature import (
     INPUT_OVERFLOW,
     INPUT_UNDERFLOW,
     OUTPUT_OVERFLOW,
     OUTPUT_UNDERFLOW,
 )
+from streaming.native.histogram import latency_of, new_histogram, record
 from tests.streaming.live.runs import RATE, noise, ready, runs
 
 BLOCK, PULSE = 160, 480
@@ -70,7 +70,7 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
         began_ns = host.now_ns()
         for ns in late_ns:
             host.tick(x, late_s=ns * NS)
-        account, now_ns = live.account(), host.now_ns()
+        account, now_ns = live.statistics(), host.now_ns()
     came_ns = began_ns + BLOCK_NS * np.arange(1, blocks + 1) + late_ns
     ratio = pulse_frames // BLOCK
     waiting, total, free_ns = [], [], 0
@@ -93,10 +93,10 @@ def test_latencies_are_those_of_a_queue(compute_ms, pulse_frames):
 def test_load_is_that_since_the_last_account():
     with runs(ready(), compute_s=0.004) as (host, live):
         host.run(noise(100 * BLOCK, 1))
-        assert live.account().load == pytest.approx(0.4, rel=0.02)
+        assert live.statistics().load == pytest.approx(0.4, rel=0.02)
         host.compute_s = 0.001
         host.run(noise(100 * BLOCK, 1))
-        account = live.account()
+        account = live.statistics()
         assert account.load == pytest.approx(0.1, rel=0.05)
         assert account.elapsed_s == pytest.approx(2.0, abs=1e-6)
 
@@ -107,7 +107,7 @@ def test_pulses_that_are_left_out_have_no_latency():
         host.stall(0.1)
         host.run(noise(20 * BLOCK, 1))
         host.advance(0.001)
-        account = live.account()
+        account = live.statistics()
     counters = account.counters
     assert counters.pulses_dropped > 5
     assert account.total.count == account.compute.count == counters.pulses == 40 - counters.pulses_dropped
@@ -126,7 +126,7 @@ def test_flags_of_the_device_are_counted():
             16,
         ):
             host.tick(x, flags)
-        found = live.account().counters
+        found = live.statistics().counters
     assert (found.input_underflows, found.input_overflows) == (1, 1)
     assert (found.output_underflows, found.output_overflows) == (1, 2)
     assert found.xruns == 5
@@ -134,7 +134,7 @@ def test_flags_of_the_device_are_counted():
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_latency_of_devices(apart):
-    """As they state it; with what is agreed on it makes the way from mouth to ear."""
+    """As they state it; with what is agreed on it makes the end-to-end latency."""
     latencies = {"input_latency_s": 0.012, "output_latency_s": 0.02}
     devices = [VirtualDevice("one", 1, 1 - apart, RATE, **latencies)]
     if apart:
@@ -150,6 +150,6 @@ def test_the_latency_of_devices(apart):
 def test_an_account_changes_nothing():
     with runs(ready(), compute_s=0.003) as (host, live):
         host.run(noise(10 * BLOCK, 1))
-        first, second = live.account(), live.account()
+        first, second = live.statistics(), live.statistics()
     assert first.counters == second.counters and first.total.classes() == second.total.classes()
     assert second.load == 0.0 and second.elapsed_s == first.elapsed_s

@@ -8,8 +8,8 @@ from streaming.errors import DeviceError
 from streaming.live import Live, Plan
 from streaming.live import live as live_module
 from streaming.live.virtual import VirtualDevice, VirtualHost
-from streaming.live.watch import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
-from streaming.realtime.options import NOTHING
+from streaming.live.watchdog import EVENTS, PATIENCE_S, RETRY_S, SELDOM_S, TEARDOWN_S
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.runs import (
     BLOCK,
     RATE,
@@ -64,12 +64,12 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
         assert not live.wait(0)
         trouble(host, kind)
         since_ns = host.now_ns()
-        while not live.watch.ended:
+        while not live.watchdog.ended:
             host.advance(0.05)
         passed_s = (host.now_ns() - since_ns) / 1e9
         assert passed_s < 2 + (TEARDOWN_S if kind == "hangs" else 0)
-        assert live.watch.error is not None, "what ended the run is told before the device is stopped"
-        account = live.account()
+        assert live.watchdog.error is not None, "what ended the run is told before the device is stopped"
+        account = live.statistics()
         assert account.counters.stalls == 1
     assert str(told.value).startswith("usb mixer: the device ")
     assert ("ended by itself" if kind == "ends" else "has not called for 1.") in str(told.value)
@@ -81,7 +81,7 @@ def test_a_device_that_goes_away_ends_the_run(kind, block):
 def test_the_end_is_told_before_the_device_is_stopped():
     with pytest.raises(DeviceError), runs(ready()) as (host, live):
         stop, known = live.devices.stop, []
-        live.devices.stop = lambda limit_s: (known.append(live.watch.error), stop(limit_s))[1]
+        live.devices.stop = lambda limit_s: (known.append(live.watchdog.error), stop(limit_s))[1]
         trouble(host, "hangs")
         host.advance(1.2)
         assert isinstance(known[0], DeviceError)
@@ -94,9 +94,9 @@ def test_no_device_is_opened_beside_one_that_is_inside_of_a_block(reconnect):
         runs(ready(), reconnect=reconnect) as (host, live),
     ):
         trouble(host, "hangs")
-        host.devices[0].inside = True
+        host.devices[0].in_callback = True
         host.advance(5)
-        assert live.watch.ended and not host.streams and live.account().counters.reopened == 0
+        assert live.watchdog.ended and not host.streams and live.statistics().counters.reopened == 0
     assert live_module.abandoned_pipelines.pop() is live.pipeline
     live.pipeline.close()
 
@@ -106,10 +106,10 @@ def test_a_slow_device_is_not_gone():
     with runs(ready()) as (host, live):
         for _ in range(5):
             host.tick(noise(BLOCK, 1), late_s=0.9)
-        assert live.account().counters.stalls == 0
+        assert live.statistics().counters.stalls == 0
     with runs(ready(), block=9600) as (host, live):
         host.run(noise(10 * 9600))
-        assert live.account().counters.stalls == 0
+        assert live.statistics().counters.stalls == 0
 
 
 @pytest.mark.parametrize("kind", TROUBLES)
@@ -125,11 +125,11 @@ def test_keep(kind, make, block):
         well(host)
         back(host)
         played.append(host.run(x[25 * block :]))
-        counters, delay = live.account().counters, live.delay.frames
+        counters, delay = live.statistics().counters, live.delay.frames
         check_books(live, len(x))
         assert (counters.frames_silent, counters.reopened) == (0, counters.stalls)
         assert counters.stalls == 1 or kind in ("stalls", "hangs"), "those can be opened again and again"
-        assert "opened again" in live.account().notes[-1]
+        assert "opened again" in live.statistics().notes[-1]
     wanted = played_by(made, x, "y")
     np.testing.assert_array_equal(np.concatenate(played), late_by(wanted, delay, len(x)))
     np.testing.assert_array_equal(live.outputs.flush()[0]["y"][0], wanted[:, 0])
@@ -149,7 +149,7 @@ def test_reset(engine, make, block):
         back(host)
         played.append(host.run(x[25 * block :]))
         model_delay, delay = live.pipeline.model_delay, live.delay.frames
-        assert live.account().counters.frames_silent == 0
+        assert live.statistics().counters.frames_silent == 0
     first = 25 * block // 160 * 160
     sound = [late_by(played_by(made, part, "y"), model_delay, len(part)) for part in (x[:first], x[first:])]
     wanted = late_by(np.concatenate(sound), delay - model_delay, len(x))
@@ -161,14 +161,14 @@ def test_a_device_is_found_by_its_name():
     first, other = VirtualDevice("first", rate_hz=RATE), VirtualDevice("usb mixer", rate_hz=RATE)
     host = VirtualHost(first, other)
     plan = Plan(RATE, input="mixer", output="mixer", block_frames=BLOCK)
-    with Live(ready(), plan, realtime=NOTHING, reconnect="keep", host=host) as live:
+    with Live(ready(), plan, realtime=UNCHANGED, reconnect="keep", host=host) as live:
         host.run(noise(BLOCK, 1))
         other.present = False
         host.advance(2.0)
         host.devices = (VirtualDevice("new", rate_hz=RATE), first, other)
         other.present = True
         host.advance(RETRY_S + 0.1)
-        assert live.account().counters.reopened == 1
+        assert live.statistics().counters.reopened == 1
         assert host.streams[0].device is other
 
 
@@ -183,20 +183,20 @@ def test_a_device_that_stays_away_is_tried_seldom(monkeypatch):
         assert often == pytest.approx(PATIENCE_S / RETRY_S, abs=5)
         host.advance(600)
         assert len(tries) - often == pytest.approx(600 / SELDOM_S, abs=2)
-        assert ["not opened yet" in note for note in live.account().notes] == [False, True]
+        assert ["not opened yet" in note for note in live.statistics().notes] == [False, True]
         well(host)
         host.devices[0].refuses = "somebody else has it"
         host.advance(SELDOM_S + 0.1)
-        assert "somebody else has it" in live.account().notes[-1]
+        assert "somebody else has it" in live.statistics().notes[-1]
         well(host)
         back(host)
-        assert live.account().counters.reopened == 1
+        assert live.statistics().counters.reopened == 1
         host.run(noise(BLOCK, 1))
         trouble(host, "vanishes")
         host.advance(2.0)
         well(host)
         host.advance(RETRY_S + 0.1)
-        assert live.account().counters.reopened == 2, "another time it is tried often again"
+        assert live.statistics().counters.reopened == 2, "another time it is tried often again"
 
 
 def test_a_device_that_opens_but_does_not_call():
@@ -204,10 +204,10 @@ def test_a_device_that_opens_but_does_not_call():
     with runs(ready(), reconnect="keep") as (host, live):
         trouble(host, "stalls")
         host.advance(PATIENCE_S)
-        often = live.account().counters.reopened
+        often = live.statistics().counters.reopened
         assert often > 20
         host.advance(600)
-        assert live.account().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
+        assert live.statistics().counters.reopened - often == pytest.approx(600 / SELDOM_S, abs=2)
 
 
 def test_a_device_that_comes_and_goes():
@@ -219,9 +219,9 @@ def test_a_device_that_comes_and_goes():
             well(host)
             host.advance(0.2)
             back(host)
-        counters = live.account().counters
+        counters = live.statistics().counters
         assert (counters.stalls, counters.reopened) == (EVENTS, EVENTS)
-        assert len(live.account().notes) == EVENTS
+        assert len(live.statistics().notes) == EVENTS
 
 
 @engines
@@ -242,5 +242,5 @@ def test_orders_while_the_device_is_away(engine):
 
 def test_what_is_refused():
     with pytest.raises(InputError, match="reconnect 'often': give keep, reset or nothing"):
-        Live(ready(), Plan(RATE), realtime=NOTHING, reconnect="often", host=VirtualHost())
+        Live(ready(), Plan(RATE), realtime=UNCHANGED, reconnect="often", host=VirtualHost())
     assert issubclass(DeviceError, PulseError)

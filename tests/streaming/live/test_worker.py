@@ -13,14 +13,14 @@ import pytest
 from pulse.errors import PulseError
 from streaming.hosts.host import Endpoint, StreamRequest
 from streaming.live import device_call
+from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.control import Control
 from streaming.live.device_call import DeviceCall
-from streaming.live.form import Behaviour, Form
 from streaming.live.outputs import Outputs
 from streaming.live.pipeline import Pipeline
 from streaming.live.worker import Worker
 from streaming.native import control_block as cb
-from streaming.realtime.options import NOTHING
+from streaming.realtime.options import UNCHANGED
 from tests.streaming.live.by_hand import LIMIT_S, nothing_left
 from tests.streaming.live.runs import BLOCK, RATE, late, noise, ready, running, streamed
 from tests.streaming.models import filtered
@@ -31,7 +31,7 @@ FUNCTION_TYPES = c_void_p, c_void_p, c_ulong, c_void_p, c_ulong, c_void_p
 def call_of(pipeline):
     """What a device calls."""
     source = Endpoint("device", 0, 1, RATE)
-    form = pipeline.form
+    form = pipeline.stream_config
     return DeviceCall(
         StreamRequest(
             pipeline.callback_address,
@@ -51,8 +51,8 @@ def call_of(pipeline):
 @contextmanager
 def working(made, **behaviour):
     """A pipeline and its worker."""
-    pipeline = Pipeline(made, Form(RATE, RATE, RATE, block_frames=BLOCK), Behaviour(**behaviour))
-    worker = Worker(pipeline, NOTHING)
+    pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig(**behaviour))
+    worker = Worker(pipeline, UNCHANGED)
     worker.start()
     try:
         yield pipeline, worker
@@ -175,7 +175,7 @@ def test_a_worker_that_cannot_begin_says_why(monkeypatch):
     def refuse(options):
         raise PulseError("no such thing")
 
-    monkeypatch.setattr("streaming.live.worker.on_this_thread", refuse)
+    monkeypatch.setattr("streaming.live.worker.apply_to_thread", refuse)
     with working(ready()) as (_, worker):
         assert str(worker.error) == "no such thing"
 
@@ -183,8 +183,8 @@ def test_a_worker_that_cannot_begin_says_why(monkeypatch):
 def test_stopping_is_bounded():
     """A pulse that does not end keeps the thread, and says so."""
     made, holds, goes_on = ready(running, backend="numpy"), threading.Event(), threading.Event()
-    pipeline = Pipeline(made, Form(RATE, RATE, RATE, block_frames=BLOCK), Behaviour())
-    worker = Worker(pipeline, NOTHING)
+    pipeline = Pipeline(made, StreamConfig(RATE, RATE, RATE, block_frames=BLOCK), EngineConfig())
+    worker = Worker(pipeline, UNCHANGED)
 
     def hold(slots):
         holds.set()

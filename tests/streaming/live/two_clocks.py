@@ -52,11 +52,11 @@ def drive(pipeline, callback, source, target, block, rate, rate_out, windows, wi
             for i in range(block):
                 heard[i] = np.float32(np.sin(2 * pi * TONE_HZ * ((came + i) / rate)))
             came += block
-            control[cb.HELD_NOW_NS] = np.int64(start + in_s * 1e9)
+            control[cb.VIRTUAL_NOW_NS] = np.int64(start + in_s * 1e9)
             _call(callback, source, 0, block, pipeline)
             call_at(control[cb.PUMP], pipeline)
             continue
-        control[cb.HELD_NOW_NS] = np.int64(start + out_s * 1e9)
+        control[cb.VIRTUAL_NOW_NS] = np.int64(start + out_s * 1e9)
         _call(callback, 0, target, block, pipeline)
         for i in range(block):
             value = np.float64(played[i])

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from streaming.native.callback_signature import ABORT, COMPLETE, CONTINUE, FUNCTION
 from streaming.native.gate import Gate, stream_callback
-from streaming.native.stream_form import ABORT, COMPLETE, CONTINUE, FUNCTION
 
 USER = 4242
 

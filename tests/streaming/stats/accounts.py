@@ -8,11 +8,11 @@ from math import log, sin
 
 from pulse.errors import PulseWarning
 from streaming.latency import Latency
-from streaming.realtime.options import Measure
-from streaming.stats.account import Account, Counters, Delay
+from streaming.realtime.options import RealtimeSetting
 from streaming.stats.lines import TIMES
 from streaming.stats.reader import read_stats
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import Counters, Delay, LiveStatistics
 from streaming.stats.writer import StatsWriter
 
 DEADLINE_S = 0.01
@@ -33,9 +33,9 @@ SETUP = Setup(
     policy="wait",
     deadline_s=DEADLINE_S,
     delay=DELAY,
-    measures=(
-        Measure("priority", "70", "normal", "no right to it; raise `ulimit -r`"),
-        Measure("memory", "locked", "locked"),
+    realtime_settings=(
+        RealtimeSetting("priority", "70", "normal", "no right to it; raise `ulimit -r`"),
+        RealtimeSetting("memory", "locked", "locked"),
     ),
 )
 
@@ -61,7 +61,7 @@ class Simulation:
 
     def accounts(
         self, seconds: int, each_s: float = 1.0, events: dict[int, dict[str, int]] | None = None
-    ) -> Iterator[Account]:
+    ) -> Iterator[LiveStatistics]:
         """An account every ``each_s``; ``events`` adds to counters at the begin of a second."""
         times = {name: Latency(DEADLINE_S if name == "total" else None) for name in TIMES}
         added = Counters()
@@ -79,7 +79,7 @@ class Simulation:
             pulses = first + per
             regular = Counters(pulses, pulses, 480 * pulses, 0, 480 * pulses, missed=times["total"].missed)
             swell = [0.5 + 0.4 * sin(second / 3 + channel) for channel in range(self.channels)]
-            yield Account(
+            yield LiveStatistics(
                 (number + 1) * each_s,
                 regular.plus(added),
                 DELAY,

@@ -8,9 +8,9 @@ import pytest
 
 from pulse.wording import speaking
 from streaming.cli.spelling import as_options
-from streaming.realtime.options import Measure
-from streaming.stats.account import Counters, Delay
-from streaming.stats.trouble import GROUPS, counted, group, troubles, words
+from streaming.realtime.options import RealtimeSetting
+from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count
+from streaming.stats.statistics import Counters, Delay
 from tests.streaming.stats.accounts import DELAY, SETUP, Simulation
 
 EACH = Counters(*range(1, len(fields(Counters)) + 1))
@@ -25,7 +25,7 @@ def good():
 
 def told(account, setup=SETUP, **counters):
     """The troubles where these counters are not 0."""
-    return troubles(setup, replace(account, counters=replace(account.counters, **counters)))
+    return find_problems(setup, replace(account, counters=replace(account.counters, **counters)))
 
 
 def test_counters_add_and_subtract():
@@ -56,12 +56,12 @@ def test_every_counter_of_trouble_has_a_group_and_words():
     grouped = [name for names in GROUPS.values() for name in names]
     assert {*grouped, *PLAIN} == {one.name for one in fields(Counters)}
     for name in grouped:
-        text = words(Counters(**{name: 1}))
+        text = describe_counters(Counters(**{name: 1}))
         assert text.startswith("1 ")
-        assert words(Counters(**{name: 2000})) == f"2,000 {text[2:]}s"
-        assert sum(group(Counters(**{name: 3}), which) for which in GROUPS) == 3
-    assert words(Counters(1, 2, 3, frames_out=4)) == ""
-    assert counted(0, "pulse") == "0 pulses"
+        assert describe_counters(Counters(**{name: 2000})) == f"2,000 {text[2:]}s"
+        assert sum(group_count(Counters(**{name: 3}), which) for which in GROUPS) == 3
+    assert describe_counters(Counters(1, 2, 3, frames_out=4)) == ""
+    assert count_of(0, "pulse") == "0 pulses"
 
 
 def test_a_good_run_has_no_trouble(good):
@@ -114,12 +114,14 @@ def test_why_pulses_are_late(good):
 
 def test_help_depends_on_what_was_had_already(good):
     late = replace(good, waiting=replace(good.waiting, max_us=12e3))
-    (asked,) = told(late, replace(SETUP, measures=()), missed=1)
+    (asked,) = told(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "priority=70" in asked.help
-    (had,) = told(late, replace(SETUP, measures=(Measure("priority", "70", "70"),)), missed=1)
+    (had,) = told(
+        late, replace(SETUP, realtime_settings=(RealtimeSetting("priority", "70", "70"),)), missed=1
+    )
     assert "headroom_s=" in had.help
     with speaking(as_options):
-        (option,) = told(late, replace(SETUP, measures=()), missed=1)
+        (option,) = told(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "--priority 70" in option.help
 
 

@@ -94,7 +94,12 @@ def changed(line, place, value):
             ", line 1: setup.deadline_s: 'x' is not a finite number; the file is",
         ),
         (1, ["setup", "pulse_frames"], True, ", line 1: setup.pulse_frames: True is not a count"),
-        (1, ["setup", "measures", 0, "name"], 4, ", line 1: setup.measures.0.name: 4 is not a string"),
+        (
+            1,
+            ["setup", "realtime_settings", 0, "name"],
+            4,
+            ", line 1: setup.realtime_settings.0.name: 4 is not a string",
+        ),
         (1, ["started"], "noon", ", line 1: started: Invalid isoformat string: 'noon'; the file is broken"),
         (2, ["line"], "other", ", line 2: is neither an interval nor a summary; the file is broken"),
         (2, ["interval"], ..., ", line 2: None is not an object"),
@@ -115,7 +120,7 @@ def changed(line, place, value):
         (3, ["times", "classes"], [[1]], ", line 3: classes.0: 1 values in place of 2"),
         (3, ["times", "classes"], [[1, 1 << 62]] * 4, ", line 3: counts more than there can be"),
         (7, ["times", "total"], ..., ", line 7: times.total is missing"),
-        (7, ["account", "delay"], None, ", line 7: account.delay: None is not an object"),
+        (7, ["statistics", "delay"], None, ", line 7: statistics.delay: None is not an object"),
     ],
 )
 def test_a_broken_value(tmp_path, path, number, place, value, said):
@@ -130,7 +135,7 @@ def test_what_a_later_version_adds_is_left_out(tmp_path, path):
     lines = [line | {"more": [1, {"x": None}]} for line in lines_of(path)]
     other = tmp_path / "m.jsonl"
     other.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert read_stats(other).account == read_stats(path).account
+    assert read_stats(other).statistics == read_stats(path).statistics
 
 
 def test_a_broken_line_in_the_middle_and_two_runs_in_a_file(tmp_path, path):
@@ -155,7 +160,7 @@ def test_a_part_of_a_large_file(tmp_path, path):
     part.write_bytes(b"".join([lines[0], *lines[-3:]]))
     stats = read_stats(part)
     assert [one.at_s for one in stats.intervals] == [4, 5]
-    assert stats.account == read_stats(path).account
+    assert stats.statistics == read_stats(path).statistics
 
 
 @settings(max_examples=60, suppress_health_check=HARMLESS, deadline=None)
@@ -188,7 +193,7 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
     except InputError as error:
         assert str(error).startswith(str(other))
     else:
-        assert summary_pairs(stats.header.setup, stats.account)
+        assert summary_pairs(stats.header.setup, stats.statistics)
         assert json.dumps(as_dict(stats), allow_nan=False)
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 

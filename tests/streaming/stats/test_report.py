@@ -42,11 +42,11 @@ def test_words(bad, tmp_path):
     assert "priority: normal instead of 70: no right to it; raise `ulimit -r`" in text
     assert " 0:20" not in text
     assert "20.0 s, 2,000 pulses in 2,000 callbacks" in text
-    assert "42.1 ms from mouth to ear = device in 10.0 + re-blocking 3.3 + resampling 1.2" in text
+    assert "42.1 ms end to end = device in 10.0 + re-blocking 3.3 + resampling 1.2" in text
     assert "missed by " in text
     assert "--headroom" in text
     assert "headroom=" not in text
-    for heading in ("times", "from mouth to ear", "worst moments"):
+    for heading in ("times", "end to end", "worst moments"):
         assert [heading] in lines or heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text
@@ -57,7 +57,7 @@ def test_words(bad, tmp_path):
 
 
 def test_a_measure_is_told_once_and_other_blocks_have_words(good, tmp_path):
-    noted = [replace(one, notes=(str(SETUP.measures[0]), "something else")) for one in good]
+    noted = [replace(one, notes=(str(SETUP.realtime_settings[0]), "something else")) for one in good]
     path = write(tmp_path / "out.jsonl", noted, replace(SETUP, block_frames=0, output=None))
     text = pulse("report", path).stdout
     assert text.count("priority: normal instead of 70") == 1
@@ -74,9 +74,9 @@ def test_a_good_run_says_so(good, tmp_path):
 def test_json(bad, tmp_path):
     found = json.loads(pulse("report", write(tmp_path / "out.jsonl", bad), "--json").stdout)
     assert found["complete"] is True
-    assert found["account"]["counters"]["frames_silent"] == 480
-    assert found["account"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
-    delay = found["mouth_to_ear"]
+    assert found["statistics"]["counters"]["frames_silent"] == 480
+    assert found["statistics"]["total"]["p99_us"] == pytest.approx(bad[-1].summary().total.p99_us)
+    delay = found["end_to_end"]
     assert delay["total_s"] == pytest.approx(sum(one["seconds"] for one in delay["stages"]))
     assert sum(row["count"] for row in found["histogram"]) == 2000
     assert {4, 7, 9, 12} < {moment["at_s"] for moment in found["worst"]}
@@ -217,14 +217,16 @@ def test_a_picture_holds_its_text(bad, good, tmp_path, name):
 
 def test_a_title_in_lines():
     pytest.importorskip("matplotlib", reason="an extra: pip install 'pulse-stream[report]'")
-    from streaming.stats.titles import fitted, width_points
+    from streaming.stats.titles import fit_title, width_points
 
-    assert fitted(["one;", "two"], 500, 11, "normal") == "one; two"
-    lines = fitted(["a few words;", "and some more"], 1.1 * width_points("and some more", 11), 11, "normal")
+    assert fit_title(["one;", "two"], 500, 11, "normal") == "one; two"
+    lines = fit_title(
+        ["a few words;", "and some more"], 1.1 * width_points("and some more", 11), 11, "normal"
+    )
     assert lines.splitlines() == ["a few words;", "and some more"]
-    lines = fitted(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()
+    lines = fit_title(["word " * 100, "x" * 300], 100, 11, "bold").splitlines()
     assert len(lines) == 6 and lines[2].endswith("…") and lines[5].endswith("…")
-    assert fitted(["in\udce9\n.wav"], 500, 11, "bold") == "in\\udce9 .wav"
+    assert fit_title(["in\udce9\n.wav"], 500, 11, "bold") == "in\\udce9 .wav"
 
 
 def test_empty_stages_are_left_out(good, tmp_path):

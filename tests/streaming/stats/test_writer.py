@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pulse.errors import InputError, PulseWarning
-from streaming.stats.account import Counters
-from streaming.stats.lines import TIMES, Times
+from streaming.stats.lines import TIMES, Histogram
 from streaming.stats.reader import read_stats
+from streaming.stats.statistics import Counters
 from streaming.stats.writer import StatsWriter
 from tests.streaming.stats.accounts import DELAY, SETUP, Simulation, lines_of, read_quietly, write
 
@@ -41,8 +41,8 @@ def test_what_is_written_comes_back(path, accounts):
     assert stats.complete
     assert stats.header.setup == SETUP
     assert stats.header.versions["numba"]
-    assert plain(asdict(stats.account)) == plain(accounts[-1].as_dict())
-    assert stats.account.notes == ("opened again",)
+    assert plain(asdict(stats.statistics)) == plain(accounts[-1].as_dict())
+    assert stats.statistics.notes == ("opened again",)
     for name in TIMES:
         written = getattr(accounts[-1], name)
         assert stats.times[name].as_dict() == written.as_dict()
@@ -55,7 +55,7 @@ def test_intervals_add_up_to_the_whole(path, accounts):
     whole = Counters()
     for interval in stats.intervals:
         whole = whole.plus(interval.new)
-    assert whole == stats.account.counters
+    assert whole == stats.statistics.counters
     assert [interval.total.count for interval in stats.intervals] == [100] * SECONDS
     assert [interval.new.frames_silent for interval in stats.intervals] == [0, 480, 0, 0, 0]
     assert [interval.events for interval in stats.intervals] == [(), (), (), ("opened again",), ()]
@@ -115,13 +115,13 @@ def test_every_line_is_there_at_once(tmp_path, accounts):
         ):
             stats = read_stats(path)
         assert not stats.complete
-        assert stats.account.counters == account.counters
-        assert stats.account.notes == account.notes
+        assert stats.statistics.counters == account.counters
+        assert stats.statistics.notes == account.notes
         assert stats.times.keys() == {"total"}
         assert stats.times["total"].as_dict() == account.total.as_dict()
     writer.close()
     writer.close()
-    assert read_quietly(path).account.counters == accounts[-1].counters
+    assert read_quietly(path).statistics.counters == accounts[-1].counters
 
 
 def test_a_killed_run_has_all_but_its_last_interval(tmp_path):
@@ -135,7 +135,7 @@ def test_a_killed_run_has_all_but_its_last_interval(tmp_path):
     path, root = tmp_path / "o.jsonl", Path(__file__).parents[3]
     killed = subprocess.run([sys.executable, "-c", code, path], cwd=root, check=False, timeout=60)
     assert killed.returncode == -9
-    assert read_quietly(path).account.elapsed_s == 4
+    assert read_quietly(path).statistics.elapsed_s == 4
 
 
 class Limited:
@@ -159,7 +159,7 @@ def test_a_full_disk_is_told_and_what_is_missing_follows(tmp_path, accounts):
     whole = path.read_bytes()
     with Limited(len(whole) + 100):
         writer.update(accounts[1])
-        assert "File too large at 2.0 s; what is missing follows in one line" in str(writer.problem)
+        assert "File too large at 2.0 s; the missing intervals follow in one line" in str(writer.problem)
         assert path.read_bytes() == whole
         writer.update(accounts[2])
         assert path.read_bytes() == whole
@@ -179,7 +179,7 @@ def test_a_disk_that_stays_full(tmp_path, accounts):
     with Limited(path.stat().st_size + 1):
         writer.close(accounts[1])
     assert "the file ends without a summary" in str(writer.problem)
-    assert read_quietly(path).account.elapsed_s == 1
+    assert read_quietly(path).statistics.elapsed_s == 1
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
@@ -197,5 +197,5 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 def test_times_come_back_to_the_nanosecond(accounts):
     latency = accounts[-1].total
-    again = Times.of(latency).latency(latency.deadline_s)
+    again = Histogram.of(latency).latency(latency.deadline_s)
     assert again.as_dict() == latency.as_dict()

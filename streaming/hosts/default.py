@@ -6,7 +6,7 @@ from streaming.hosts.host import Host
 from streaming.hosts.portaudio.portaudio import PortAudio
 
 
-def usual_host() -> Host:
+def default_host() -> Host:
     """Whatever has them."""
     return PortAudio()
 

@@ -1,4 +1,4 @@
-"""What a live run connects, and how it is to behave."""
+"""Configuration of a live run: what it connects, and how it computes."""
 
 from dataclasses import dataclass
 
@@ -26,15 +26,15 @@ abort                  the run ends with an error
 
 
 @dataclass(frozen=True)
-class Form:
+class StreamConfig:
     """What a pipeline connects.
 
     rate_hz                  of the model
     rate_in_hz, rate_out_hz  of the device
     channels_in              of the device
     channels_out             of the device; 0 where nothing is played
-    channels                 what of the input is heard, by a model with one input of sound
-    heard                    the channel of the device that each input hears, in the order of a model with several
+    channels                 the channels that a model with one input of sound takes
+    input_channels           the device channel of each input, in order, for a model with several inputs
     block_frames             of the device; 0 where it is not known or changes
     two_clocks               whether input and output are devices with clocks of their own
     """
@@ -47,12 +47,12 @@ class Form:
     channels: Channels = Channels()
     block_frames: int = 0
     two_clocks: bool = False
-    heard: tuple[int, ...] = ()
+    input_channels: tuple[int, ...] = ()
 
     @property
     def streams(self) -> int:
         """How many streams there are. Raises InputError."""
-        return 1 if self.heard else self.channels.streams(self.channels_in)
+        return 1 if self.input_channels else self.channels.streams(self.channels_in)
 
     def __post_init__(self) -> None:
         if min(self.rate_hz, self.rate_in_hz, self.rate_out_hz) < 1:
@@ -65,10 +65,13 @@ class Form:
                 f"{self.channels_in} channels in, {self.channels_out} out, blocks of {self.block_frames} frames: "
                 "one channel in at least, and no negative number"
             )
-        if self.heard and not 0 <= min(self.heard) <= max(self.heard) < self.channels_in:
+        if (
+            self.input_channels
+            and not 0 <= min(self.input_channels) <= max(self.input_channels) < self.channels_in
+        ):
             raise InputError(
-                f"inputs hear channels {', '.join(map(str, self.heard))} of a device with {self.channels_in}, counted "
-                "from 0: choose those that there are"
+                f"the inputs take channels {', '.join(map(str, self.input_channels))} of a device with "
+                f"{self.channels_in}, counted from 0: choose existing channels"
             )
         if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
             raise InputError(
@@ -78,10 +81,10 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class EngineConfig:
     """How a pipeline runs.
 
-    engine          ``worker``: a thread of its own computes; ``callback``: the device's callback does, which saves
+    engine          ``worker``: a separate thread computes; ``callback``: the device's callback does, which saves
                     the headroom where a pulse takes far less time than a block
     policy          one of ``POLICIES``
     headroom_s      what a worker may take to answer, rounded up to whole blocks; 5 ms where None
@@ -89,7 +92,7 @@ class Behaviour:
     output          the output that is played, by name; the first that is sound where None
     records         whether Python gets all outputs of each pulse, too
     reserve_frames  the least that the sound is late, in frames of the model: room for the delays of other programs
-    held_clock      whether ``Pipeline.set_time`` says what time it is
+    virtual_clock   whether ``Pipeline.set_time`` sets the time
     """
 
     engine: str = "worker"
@@ -99,7 +102,7 @@ class Behaviour:
     output: str | None = None
     records: bool = False
     reserve_frames: int = 0
-    held_clock: bool = False
+    virtual_clock: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (

@@ -25,7 +25,7 @@ def _is_same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def part_of(path: Path) -> Path:
+def temporary_file(path: Path) -> Path:
     """A new empty file beside ``path`` to write to first.
 
     Raises InputError where the folder refuses, and where ``path`` is a folder, a device or a pipe.
@@ -40,7 +40,7 @@ def part_of(path: Path) -> Path:
     return Path(name)
 
 
-def beside(path: Path, word: str) -> Path:
+def unused_name(path: Path, word: str) -> Path:
     """A name beside ``path`` that says what is in it, and that no file has."""
     tried = path.with_stem(f"{path.stem}-{word}")
     for number in count(2):
@@ -50,7 +50,7 @@ def beside(path: Path, word: str) -> Path:
     return tried
 
 
-def unwritable(path: Path, reason: str | None) -> InputError:
+def write_error(path: Path, reason: str | None) -> InputError:
     """What is wrong where a disk takes no more."""
     return InputError(f"{path}: cannot be written ({reason}); make room, or write to another disk")
 

@@ -11,7 +11,7 @@ _ALSA = re.compile(r"ALSA lib [^:]+:\d+:\(\w+\) (.+)")
 
 
 @contextmanager
-def overhearing() -> Generator[Callable[[], str | None]]:
+def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
     """Keep it from the terminal; call what this gives for the last reason that ALSA stated, None without one.
 
     All threads of the process share the standard error, so this is for short whiles.

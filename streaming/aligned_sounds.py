@@ -11,14 +11,14 @@ from streaming.sound import BLOCK_S, SoundReader
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A sound, and what inputs take of it: input -> the mean of its channels, one of them, or each."""
+class RoutedSound:
+    """A sound, and the channels that inputs take of it: input -> the mean of its channels, one of them, or each."""
 
     reader: SoundReader
-    takes: Mapping[str, Channels]
+    channels: Mapping[str, Channels]
 
 
-class Hearing:
+class AlignedSounds:
     """Blocks for inputs, from their sounds. Sample k of one input and of another belong to one moment.
 
     rate_hz  of the model; each sound is resampled to it
@@ -28,7 +28,7 @@ class Hearing:
     least far. A sound that ends before the others is followed by silence as they go on.
     """
 
-    def __init__(self, sounds: Sequence[Heard], rate_hz: int) -> None:
+    def __init__(self, sounds: Sequence[RoutedSound], rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._tracks = [_Track(each, rate_hz) for each in sounds]
         self.padded: dict[str, int] = {}
@@ -87,8 +87,8 @@ class Hearing:
 class _Track:
     """One sound on its way to the model's rate."""
 
-    def __init__(self, heard: Heard, rate_hz: int) -> None:
-        self.reader, self.takes = heard.reader, heard.takes
+    def __init__(self, heard: RoutedSound, rate_hz: int) -> None:
+        self.reader, self.takes = heard.reader, heard.channels
         self._widths = [each.streams(self.reader.channels) for each in self.takes.values()]
         self._resampler = Resampler(self.reader.rate_hz, rate_hz, sum(self._widths))
         self._blocks = iter(self.reader)

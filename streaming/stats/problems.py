@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pulse.wording import spelled
-from streaming.stats.account import AccountSummary, Counters
 from streaming.stats.setup import Setup
+from streaming.stats.statistics import Counters, StatisticsSummary
 
 GROUPS = {
     "late": ("missed",),
@@ -35,7 +35,7 @@ IRREGULAR = 1.5
 
 
 @dataclass(frozen=True)
-class Trouble:
+class Problem:
     """One thing that went wrong.
 
     name  of its group
@@ -51,65 +51,65 @@ class Trouble:
         return f"{self.what}; {self.help}"
 
 
-def group(counters: Counters, name: str) -> int:
+def group_count(counters: Counters, name: str) -> int:
     """The sum of a group of counters; frames and pulses count alike, so it only tells whether and when."""
     return sum(getattr(counters, field) for field in GROUPS[name])
 
 
-def words(counters: Counters) -> str:
+def describe_counters(counters: Counters) -> str:
     """All counters that tell of trouble, such as ``3 late pulses, 1 stall``; empty where there is none."""
     found = [(getattr(counters, name), noun) for name, noun in _NOUNS.items()]
-    return ", ".join(counted(count, noun) for count, noun in found if count)
+    return ", ".join(count_of(count, noun) for count, noun in found if count)
 
 
-def counted(count: int, noun: str) -> str:
+def count_of(count: int, noun: str) -> str:
     """``1 stall``, ``2,400 stalls``."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def troubles(setup: Setup, account: AccountSummary) -> list[Trouble]:
+def find_problems(setup: Setup, statistics: StatisticsSummary) -> list[Problem]:
     """All that went wrong, causes in front of what follows from them; empty after a good run."""
-    return list(_troubles(setup, account))
+    return list(_troubles(setup, statistics))
 
 
-def _troubles(setup: Setup, account: AccountSummary) -> Iterator[Trouble]:
-    found = account.counters
+def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
+    found = statistics.counters
     if found.missed:
-        cause, way = _lateness(setup, account)
-        yield Trouble("late", f"{found.missed:,} of {counted(found.pulses, 'pulse')}: {cause}", way)
+        cause, way = _lateness(setup, statistics)
+        yield Problem("late", f"{found.missed:,} of {count_of(found.pulses, 'pulse')}: {cause}", way)
     if found.frames_silent:
         ms = 1e3 * found.frames_silent / setup.device_rate_hz
-        yield Trouble(
+        yield Problem(
             "silent",
-            f"{counted(found.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
+            f"{count_of(found.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
             f"more {spelled('headroom_s')} or a larger {spelled('block_frames')} gives the model more time",
         )
     if found.frames_skipped:
-        yield Trouble(
+        yield Problem(
             "lost",
-            f"{counted(found.frames_skipped, 'frame')} made too late and not played, so that the delay stays as it is",
+            f"{count_of(found.frames_skipped, 'frame')} made too late and not played, so that the delay stays as it is",
             "what helps against silence helps here",
         )
     if found.pulses_dropped:
-        yield Trouble(
+        yield Problem(
             "lost",
-            f"{counted(found.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
+            f"{count_of(found.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
             f"{spelled('policy', 'wait')} keeps all, later",
         )
     if found.frames_lost:
-        yield Trouble(
+        yield Problem(
             "lost",
-            f"{found.frames_lost:,} of {counted(found.frames_in, 'frame')} of the device found no room: the model "
+            f"{found.frames_lost:,} of {count_of(found.frames_in, 'frame')} of the device found no room: the model "
             "stood still for longer than the buffer lasts",
             _quiet(setup),
         )
     if found.xruns:
-        yield _xruns(setup, account)
+        yield _xruns(setup, statistics)
     if found.stalls:
-        again = f", {counted(found.reopened, 'reopening')}" if found.reopened else ""
-        yield Trouble(
+        again = f", {count_of(found.reopened, 'reopening')}" if found.reopened else ""
+        yield Problem(
             "device",
-            f"{counted(found.stalls, 'stall')} of the device, which stopped calling{again}",
+            f"{count_of(found.stalls, 'stall')} of the device, which stopped calling{again}",
             "check its cable, its power saving and the sound server"
             + ("" if found.reopened else f"; {spelled('reconnect', 'keep')} opens it again"),
         )
@@ -117,19 +117,19 @@ def _troubles(setup: Setup, account: AccountSummary) -> Iterator[Trouble]:
         yield _faults(found.faults)
 
 
-def _faults(count: int) -> Trouble:
-    return Trouble(
+def _faults(count: int) -> Problem:
+    return Problem(
         "model",
-        f"{counted(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
+        f"{count_of(count, 'model fault')}, values for which a node has no result: indices outside of their table, "
         "integers divided by 0, or floats that an integer cannot hold",
         "what came out there means nothing; the notes name the nodes: limit what they read (Clip, Where)",
     )
 
 
-def _lateness(setup: Setup, account: AccountSummary) -> tuple[str, str]:
+def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
     """Why pulses are late, and what to do."""
-    compute, waiting = account.compute, account.waiting
-    limit_us = account.deadline_s * 1e6
+    compute, waiting = statistics.compute, statistics.waiting
+    limit_us = statistics.deadline_s * 1e6
     if compute.mean_us > setup.pulse_s * 1e6:
         return (
             f"computing takes {compute.mean_us / 1e3:.2f} ms on average for a pulse of {setup.pulse_s * 1e3:.2f} ms",
@@ -145,9 +145,9 @@ def _lateness(setup: Setup, account: AccountSummary) -> tuple[str, str]:
     return f"a pulse waited for {waiting.max_us / 1e3:.2f} ms at most until it was computed", _quiet(setup)
 
 
-def _xruns(setup: Setup, account: AccountSummary) -> Trouble:
-    found = account.counters
-    flags = words(
+def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
+    found = statistics.counters
+    flags = describe_counters(
         Counters(
             input_underflows=found.input_underflows,
             input_overflows=found.input_overflows,
@@ -155,29 +155,30 @@ def _xruns(setup: Setup, account: AccountSummary) -> Trouble:
             output_overflows=found.output_overflows,
         )
     )
-    block_us = setup.block_s * 1e6 or account.interval.mean_us
-    if account.callback.max_us > block_us:
+    block_us = setup.block_s * 1e6 or statistics.interval.mean_us
+    if statistics.callback.max_us > block_us:
         help = (
             f"{spelled('engine', 'worker')} computes elsewhere; a larger {spelled('block_frames')} gives time"
         )
-        cause = f"the callback took {account.callback.max_us / 1e3:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
-    elif account.interval.max_us > IRREGULAR * block_us:
+        longest_ms = statistics.callback.max_us / 1e3
+        cause = f"the callback took {longest_ms:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
+    elif statistics.interval.max_us > IRREGULAR * block_us:
         help = f"a larger {spelled('block_frames')}, or less other work on this machine"
         cause = (
-            f"the audio system called after {account.interval.max_us / 1e3:.2f} ms at most, a block is "
+            f"the audio system called after {statistics.interval.max_us / 1e3:.2f} ms at most, a block is "
             f"{block_us / 1e3:.2f} ms"
         )
     else:
         help = f"a larger {spelled('block_frames')} gives the audio system more time"
         cause = "callbacks were short and came in time, so the cause is in the audio system"
-    return Trouble("xrun", f"the audio system reports {flags}: {cause}", help)
+    return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
 
 def _quiet(setup: Setup) -> str:
     """What keeps other work away from the engine, beyond what is so already."""
-    priority = next((measure for measure in setup.measures if measure.name == "priority"), None)
+    priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
         return f"{spelled('priority', 70)} keeps other programs from interrupting it; so does less other work"
-    if not priority.had:
+    if not priority.is_granted:
         return f"it had no real-time priority: {priority.reason}"
     return f"more {spelled('headroom_s')} covers it; less other work on this machine avoids it"

@@ -1,4 +1,4 @@
-"""What computes the pulses of a pipeline while its clock is held: a worker that takes as long as it is told to."""
+"""VirtualWorker: computes the pulses of a pipeline on a virtual clock, in a time that a test sets."""
 
 import ctypes
 from typing import Protocol
@@ -12,7 +12,7 @@ _PUMP = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
 class Clock(Protocol):
-    """A clock that is held, and what a pulse takes on it."""
+    """A virtual clock, and the time that a pulse takes on it."""
 
     compute_s: float
 
@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
 
-class HeldWorker(Uncopied):
+class VirtualWorker(Uncopied):
     """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  when it is to be called again; None while it waits for a block
@@ -54,7 +54,7 @@ class HeldWorker(Uncopied):
 
     def after_callback(self) -> None:
         """A block may have come."""
-        if self._pipeline.behaviour.engine == "worker" and self.due_ns is None:
+        if self._pipeline.engine_config.engine == "worker" and self.due_ns is None:
             self.due_ns = max(self._clock.now_ns(), self._free_ns)
 
     def step(self) -> None:

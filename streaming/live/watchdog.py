@@ -1,4 +1,4 @@
-"""Watch: sees that a live run goes on, and opens devices again that went away."""
+"""Watchdog: notices devices that stall or end, and opens them again."""
 
 import threading
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def stall_s(block_frames: int, rate_hz: int) -> float:
     return max(STALL_S, 3 * block_frames / rate_hz)
 
 
-class Watch:
+class Watchdog:
     """Looks at the counters of a pipeline.
 
     streams    the devices
@@ -61,7 +61,7 @@ class Watch:
         self._computing = False
         self._finished = False
         self._failure: Exception | None = None
-        self.limit_s = stall_s(pipeline.form.block_frames, pipeline.form.rate_in_hz)
+        self.limit_s = stall_s(pipeline.stream_config.block_frames, pipeline.stream_config.rate_in_hz)
 
     @property
     def ended(self) -> bool:
@@ -80,13 +80,13 @@ class Watch:
         """The devices are open now."""
         self._callbacks, self._seen_s = self._seen(), self._now_s()
 
-    def conclude(self) -> None:
+    def close(self) -> None:
         """The devices are closed: what went wrong until then ends the run, too."""
         if self._failure is not None:
             self.end(self._failure)
 
-    def look(self) -> None:
-        """One look at everything; called every ``PERIOD_S``."""
+    def check(self) -> None:
+        """Check everything once; called every ``PERIOD_S``."""
         if self.ended:
             return
         status = int(self._pipeline.control_block[cb.STATUS])
@@ -99,7 +99,7 @@ class Watch:
                     f"the model has had its most frames, {limit}: reset it before, or convert it for more"
                 )
             )
-        elif self._streams.inside:
+        elif self._streams.in_callback:
             self.end(
                 DeviceError(
                     f"{self._streams.source.name}: the device was told to stop and has not returned from a block, so "
@@ -120,7 +120,7 @@ class Watch:
         callbacks, now_s = self._seen(), self._now_s()
         if all(new != old for new, old in zip(callbacks, self._callbacks)):
             self._callbacks, self._seen_s, self._called = callbacks, now_s, True
-        if self._streams.end:
+        if self._streams.may_end:
             if self._finished:
                 self.end(self._failure)
         elif self._finished:
@@ -142,10 +142,10 @@ class Watch:
             )
         if not self._streams.stop(TEARDOWN_S):
             self._note("it does not answer any more; left alone")
-        if self._streams.inside:  # it may be computing: whoever gives an order has to wait for it, in vain
+        if self._streams.in_callback:  # it may be computing: a command would wait for it in vain
             return
         self._computing = self._control.running
-        self._control.running = self._computing and self._pipeline.behaviour.engine == "worker"
+        self._control.running = self._computing and self._pipeline.engine_config.engine == "worker"
         if self._reconnect is None:
             return
         self._gone, self._reason = True, ""
@@ -167,7 +167,7 @@ class Watch:
         waiting = self._control.running
         try:
             self._control.restart()
-            self._control.running = self._computing  # before a callback may compute beside an order
+            self._control.running = self._computing  # before a callback may compute beside a command
             self._streams.reopen(self._pipeline, self.finished)
         except PulseError as error:
             self._control.running = waiting
@@ -181,7 +181,7 @@ class Watch:
         self._note("opened again")
 
     def _seen(self) -> tuple[int, ...]:
-        sides = 2 if self._pipeline.form.two_clocks else 1
+        sides = 2 if self._pipeline.stream_config.two_clocks else 1
         return tuple(
             int(self._pipeline.control_block[cb.SIDES + side * cb.SIDE_FIELDS + cb.CALLBACKS])
             for side in range(sides)

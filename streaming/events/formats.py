@@ -10,7 +10,7 @@ from pulse.errors import InputError
 from streaming.events.event import Event
 
 
-class EventForm:
+class EventFormat:
     """How events are written, as text in UTF-8.
 
     source  the name of the sound, where the form tells it
@@ -41,7 +41,7 @@ class EventForm:
         return "".join(parts), number
 
 
-class CsvForm(EventForm):
+class CsvFormat(EventFormat):
     """A table: start_s, end_s, label, score, known_s."""
 
     open_events = True
@@ -56,7 +56,7 @@ class CsvForm(EventForm):
         return _row([times[0], times[1], _line(event.label), f"{event.score:.6g}", times[2]])
 
 
-class JsonLinesForm(EventForm):
+class JsonLinesFormat(EventFormat):
     """An object a line, with all fields of the event; nothing is rounded."""
 
     open_events = True
@@ -65,14 +65,14 @@ class JsonLinesForm(EventForm):
         return json.dumps(event.as_dict(), allow_nan=False) + "\n"
 
 
-class AudacityForm(EventForm):
+class AudacityFormat(EventFormat):
     """A label track of Audacity: start, end and label, with tabs between them."""
 
     def text(self, event: Event, number: int) -> str:
         return f"{event.start_s:.6f}\t{_end_s(event):.6f}\t{_line(event.label)}\n"
 
 
-class RttmForm(EventForm):
+class RttmFormat(EventFormat):
     """Rich Transcription Time Marked of NIST: SPEAKER, file, channel, start, duration, and the label as the speaker."""
 
     def text(self, event: Event, number: int) -> str:
@@ -81,7 +81,7 @@ class RttmForm(EventForm):
         return f"SPEAKER {_word(self._source)} 1 {start:.3f} {lasts:.3f} <NA> <NA> {label} <NA> <NA>\n"
 
 
-class SrtForm(EventForm):
+class SrtFormat(EventFormat):
     """SubRip subtitles."""
 
     def text(self, event: Event, number: int) -> str:
@@ -89,7 +89,7 @@ class SrtForm(EventForm):
         return f"{number}\n{times}\n{_line(event.label).replace('-->', '->')}\n\n"
 
 
-class VttForm(EventForm):
+class VttFormat(EventFormat):
     """WebVTT subtitles."""
 
     def head(self) -> str:
@@ -100,23 +100,23 @@ class VttForm(EventForm):
         return f"{times}\n{escape(_line(event.label), quote=False)}\n\n"
 
 
-FORMS: dict[str, type[EventForm]] = {
-    "csv": CsvForm,
-    "txt": AudacityForm,
-    "rttm": RttmForm,
-    "srt": SrtForm,
-    "vtt": VttForm,
-    "jsonl": JsonLinesForm,
+FORMATS: dict[str, type[EventFormat]] = {
+    "csv": CsvFormat,
+    "txt": AudacityFormat,
+    "rttm": RttmFormat,
+    "srt": SrtFormat,
+    "vtt": VttFormat,
+    "jsonl": JsonLinesFormat,
 }
 """By suffix."""
 
 
-def form_of(name: str, word: str) -> type[EventForm]:
+def event_format(name: str, word: str) -> type[EventFormat]:
     """The form that a suffix, without its dot, stands for. Raises InputError."""
     try:
-        return FORMS[word.lower()]
+        return FORMATS[word.lower()]
     except KeyError:
-        known = ", ".join(f".{suffix}" for suffix in FORMS)
+        known = ", ".join(f".{suffix}" for suffix in FORMATS)
         raise InputError(
             f"{name}: events are written as {known}, not {f'.{word}' if word else 'this'}"
         ) from None

@@ -7,7 +7,7 @@ import anyio
 from streaming.errors import only_one
 
 
-def outcome(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
+def merge_errors(error: BaseException | None, others: Sequence[BaseException]) -> BaseException | None:
     """What is to be raised.
 
     error   what was on its way; None where all went well

@@ -1,4 +1,4 @@
-"""The account of a live run: what came and went, how late it was, and how long it takes from mouth to ear."""
+"""The statistics of a live run: what came and went, how late it was, and the end-to-end latency."""
 
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
@@ -62,7 +62,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Delay:
-    """From mouth to ear, in seconds, constant while nothing is late.
+    """The end-to-end latency, in seconds, constant while nothing is late.
 
     device_in_s    until a sample that was heard is with us, as the audio system states it
     reblocking_s   until a pulse is full, and until a block can be filled from pulses
@@ -100,8 +100,8 @@ class Delay:
 
 
 @dataclass(frozen=True)
-class AccountSummary:
-    """An account with percentiles in place of histograms; what is printed, and written as JSON.
+class StatisticsSummary:
+    """An statistics with percentiles in place of histograms; what is printed, and written as JSON.
 
     levels_in, levels_out  None where a level is no finite number
     """
@@ -122,7 +122,7 @@ class AccountSummary:
 
 
 @dataclass(frozen=True)
-class Account:
+class LiveStatistics:
     """How a live run does.
 
     elapsed_s    since the start
@@ -132,10 +132,10 @@ class Account:
     compute      from there until the end of the model
     callback     the time inside of a callback
     interval     from callback to callback
-    levels_in    the peak of each channel since the account before this one, linear: 1 is full scale
+    levels_in    the peak of each channel since the previous reading, linear: 1 is full scale
     levels_out   the same, of what is played
     load         time of computing as a part of the time there is, over the last interval
-    notes        what was asked for and not had, and what happened
+    notes        requests that were not granted, and what happened
     """
 
     elapsed_s: float
@@ -152,9 +152,9 @@ class Account:
     load: float
     notes: tuple[str, ...] = ()
 
-    def summary(self) -> AccountSummary:
+    def summary(self) -> StatisticsSummary:
         """The percentiles as they are now."""
-        return AccountSummary(
+        return StatisticsSummary(
             self.elapsed_s,
             self.counters,
             self.delay,

@@ -15,7 +15,7 @@ from streaming.target import Target
 
 
 @dataclass(frozen=True)
-class Write:
+class OutputRoute:
     """Outputs, and where they go: those of sound are the channels of one file, in order; frames are alone."""
 
     ports: tuple[Port, ...]
@@ -23,7 +23,7 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenSound:
     """A sound that was written.
 
     clipping  samples that the encoding cut off
@@ -35,7 +35,7 @@ class Written:
     encoding: str
 
 
-class SoundOut:
+class SoundOutput:
     """Outputs on their way into a sound file, one channel for each output and stream.
 
     first    the sound whose rate and encoding it has
@@ -45,7 +45,7 @@ class SoundOut:
     def __init__(
         self,
         stack: ExitStack,
-        write: Write,
+        write: OutputRoute,
         first: SoundReader,
         rate_hz: int,
         streams: int,
@@ -57,7 +57,7 @@ class SoundOut:
         writer = write.target.sound_writer(first.rate_hz, channels, first.encoding)
         self._writer = stack.enter_context(writer)
         self._resampler = Resampler(rate_hz, first.rate_hz, channels)
-        self.written = Written(write.target, writer.clipping, writer.encoding)
+        self.written = WrittenSound(write.target, writer.clipping, writer.encoding)
         self.nonfinite = 0
 
     def write(self, piece: Sequence[dict[str, Array]]) -> None:
@@ -71,17 +71,17 @@ class SoundOut:
         self._writer.write(self._resampler.flush(samples if self._keeps_length else None))
 
 
-class FramesOut:
+class FramesOutput:
     """The frames of an output on their way into a file."""
 
-    def __init__(self, stack: ExitStack, write: Write, rate_hz: float | None) -> None:
+    def __init__(self, stack: ExitStack, write: OutputRoute, rate_hz: float | None) -> None:
         (port,) = write.ports
         self._name = port.name
         self._file = stack.enter_context(write.target.frames_writer(port, rate_hz))
         self.nonfinite = 0
 
     @property
-    def found(self) -> int | None:
+    def event_count(self) -> int | None:
         """How many events were found; None where frames are written."""
         return self._file.found if isinstance(self._file, EventsOutput) else None
 

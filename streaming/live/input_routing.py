@@ -1,4 +1,4 @@
-"""Patch: which channel of which device each input of a model hears."""
+"""Input routing: which channel of which device feeds each input of a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,35 +7,35 @@ from pulse.errors import InputError
 from pulse.program.program import Program
 from streaming.channels import Channels
 from streaming.hosts.host import Endpoint, Host
-from streaming.live.instances import heard_inputs
-from streaming.routing import Route, in_order
+from streaming.live.instances import live_inputs
+from streaming.routing import Route, channels_in_order
 
 
 @dataclass(frozen=True)
-class Patch:
-    """The device that is heard, and what of it.
+class InputRouting:
+    """The input device and the channels that feed the inputs.
 
-    wanted    how the device was asked for; None: it is the usual one
-    channels  what a model with one input of sound hears
-    heard     the channel of each input of a model with several, in its order
+    requested how the device was requested; None: the default device
+    channels  the channels that a model with one input of sound takes
+    input_channels  the channel of each input, in order, for a model with several
     """
 
     source: Endpoint
-    wanted: str | int | None
+    requested: str | int | None
     channels: Channels
-    heard: tuple[int, ...] = ()
+    input_channels: tuple[int, ...] = ()
 
 
-def patched(
+def route_inputs(
     host: Host, wanted: str | int | None, channels: Channels, routes: Sequence[Route], program: Program
-) -> Patch:
-    """What the inputs of a program hear.
+) -> InputRouting:
+    """Choose the device and channels for the inputs of a program.
 
     wanted    the device of inputs whose route names none
     channels  of it, for a model with one input of sound
     Raises    InputError, DeviceError
     """
-    title, names = program.model.title, [port.name for port in heard_inputs(program)]
+    title, names = program.model.title, [port.name for port in live_inputs(program)]
     asked = {route.name: route for route in routes}
     for name in asked:
         if name not in names:
@@ -48,13 +48,13 @@ def patched(
     chosen = {name: channel for name, (_, _, channel) in found.items()}
     if len(names) == 1:
         channel = chosen[names[0]]
-        return Patch(source, wanted, channels if channel is None else Channels(channel))
+        return InputRouting(source, wanted, channels if channel is None else Channels(channel))
     if channels != Channels():
         raise InputError(
-            f"{title}: hears {', '.join(names)}, each one channel, so there is no choice for all of them: give the "
-            "channel of each behind its device, such as usb:0"
+            f"{title}: has the inputs {', '.join(names)}, each of one channel, so one choice for all is not possible: "
+            "give the channel of each behind its device, such as usb:0"
         )
-    return Patch(source, wanted, channels, _channels(host, title, names, source, chosen))
+    return InputRouting(source, wanted, channels, _channels(host, title, names, source, chosen))
 
 
 def _channels(
@@ -63,13 +63,13 @@ def _channels(
     """The channel of each input: as they are said, or in order. Raises InputError."""
     said = [channel for channel in chosen.values() if channel is not None]
     if not said:
-        there = source.channels if host.ends else min(source.channels, len(names))
-        in_order(title, names, source.name, there)
+        there = source.channels if host.is_finite else min(source.channels, len(names))
+        channels_in_order(title, names, source.name, there)
         return tuple(range(len(names)))
     missing = [name for name, channel in chosen.items() if channel is None]
     if missing:
         raise InputError(
-            f"{source.name}: which channel does {', '.join(missing)} hear? Give one for each input, DEVICE:CHANNEL, "
+            f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
             "or for none"
         )
     if max(said) >= source.channels:
@@ -82,21 +82,21 @@ def _channels(
 def _endpoint(
     host: Host, wanted: str | int | None, route: Route
 ) -> tuple[Endpoint, str | int | None, int | None]:
-    """The device of a route, how it was asked for, and its channel; a name that ends as a channel does comes first."""
-    if not route.place:
+    """The device of a route, how it was requested, and its channel; a name that ends as a channel does comes first."""
+    if not route.source:
         return host.choose("input", wanted), wanted, route.channel
     if route.channel is not None:
-        whole = f"{route.place}:{route.channel}"
+        whole = f"{route.source}:{route.channel}"
         try:
             return host.choose("input", whole), whole, None
         except InputError:  # then it is a channel
             pass
-    return host.choose("input", route.place), route.place, route.channel
+    return host.choose("input", route.source), route.source, route.channel
 
 
 def _two_devices(name: str, device: Endpoint, other_name: str, other: Endpoint) -> InputError:
     return InputError(
-        f"{name} hears {device.name}, and {other_name} {other.name}: two devices have two clocks, and what they hear "
+        f"{name} takes {device.name}, and {other_name} {other.name}: two devices have two clocks, and their sounds "
         "would drift apart; make one device of both, and name its channels: JACK or PipeWire ports connected to one "
         "client (jack_connect, pw-link), an ALSA pcm of type multi, an aggregate device of macOS"
     )

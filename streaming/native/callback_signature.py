@@ -1,5 +1,5 @@
 # pyright: reportMissingTypeStubs=false
-"""The form of PortAudio's stream callback: what it takes, what it answers, what it is told."""
+"""The signature of PortAudio's stream callback: arguments, return values, flags."""
 
 import ctypes
 from ctypes import c_int, c_ulong, c_void_p

@@ -2,7 +2,7 @@
 
 On a shared machine another guest takes processors away, and whatever runs then is late. A process of the highest
 real-time priority sleeps half a millisecond at a time on each processor; where it wakes up late, nothing of this system
-ran there. ``python -m bench.live.witness CPU`` is one of them; it prints what it saw when it is terminated.
+ran there. ``python -m bench.live.steal_monitor CPU`` is one of them; it prints what it saw when it is terminated.
 """
 
 import gc
@@ -32,7 +32,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 @dataclass
-class Witness:
+class StolenTime:
     """What was seen, once its context has ended.
 
     spans  int64 [n, 2]: ns in which one processor or more did not run, in order, none touching another;
@@ -63,7 +63,7 @@ class Witness:
         return np.diff(np.interp(times_ns - origin, edges, so_far), axis=1).ravel().astype(np.int64)
 
 
-def united(spans: Iterable[Span]) -> NDArray[np.int64]:
+def merge_spans(spans: Iterable[Span]) -> NDArray[np.int64]:
     """The same time, each moment once. Returns int64 [n, 2]."""
     found = list[list[int]]()
     for begin, end in sorted(spans):
@@ -75,9 +75,9 @@ def united(spans: Iterable[Span]) -> NDArray[np.int64]:
 
 
 @contextmanager
-def witness() -> Iterator[Witness]:
+def monitor_steal_time() -> Iterator[StolenTime]:
     """Look at every processor that this process may use, until the end."""
-    found = Witness()
+    found = StolenTime()
     processes = [
         subprocess.Popen(
             [sys.executable, "-m", __name__, str(cpu)],
@@ -95,7 +95,7 @@ def witness() -> Iterator[Witness]:
             process.terminate()
         told = [process.communicate(timeout=READY_S)[0] for process in processes]
     if looked:
-        found.spans = united((begin, end) for text in told for begin, end in json.loads(text))
+        found.spans = merge_spans((begin, end) for text in told for begin, end in json.loads(text))
 
 
 def _first_line(process: "subprocess.Popen[str]") -> str:
@@ -103,7 +103,7 @@ def _first_line(process: "subprocess.Popen[str]") -> str:
     return process.stdout.readline().strip()
 
 
-def look(cpu: int) -> list[Span]:
+def watch_cpu(cpu: int) -> list[Span]:
     """Sleep and wake up on a processor until SIGTERM, and tell when it did not run.
 
     Raises PermissionError: no right to real-time priority
@@ -126,4 +126,4 @@ def look(cpu: int) -> list[Span]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(look(int(sys.argv[1]))))
+    print(json.dumps(watch_cpu(int(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""Bookkeeping: accounts made of the control block of a pipeline."""
+"""PipelineStatistics: statistics made of the control block of a pipeline."""
 
 import ctypes
 import time
@@ -11,11 +11,11 @@ from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
 from streaming.native import control_block as cb
 from streaming.native.histogram import latency_of
-from streaming.stats.account import Account, Counters, Delay
+from streaming.stats.statistics import Counters, Delay, LiveStatistics
 
 
-class Bookkeeping:
-    """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last account.
+class PipelineStatistics:
+    """Reads what a pipeline counts; one for each who looks, since levels and load are those since the last statistics.
 
     pipeline  whose control block is read; reading disturbs nobody
     """
@@ -23,8 +23,8 @@ class Bookkeeping:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._started_s = self._now_s()
-        self._heard = Tap(pipeline.memory.heard, pipeline.control_block, cb.IN_WRITTEN)
-        self._played = Tap(pipeline.memory.played, pipeline.control_block, cb.FRAMES_OUT)
+        self._heard = Tap(pipeline.memory.input_ring, pipeline.control_block, cb.IN_WRITTEN)
+        self._played = Tap(pipeline.memory.played_ring, pipeline.control_block, cb.FRAMES_OUT)
         self._before = self._started_s, 0
 
     def begin(self) -> None:
@@ -32,17 +32,17 @@ class Bookkeeping:
         self._started_s = self._now_s()
         self._before = self._started_s, int(self._pipeline.control_block[cb.COMPUTE_NS])
 
-    def account(
+    def read(
         self, delay: Delay, stalls: int = 0, reopened: int = 0, notes: tuple[str, ...] = ()
-    ) -> Account:
+    ) -> LiveStatistics:
         """How the pipeline does now."""
-        pipeline, times, now_s = self._pipeline, self._pipeline.memory.times, self._now_s()
+        pipeline, times, now_s = self._pipeline, self._pipeline.memory.histograms, self._now_s()
         computed = int(pipeline.control_block[cb.COMPUTE_NS])
         since_s, computed_before = self._before
         elapsed_s = now_s - since_s
         self._before = now_s, computed
         missed = int(pipeline.control_block[cb.MISSED])
-        return Account(
+        return LiveStatistics(
             now_s - self._started_s,
             self.counters(stalls, reopened),
             delay,
@@ -53,7 +53,7 @@ class Bookkeeping:
             _both(times.callbacks),
             _both(times.intervals),
             self._heard.peaks(),
-            self._played.peaks() if pipeline.form.channels_out else (),
+            self._played.peaks() if pipeline.stream_config.channels_out else (),
             (computed - computed_before) / 1e9 / elapsed_s if elapsed_s > 0 else 0.0,
             notes,
         )
@@ -85,19 +85,23 @@ class Bookkeeping:
         )
 
     def _now_s(self) -> float:
-        held = self._pipeline.behaviour.held_clock
-        return int(self._pipeline.control_block[cb.HELD_NOW_NS]) / 1e9 if held else time.monotonic()
+        held = self._pipeline.engine_config.virtual_clock
+        return int(self._pipeline.control_block[cb.VIRTUAL_NOW_NS]) / 1e9 if held else time.monotonic()
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:
-    """From mouth to ear, the pipeline's part counted in frames."""
-    schedule, rate, late = pipeline.schedule, pipeline.form.rate_out_hz, late_frames(pipeline.control_block)
+    """The end-to-end latency, the pipeline's part counted in frames."""
+    schedule, rate, late = (
+        pipeline.schedule,
+        pipeline.stream_config.rate_out_hz,
+        late_frames(pipeline.control_block),
+    )
     return Delay(
         device_in_s=device_in_s,
         reblocking_s=schedule.reblocking / rate,
         resampling_s=schedule.resampling / rate,
-        headroom_s=(schedule.headroom + late) / rate if pipeline.form.channels_out else 0.0,
-        model_s=pipeline.model_delay / pipeline.form.rate_hz,
+        headroom_s=(schedule.headroom + late) / rate if pipeline.stream_config.channels_out else 0.0,
+        model_s=pipeline.model_delay / pipeline.stream_config.rate_hz,
         device_out_s=device_out_s,
         frames=pipeline.delay_frames + late,
     )
@@ -119,11 +123,11 @@ def late_frames(control: "NDArray[np.int64] | ctypes.Array[ctypes.c_int64]") -> 
 def measured_latency_s(pipeline: Pipeline) -> tuple[float, float] | None:
     """What the device said in its last callback: seconds from being heard, and until being played; None if nothing."""
     stated = pipeline.control_block[cb.SIDES : cb.SIDES + 2 * cb.SIDE_FIELDS].view(np.float64).reshape(2, -1)
-    heard_ago_s = float(stated[0, cb.HEARD_AGO_S])
-    played_in_s = float(stated[1 if pipeline.form.two_clocks else 0, cb.PLAYED_IN_S])
-    if not heard_ago_s or (pipeline.form.channels_out and not played_in_s):
+    heard_ago_s = float(stated[0, cb.INPUT_AGE_S])
+    played_in_s = float(stated[1 if pipeline.stream_config.two_clocks else 0, cb.PLAYED_IN_S])
+    if not heard_ago_s or (pipeline.stream_config.channels_out and not played_in_s):
         return None
-    return heard_ago_s, played_in_s if pipeline.form.channels_out else 0.0
+    return heard_ago_s, played_in_s if pipeline.stream_config.channels_out else 0.0
 
 
 def _both(histograms: tuple[NDArray[np.int64], ...]) -> Latency:

@@ -1,4 +1,4 @@
-"""The account of an executor: where every frame that it took went, and how long pulses took."""
+"""The statistics of an executor: where every frame that it took went, and how long pulses took."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -8,7 +8,7 @@ from streaming.latency import Latency
 
 
 @dataclass(frozen=True)
-class Account:
+class ExecutorStatistics:
     """All since the start. A frame is one of the model's symbol, whole at every input.
 
     frames_in         taken from sources: ``frames_out + frames_dropped + frames_discarded + frames_in_flight``
@@ -24,7 +24,7 @@ class Account:
     queueing          from the arrival of a pulse's last sample to its beginning to run
     compute           from there to its end
     total             from the arrival to its outputs being taken; counts what missed the deadline
-    notes             what was asked of the system and not had
+    notes             requests to the system that were not granted
     """
 
     frames_in: int
@@ -50,12 +50,14 @@ class Account:
         }
 
 
-_COUNTERS = tuple(field.name for field in fields(Account) if field.type is int and field.name != "streams")
+_COUNTERS = tuple(
+    field.name for field in fields(ExecutorStatistics) if field.type is int and field.name != "streams"
+)
 _TIMES = ("queueing", "compute", "total")
 
 
-class Tally:
-    """What is counted while a stream runs; the fields are those of ``Account``."""
+class StreamCounters:
+    """What is counted while a stream runs; the fields are those of ``ExecutorStatistics``."""
 
     def __init__(self, deadline_s: float | None) -> None:
         self.frames_in = self.frames_out = self.frames_silent = 0
@@ -70,7 +72,7 @@ class Tally:
         self.compute.record_ns(ended_ns - started_ns)
         self.total.record_ns(taken_ns - arrived_ns)
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "StreamCounters") -> None:
         """Add what another has counted."""
         for name in _COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -78,12 +80,12 @@ class Tally:
             getattr(self, name).merge(getattr(other, name))
 
 
-def account_of(
-    tallies: Iterable[Tally], streams: int, deadline_s: float | None, notes: Iterable[str]
-) -> Account:
+def total_statistics(
+    tallies: Iterable[StreamCounters], streams: int, deadline_s: float | None, notes: Iterable[str]
+) -> ExecutorStatistics:
     """The sum of tallies, a copy."""
-    total = Tally(deadline_s)
+    total = StreamCounters(deadline_s)
     for tally in tallies:
         total.add(tally)
     counted = {name: getattr(total, name) for name in (*_COUNTERS, *_TIMES)}
-    return Account(**counted, streams=streams, notes=tuple(notes))
+    return ExecutorStatistics(**counted, streams=streams, notes=tuple(notes))

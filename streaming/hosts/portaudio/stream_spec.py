@@ -8,7 +8,7 @@ from streaming.hosts.portaudio import library as c
 
 
 @dataclass(frozen=True)
-class Side:
+class StreamSide:
     """One direction of a stream: channels of a device, and the latency to ask for."""
 
     kind: Kind
@@ -22,10 +22,10 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StreamSpec:
     """A stream: one side or both, frames a second, frames of a block or 0, addresses of the C callback and its data."""
 
-    sides: tuple[Side, ...]
+    sides: tuple[StreamSide, ...]
     rate_hz: int
     block_frames: int
     callback: int

@@ -1,0 +1,28 @@
+"""Hosts with a virtual clock: no threads, and time passes only when a test advances it."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeGuard
+
+from streaming.hosts.host import Host
+from streaming.live.pipeline import Pipeline
+
+
+class VirtualClockHost(Host, Protocol):
+    """A host with a virtual clock; it does what threads do elsewhere."""
+
+    def now_ns(self) -> int:
+        """What time it is."""
+        ...
+
+    def attach(self, pipeline: Pipeline, look: Callable[[], None]) -> None:
+        """Compute the pulses of a pipeline as they come, and call ``look`` as often as a supervisor does."""
+        ...
+
+    def detach(self, pipeline: Pipeline) -> None:
+        """Stop computing the pulses of a pipeline."""
+        ...
+
+
+def has_virtual_clock(host: Host) -> TypeGuard[VirtualClockHost]:
+    """Whether a host has a virtual clock."""
+    return host.virtual_clock
