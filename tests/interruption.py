@@ -1,6 +1,7 @@
 """Exceptions between two instructions of Python: KeyboardInterrupt at the n-th line or opcode of a call."""
 
 import dis
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,7 +65,8 @@ def _interrupted_by_monitoring(call: Callable[[], object], number: int) -> bool:
             return monitoring.DISABLE
         frame = sys._getframe(1)
         first = first or frame
-        if not (frame is first and dis.opname[code.co_code[offset]].startswith("RETURN_")):
+        name = dis.opname[code.co_code[offset]]
+        if not (frame is first and name.startswith("RETURN_")) and not _closes_generator(code, name):
             seen += 1
             if seen == number:
                 monitoring.set_events(tool, 0)
@@ -94,6 +96,11 @@ def everywhere(begin: Callable[[], Callable[[], object]], unit: Unit, step: int 
     while interrupted(begin(), unit, number):
         yield number
         number += step
+
+
+def _closes_generator(code: CodeType, name: str) -> bool:
+    """Whether an opcode passes on the exception that ends a generator: what is raised there Python may ignore."""
+    return bool(code.co_flags & inspect.CO_GENERATOR) and name in ("CALL_INTRINSIC_1", "RERAISE")
 
 
 def _returns(frame: FrameType) -> bool:
