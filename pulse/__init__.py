@@ -17,7 +17,7 @@ from pulse import formats as formats  # registers them
 from pulse.api import load, stream, verify
 from pulse.chain import Stage, chain
 from pulse.chunks.chunking import Chunking
-from pulse.costs.counting import account
+from pulse.costs.counting import cost_report
 from pulse.errors import (
     CompileError,
     CopyError,
@@ -59,8 +59,8 @@ __all__ = [
     "TypedModel",
     "WriteError",
     "__version__",
-    "account",
     "chain",
+    "cost_report",
     "from_torch",
     "front",
     "load",

@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.program.compiler import Prepare, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from pulse.proof.trials import short_lengths
 from pulse.pulsify.network import PulsedNetwork
@@ -46,7 +46,7 @@ def rounding_errors(
     length = max(short_lengths(model)) if frames is None else frames
     feeds = feeds_of(model, length, seed=seed)
     exact, rounded = (
-        streamed(compile_model(model, backend, weights=form, prepare=prepare), feeds)
+        stream_whole(compile_model(model, backend, weights=form, prepare=prepare), feeds)
         for form in ("f32", weights)
     )
     return [_error(name, exact[name], rounded[name]) for name in exact]

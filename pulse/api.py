@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pulse.loading.load import load
-from pulse.loading.proving import proved
+from pulse.loading.proving import prove_loaded
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
 from pulse.proof import Report
@@ -60,5 +60,7 @@ def verify(
     long     try longer streams, and every signal on them, whatever it takes
     Raises   PulseError where the model cannot be streamed at all
     """
-    loaded = load(source).at(pulse)
-    return proved(loaded, loaded.pulsed(pulse, False, max_context), lengths, backend, seed, prepare, long)
+    loaded = load(source).with_pulse(pulse)
+    return prove_loaded(
+        loaded, loaded.pulsed(pulse, False, max_context), lengths, backend, seed, prepare, long
+    )

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from pulse.collector import fewer_collections
 from pulse.errors import LoadError
-from pulse.wording import spelled
+from pulse.wording import spell
 
 STORED_TIMES = 4
 """Constants that are computed may have so many times the elements that the file stores, beyond the budget: weights are
@@ -42,10 +42,10 @@ class Budget:
         limits = cast("Mapping[str, Any]", found)
         for name, limit in limits.items():
             if name not in names:
-                raise LoadError(f"{spelled('budget')} has no limit {name!r}; there are {', '.join(names)}")
+                raise LoadError(f"{spell('budget')} has no limit {name!r}; there are {', '.join(names)}")
             if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit >= 0:
-                example = spelled("budget", {name: 10**6})
-                raise LoadError(f"{spelled('budget')}: {name} is {limit!r}; give a number, as in {example}")
+                example = spell("budget", {name: 10**6})
+                raise LoadError(f"{spell('budget')}: {name} is {limit!r}; give a number, as in {example}")
         return replace(cls(), **limits)
 
 
@@ -74,7 +74,7 @@ class Spending:
             raise LoadError(
                 f"{what}: the functions, loops and branches of the file unfold to more than {self.budget.nodes:.0f} "
                 "nodes; export it with fewer turns, or loops over frames as Scan, or raise the limit with "
-                f"{spelled('budget', {'nodes': raised(self.budget.nodes)})}"
+                f"{spell('budget', {'nodes': suggest_limit(self.budget.nodes)})}"
             )
         self.nodes += nodes
 
@@ -83,25 +83,25 @@ class Spending:
         left = self.budget.elements + STORED_TIMES * self.stored - self.elements
         if elements <= left:
             return ""
-        wanted = {"elements": raised(self.budget.elements, elements)}
+        wanted = {"elements": suggest_limit(self.budget.elements, elements)}
         return (
             f"{elements:.0f} elements, where the budget of {self.budget.elements:.0f} for constants that are computed "
-            f"before running leaves {max(0.0, left):.0f}; raise it with {spelled('budget', wanted)}"
+            f"before running leaves {max(0.0, left):.0f}; raise it with {spell('budget', wanted)}"
         )
 
     def slowness(self, seconds: float) -> str:
         """Why what takes so many seconds cannot be computed, and what would help; empty where it can."""
         if self.seconds + seconds <= self.budget.seconds:
             return ""
-        wanted = {"seconds": raised(self.budget.seconds, seconds)}
+        wanted = {"seconds": suggest_limit(self.budget.seconds, seconds)}
         return (
             f"it takes about {seconds:.3g} seconds, where the budget of {self.budget.seconds:g} for constants that are "
             f"computed before running leaves {self.budget.seconds - self.seconds:.3g}; raise it with "
-            f"{spelled('budget', wanted)}"
+            f"{spell('budget', wanted)}"
         )
 
 
-def raised(limit: float, wanted: float = 0) -> int:
+def suggest_limit(limit: float, wanted: float = 0) -> int:
     """A limit to propose: ten times as much, or more where more is wanted."""
     return int(min(max(10 * limit, 2 * wanted, 10), 1e18))
 

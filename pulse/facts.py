@@ -132,9 +132,9 @@ class StreamFact:
     length   frames of the whole stream, a function of the stream's symbol
     rate     frames for each frame of the symbol
     offset   frame j of the offline tensor is at index j + offset of the concatenated pulses.
-             A positive offset is a delay; a negative one is a lead: that many frames are never sent,
+             A positive offset is a delay; a negative one is a left-context prefix: that many frames are never sent,
              because they are known before the stream begins, and stand in ``prefix``.
-    prefix   the frames of a lead, an array with -offset frames along ``axis``
+    prefix   the left-context prefix: an array with -offset frames along ``axis``
     """
 
     axis: int
@@ -144,13 +144,13 @@ class StreamFact:
     prefix: Array | None = None
 
     @property
-    def lead(self) -> int:
+    def prefix_frames(self) -> int:
         """How many leading frames are known before the stream begins."""
         return max(0, -self.offset)
 
     def __str__(self) -> str:
         text = f"axis {self.axis}, length {self.length}, rate {self.rate}, "
-        return text + (f"lead {self.lead}" if self.offset < 0 else f"delay {self.offset}")
+        return text + (f"prefix {self.prefix_frames}" if self.offset < 0 else f"delay {self.offset}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pulse.budget import counting
-from pulse.chunks.chunking import NOTHING, Chunking
-from pulse.chunks.exported import in_pulses
-from pulse.chunks.scanned import in_chunks, scanned
+from pulse.chunks.chunking import DETECT_ALL, Chunking
+from pulse.chunks.exported import pulsify_or_reopen
+from pulse.chunks.scanned import pulsify_chunks, scan_over_chunks
 from pulse.dim import Symbol
 from pulse.dump import dot
 from pulse.infer.network import FileNetwork
@@ -94,7 +94,7 @@ class TypedModel(TypedNetwork):
 
         A file that was written in pulses comes back as the stream that it was; see ``pulse.chunks.exported``.
         """
-        return PulsedModel.of(in_pulses(self, symbol, pulse, align, max_context))
+        return PulsedModel.of(pulsify_or_reopen(self, symbol, pulse, align, max_context))
 
     def chunked(
         self,
@@ -110,8 +110,8 @@ class TypedModel(TypedNetwork):
         from pulse.declutter import declutter
 
         with counting(self.spending):
-            model, chunks = scanned(self, chunking or NOTHING, symbol, outputs)
-            return PulsedModel.of(in_chunks(declutter(model), chunks, pulse))
+            model, chunks = scan_over_chunks(self, chunking or DETECT_ALL, symbol, outputs)
+            return PulsedModel.of(pulsify_chunks(declutter(model), chunks, pulse))
 
 
 class PulsedModel(PulsedNetwork):

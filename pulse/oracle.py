@@ -3,7 +3,7 @@
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic
 from pulse.program.reference import ReferenceProgram
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Feeds, Oracle
 from pulse.typed import TypedNetwork
@@ -17,7 +17,7 @@ def oracle_of(model: PulsedNetwork, typed: TypedNetwork | None = None) -> Oracle
     A file that was written in pulses has no offline form any more: its stream, op by op, stands for it.
     """
     if model.registers:
-        return lambda feeds, arithmetic: streamed(ReferenceProgram(model, arithmetic=arithmetic), feeds)
+        return lambda feeds, arithmetic: stream_whole(ReferenceProgram(model, arithmetic=arithmetic), feeds)
 
     def offline(feeds: Feeds, arithmetic: Arithmetic) -> dict[str, Array]:
         model.typed.bind(feeds)

@@ -10,7 +10,7 @@ from pulse.budget import spending
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.facts import Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.ops.op import Op, settled
+from pulse.ops.op import Op, numbers_if_constant
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedNetwork
 from pulse.wiring import wire
@@ -52,7 +52,7 @@ class Terms:
             return array
         result = np.empty(array.shape, object)
         result.ravel()[:] = [self.dim(TDim.of(each)) for each in array.ravel().tolist()]
-        return settled(result)
+        return numbers_if_constant(result)
 
     def op(self, op: Op) -> Op:
         """An operation; the same object where it has no dims."""

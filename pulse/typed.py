@@ -17,7 +17,7 @@ from pulse.ops.arithmetic import NATIVE, Arithmetic, is_floating
 from pulse.ops.check import checked, tally_in_use
 from pulse.ops.op import Env, Op
 from pulse.ops.source import Const, Source
-from pulse.wording import spelled
+from pulse.wording import spell
 
 TypedGraph = Graph[TypedFact, Op]
 TypedNode: TypeAlias = Node[TypedFact, Op]
@@ -206,12 +206,12 @@ class TypedNetwork:
             if not symbols:
                 raise PulseError(
                     "no input has a symbolic dim, so there is no stream; give the time axis a name, "
-                    f"such as {spelled('inputs', {'x': '1,80,T,f32'})}; if each call takes the next chunk, "
-                    f"{spelled('states', {})} says so"
+                    f"such as {spell('inputs', {'x': '1,80,T,f32'})}; if each call takes the next chunk, "
+                    f"{spell('states', {})} says so"
                 )
             raise PulseError(
-                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spelled('symbol')}, "
-                f"and give the others sizes, as in {spelled('inputs', self._with_one_symbol())}"
+                f"inputs have {len(symbols)} symbols ({names}); say which one is the stream with {spell('symbol')}, "
+                f"and give the others sizes, as in {spell('inputs', self._with_one_symbol())}"
             )
         for found in symbols:
             if symbol in (found, found.name):

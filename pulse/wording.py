@@ -1,8 +1,8 @@
 """How messages spell the parameters of a call: as in Python, or as whoever runs the call wants them.
 
 A message that tells the way out names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Where the user does
-not write Python, as on the command line, that name is of no use; so messages say ``spelled("inputs")``, and the edge
-says with ``speaking`` how that is to be written while it runs.
+not write Python, as on the command line, that name is of no use; so messages say ``spell("inputs")``, and the edge
+says with ``use_spelling`` how that is to be written while it runs.
 """
 
 import json
@@ -37,7 +37,7 @@ def _literal(value: Any) -> str:
 _spelling: ContextVar[Spelling] = ContextVar("spelling", default=in_python)
 
 
-def spelled(parameter: str, example: Any = None) -> str:
+def spell(parameter: str, example: Any = None) -> str:
     """How the user writes a parameter, with the value of the example: a number, a name, True, or a mapping of these."""
     return _spelling.get()(parameter, example)
 
@@ -48,7 +48,7 @@ def current_spelling() -> Spelling:
 
 
 @contextmanager
-def speaking(spelling: Spelling) -> Generator[None]:
+def use_spelling(spelling: Spelling) -> Generator[None]:
     """Messages made inside spell parameters this way."""
     token = _spelling.set(spelling)
     try:

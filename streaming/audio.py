@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 
 from pulse.errors import InputError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.atomic_files import publish, temporary_file, write_error
 from streaming.channels import Samples
 from streaming.part import write_all
@@ -87,7 +87,7 @@ class AudioReader(SoundReader):
             return open_file(self.path if descriptor is None else descriptor)
         except TypeError as error:  # what the binding says of a suffix of raw samples
             raise InputError(
-                f"{self.path}: raw samples, of which nobody knows the format; give {spelled('raw', 's16,48000,2')}"
+                f"{self.path}: raw samples, of which nobody knows the format; give {spell('raw', 's16,48000,2')}"
             ) from error
         except (soundfile.LibsndfileError, OSError) as error:
             raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.frame_formats import FrameFormat, NpyFormat, TableFormat
 from streaming.part import Part
 
@@ -36,7 +36,7 @@ def read_arrays(path: Path, names: list[str]) -> dict[str, Array]:
     return {names[0]: loaded}
 
 
-class FramesFile(Uncopied):
+class FramesFile(NotCopyable):
     """Frames to write as they come; the file appears under its name only when the ``with`` block ends well and there
     are any.
 

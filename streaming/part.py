@@ -5,7 +5,7 @@ from io import FileIO
 from pathlib import Path
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.atomic_files import publish, temporary_file, write_error
 
 
@@ -18,7 +18,7 @@ def write_all(write: Callable[[memoryview], int], data: bytes) -> None:
         left = left[write(left) :]
 
 
-class Part(Uncopied):
+class Part(NotCopyable):
     """A file to be, beside ``path``.
 
     Raises  InputError: a folder that refuses, and whatever the disk refuses, at once

@@ -5,7 +5,7 @@ import numpy as np
 import samplerate
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.native.filters import require_rates
 
@@ -13,7 +13,7 @@ QUALITIES = ("sinc_best", "sinc_medium", "sinc_fastest")
 """Stop bands of -150, -119 and -97 dB; delays of about 9, 3 and 1 ms at 48 kHz to 16 kHz."""
 
 
-class Resampler(Uncopied):
+class Resampler(NotCopyable):
     """Turns blocks at one rate into blocks at another.
 
     rate_in_hz, rate_out_hz  samples a second

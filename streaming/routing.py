@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pulse.errors import InputError
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.channels import Channels
 
 _CHANNEL = re.compile(r"(.*):([0-9]+)", re.DOTALL)
@@ -32,7 +32,7 @@ class Route:
         name, given, place = text.partition("=")
         if not (name and given and place):
             raise InputError(
-                f"{spelled('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
+                f"{spell('routes')} {text}: give NAME=SOURCE or NAME=SOURCE:CHANNEL, such as mic=in.wav:0"
             )
         return cls(name, *split_channel(place))
 
@@ -58,11 +58,11 @@ def parse_routes(texts: Sequence[str], program: Program) -> dict[str, Route]:
         if route.name not in [port.name for port in program.inputs]:
             known = ", ".join(port.name for port in program.inputs)
             raise InputError(
-                f"{spelled('routes')} {route}: {program.model.title} has no such input; there is {known}"
+                f"{spell('routes')} {route}: {program.model.title} has no such input; there is {known}"
             )
         if route.name in routes:
             raise InputError(
-                f"{spelled('routes')} {route}: {route.name} already takes {routes[route.name].source}"
+                f"{spell('routes')} {route}: {route.name} already takes {routes[route.name].source}"
             )
         routes[route.name] = route
     return routes
@@ -98,9 +98,7 @@ def channels_in_order(
     """
     if len(names) == channels:
         return {name: Channels(number) for number, name in enumerate(names)}
-    way = (
-        way or f"give {spelled('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
-    )
+    way = way or f"give {spell('routes', dict.fromkeys(names, 'SOURCE'))}, or SOURCE:CHANNEL, counted from 0"
     raise InputError(
         f"{place}: has {channels} channel{'s' if channels > 1 else ''}, and {title} has {len(names)} inputs of sound: "
         f"{', '.join(names)}; {way}"

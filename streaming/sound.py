@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 
 BLOCK_S = 0.5
@@ -63,7 +63,7 @@ def _decibels(peak: float) -> str:
     return f"{20 * log10(peak):.2g} dB" if peak < 1.1 else f"{20 * log10(peak):.1f} dB"
 
 
-class SoundReader(Uncopied, ABC):
+class SoundReader(NotCopyable, ABC):
     """Sound, read once from its beginning to its end.
 
     name      for messages
@@ -110,7 +110,7 @@ class SoundReader(Uncopied, ABC):
         self.close()
 
 
-class SoundWriter(Uncopied, ABC):
+class SoundWriter(NotCopyable, ABC):
     """Sound that is written, in a ``with`` block.
 
     encoding  libsndfile's name of how samples are written

@@ -10,7 +10,7 @@ from typing import cast
 import soundfile
 
 from pulse.errors import InputError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.encodings import ENCODINGS
 
 SUFFIXES = {
@@ -159,5 +159,5 @@ def common_suffixes() -> str:
 def float_way(sound: SoundFormat) -> str:
     """How samples beyond -1..1 are kept."""
     if "FLOAT" in sound.encodings:
-        return f"{spelled('encoding', 'float')} keeps them"
-    return f"a .wav file with {spelled('encoding', 'float')} keeps them"
+        return f"{spell('encoding', 'float')} keeps them"
+    return f"a .wav file with {spell('encoding', 'float')} keeps them"

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from pulse.errors import InputError
 from pulse.facts import Array
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.frame_formats import TableFormat
 from streaming.part import write_all
@@ -131,7 +131,7 @@ class StreamWriter(SoundWriter):
         _put(self._name, self._file, data)
 
 
-class TableStream(Uncopied):
+class TableStream(NotCopyable):
     """Frames that leave as rows of a table, as in a .csv, each as soon as it is there.
 
     name        for messages

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pulse.errors import InputError
 from pulse.pulsify.network import Port
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.audio import AudioWriter
 from streaming.encodings import ENCODINGS, Encoding
 from streaming.events.choice import Choice
@@ -104,7 +104,7 @@ class Target:
                 f"{path}: frames are written by suffix; call the file {path.with_suffix('.' + word)}"
             )
         if encoding is not None and sound is None:
-            raise InputError(f"{spelled('encoding', encoding)}: {_name(path)} takes frames, which have none")
+            raise InputError(f"{spell('encoding', encoding)}: {_name(path)} takes frames, which have none")
         asked = None if encoding is None or sound is None else sound.parse_encoding(encoding)
         if streamed and asked is not None:
             _stream_encoding(asked)
@@ -174,4 +174,4 @@ def _stream_encoding(subtype: str) -> Encoding:
         if encoding.subtype == subtype:
             return encoding
     known = ", ".join(encoding.subtype.lower() for encoding in ENCODINGS.values())
-    raise InputError(f"{spelled('encoding', subtype.lower())}: a pipe takes {known}")
+    raise InputError(f"{spell('encoding', subtype.lower())}: a pipe takes {known}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from struct import pack, unpack
 
 from pulse.errors import InputError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.encodings import ENCODINGS, Encoding
 
 PCM, FLOATING, EXTENSIBLE = 1, 3, 0xFFFE
@@ -51,12 +51,12 @@ class StreamFormat:
         )
         if name not in ENCODINGS or not good:
             raise InputError(
-                f"{spelled('raw', text)}: give encoding,rate,channels such as s16,48000,2; the encodings are "
+                f"{spell('raw', text)}: give encoding,rate,channels such as s16,48000,2; the encodings are "
                 f"{', '.join(ENCODINGS)}, little-endian"
             )
         rate = int(numbers[0]) if numbers else rate_hz
         if rate is None:
-            raise InputError(f"{spelled('raw', text)}: say the rate too: {spelled('raw', f'{name},48000')}")
+            raise InputError(f"{spell('raw', text)}: say the rate too: {spell('raw', f'{name},48000')}")
         return cls(ENCODINGS[name], rate, int(numbers[1]) if len(numbers) > 1 else 1)
 
 
@@ -73,7 +73,7 @@ def read_header(name: str, exactly: Callable[[int], bytes]) -> StreamFormat:
     if start[:4] not in (b"RIFF", b"RF64") or start[8:] != b"WAVE":
         raise InputError(
             f"{name}: does not begin as WAV does; a pipe brings WAV, or raw samples with "
-            f"{spelled('raw', 's16,48000,2')}; for other formats put ffmpeg -i - -f wav - in front"
+            f"{spell('raw', 's16,48000,2')}; for other formats put ffmpeg -i - -f wav - in front"
         )
     form, long_bytes = None, 0
     while True:

@@ -54,7 +54,7 @@ class Explicit:
         """
         proto = source if isinstance(source, onnx.ModelProto) else onnx.load(source)
         given = chunking or Chunking()
-        form = load(proto, constants=constants, chunking=given).at(pulse).form
+        form = load(proto, constants=constants, chunking=given).with_pulse(pulse).resolved
         assert form.chunks is not None, "a model of chunks"
         assert form.call is not None, "its call"
         states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)

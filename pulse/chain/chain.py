@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pulse.chain.joining import require_form, solved
+from pulse.chain.joining import require_compatible, solve_symbols
 from pulse.chain.stage import Stage
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError
@@ -16,7 +16,7 @@ from pulse.ops.op import unify
 from pulse.ops.source import Source
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph
-from pulse.wording import spelled
+from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.chain.stage import StageSource
@@ -158,7 +158,7 @@ class _Chain:
             wanted = "; ".join(f"{name}: {model.inputs[name]}" for name in moving)
             raise FactError(
                 f"{where}: which outputs of the stage before it ({there}) does it read as {wanted}? Say so with "
-                f"{spelled('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
+                f"{spell('reads', {moving[0]: free[0] if free else next(iter(self.last.values()))})}"
             )
         return reads
 
@@ -176,8 +176,8 @@ class _Chain:
         for name, wire in reads.items():
             given, wanted = self.graph.fact(self.wires[wire]), model.inputs[name]
             try:
-                require_form(given, wanted)
-                known = solved(given, wanted, known)
+                require_compatible(given, wanted)
+                known = solve_symbols(given, wanted, known)
             except FactError as error:
                 raise FactError(
                     f"{where}: {wire} ({given}) does not fit {name} ({wanted}): {error}"

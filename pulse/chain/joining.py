@@ -8,7 +8,7 @@ from pulse.facts import TypedFact
 from pulse.infer.equation import solve
 
 
-def require_form(given: TypedFact, wanted: TypedFact) -> None:
+def require_compatible(given: TypedFact, wanted: TypedFact) -> None:
     """Raise FactError where type, rank or a size that does not depend on lengths differs."""
     if given.dtype != wanted.dtype:
         raise FactError("the types differ")
@@ -22,7 +22,7 @@ def require_form(given: TypedFact, wanted: TypedFact) -> None:
             raise FactError(f"axis {axis} is {size} in one and {other} in the other")
 
 
-def solved(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
+def solve_symbols(given: TypedFact, wanted: TypedFact, known: Mapping[Symbol, TDim]) -> dict[Symbol, TDim]:
     """The symbols of an input that the shape of its wire tells.
 
     given   of the wire, in the terms of the chain

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from pulse.chunks.exported import scanned_again
+from pulse.chunks.exported import scan_over_pulses
 from pulse.facts import TypedFact
 from pulse.loading.load import is_module, load
 from pulse.models import TypedModel
@@ -42,4 +42,4 @@ class Stage:
         if callable(model) and not is_module(model):
             return model(facts)
         original = load(cast("Loadable", model)).analyse()
-        return TypedModel.of(scanned_again(original)) if is_exported(original.metadata) else original
+        return TypedModel.of(scan_over_pulses(original)) if is_exported(original.metadata) else original

@@ -27,20 +27,20 @@ class Chunking:
     pulse: int | None = None
 
     @property
-    def asked(self) -> bool:
+    def is_chunked(self) -> bool:
         """Whether the user says that the model is called chunk by chunk."""
         return bool(self.states or self.context or self.axes or self.delay or self.initial)
 
     @property
-    def said(self) -> Mapping[str, Any]:
-        """What is said, by name."""
+    def given(self) -> Mapping[str, Any]:
+        """What the user gives, by name."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: value for name, value in values.items() if value is not None and (value or name == "states")
         }
 
 
-NOTHING = Chunking()
+DETECT_ALL = Chunking()
 """All is found."""
 
 

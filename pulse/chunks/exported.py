@@ -7,7 +7,7 @@ import numpy as np
 
 from pulse.budget import counting
 from pulse.chunks.chunking import Chunks, PortAxis
-from pulse.chunks.scanned import Timing, scanned_calls
+from pulse.chunks.scanned import Timing, scan_over_calls
 from pulse.chunks.states import Pair
 from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError, PulsifyError
@@ -17,14 +17,14 @@ from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
 from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
-from pulse.pulsify.constant import transferred
+from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import Port, PulsedNetwork
-from pulse.pulsify.registers import Awaited, Register
+from pulse.pulsify.registers import AwaitedWire, Register
 from pulse.pulsify.wiring import Wiring
 from pulse.typed import TypedNetwork
 
 
-def in_pulses(
+def pulsify_or_reopen(
     typed: TypedNetwork,
     symbol: str | Symbol | None = None,
     pulse: int | None = None,
@@ -36,11 +36,11 @@ def in_pulses(
 
     with counting(typed.spending):
         if is_exported(typed.metadata):
-            return reopened(typed, pulse, symbol)
+            return reopen_stream(typed, pulse, symbol)
         return pulsify(typed, symbol, pulse, align, max_context)
 
 
-def reopened(
+def reopen_stream(
     typed: TypedNetwork, pulse: int | None = None, symbol: str | Symbol | None = None
 ) -> PulsedNetwork:
     """The stream that a file's metadata speaks of; see ``pulse.onnx.metadata``.
@@ -63,7 +63,7 @@ def reopened(
         ) from error
 
 
-def scanned_again(typed: TypedNetwork) -> TypedNetwork:
+def scan_over_pulses(typed: TypedNetwork) -> TypedNetwork:
     """The offline meaning of a file that was written in pulses: a scan over its pulses. Raises LoadError."""
     notes = Notes.parse(typed.metadata)
     if notes is None:
@@ -93,7 +93,7 @@ def scanned_again(typed: TypedNetwork) -> TypedNetwork:
         {},
     )
     initial = {state.input: state.value() for state in notes.states}
-    result = scanned_calls(typed, chunks, initial, timing)
+    result = scan_over_calls(typed, chunks, initial, timing)
     names = [note.port or note.name for note in notes.outputs]
     result.graph.set_outputs(result.graph.outputs, names)
     result.metadata = {key: text for key, text in typed.metadata.items() if not is_exported({key: text})}
@@ -138,7 +138,7 @@ class _Reopening:
             given[lean.graph.find(notes.end)] = self._wiring.add(
                 notes.end, StreamEnd(TDim.of(self._symbol)), (), None
             )
-        places = transferred(lean.graph, graph, given)
+        places = transfer_constants(lean.graph, graph, given)
         graph.inputs = [places[lean.graph.find(note.name)] for note in notes.inputs]
         outlets = dict(zip(lean.graph.output_names, lean.graph.outputs))
         names = [note.port or note.name for note in self._outputs]
@@ -153,7 +153,7 @@ class _Reopening:
             {},
             registers=tuple(self._register(state, places, outlets) for state in notes.states),
             awaited=tuple(
-                Awaited(note.frames, note.offset, self._scope.parse(note.length)) for note in notes.awaits
+                AwaitedWire(note.frames, note.offset, self._scope.parse(note.length)) for note in notes.awaits
             ),
         )
 

@@ -6,15 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import numpy as np
 
 from pulse.chunks.axes import output_axis, time_axis
-from pulse.chunks.chunking import NOTHING, Chunking, Chunks, PortAxis
+from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks, PortAxis
 from pulse.chunks.states import Candidates, Pair
 from pulse.errors import PulseWarning, PulsifyError
 from pulse.facts import TypedFact, shape_text
 from pulse.typed import TypedNetwork
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
-def candidates(typed: TypedNetwork, given: Chunking = NOTHING) -> Candidates:
+def find_candidates(typed: TypedNetwork, given: Chunking = DETECT_ALL) -> Candidates:
     """What may be the states of a model of constant shapes, of which the user says something.
 
     Those that its file keeps itself are left out.
@@ -30,7 +30,7 @@ def candidates(typed: TypedNetwork, given: Chunking = NOTHING) -> Candidates:
     )
 
 
-def planned(
+def plan_chunks(
     typed: TypedNetwork,
     given: Chunking,
     outputs: Sequence[str] | None = None,
@@ -45,7 +45,7 @@ def planned(
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
         _sizes(name, fact)
-    found = candidates(typed, given)
+    found = find_candidates(typed, given)
     pairs = found.pairs() if given.states is None else found.given(given.states)
     pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
     _check_pairs(typed, pairs)
@@ -55,13 +55,13 @@ def planned(
     if main is None or main.axis is None:
         raise PulsifyError(
             f"no input streams: {_inventory(typed, states)}; say which axis of an input holds the frames of a chunk, "
-            f"as in {spelled('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
+            f"as in {spell('axes', {next(iter(typed.inputs), 'x'): 1})}, or which inputs are the states"
         )
     nexts = {pair.output for pair in pairs}
     kept = [name for name in typed.outputs if name not in nexts] if outputs is None else outputs
     if not kept:
         raise PulsifyError(
-            f"every output is the next value of a state; name the outputs to keep with {spelled('outputs')}"
+            f"every output is the next value of a state; name the outputs to keep with {spell('outputs')}"
         )
     made = [_output_axis(typed, name, given, None if name in nexts else main) for name in kept]
     streaming = [port.name for port in inputs if port.axis is not None]
@@ -86,7 +86,7 @@ def _warn_of_context(typed: TypedNetwork, main: PortAxis, outputs: Iterable[Port
             warnings.warn(
                 f"{typed.title}: each call takes {main.frames} frames of {main.name} and gives {port.frames} of "
                 f"{port.name}; if a chunk begins with frames of the one before, say so, as in "
-                f"{spelled('context', {main.name: past})}; {spelled('context', {main.name: 0})} if not",
+                f"{spell('context', {main.name: past})}; {spell('context', {main.name: 0})} if not",
                 PulseWarning,
                 stacklevel=2,
             )
@@ -102,7 +102,7 @@ def _sizes(name: str, fact: TypedFact) -> tuple[int, ...]:
         example = ",".join(str(dim) if dim.is_const else "1" for dim in fact.shape)
         raise PulsifyError(
             f"{name}: {fact} is not the shape of one chunk; give every dim a number where the model is loaded, as in "
-            f"{spelled('inputs', {name: example})}"
+            f"{spell('inputs', {name: example})}"
         )
     return tuple(int(dim) for dim in fact.shape)
 

@@ -9,7 +9,7 @@ import numpy as np
 from pulse.budget import counting
 from pulse.chunks.chunking import Chunking, Chunks, PortAxis
 from pulse.chunks.initial import initial_value
-from pulse.chunks.plan import planned
+from pulse.chunks.plan import plan_chunks
 from pulse.chunks.timing import Timing
 from pulse.dim import TDim, scope_of
 from pulse.errors import PulsifyError
@@ -26,14 +26,14 @@ from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, constant
 from pulse.wiring import wire
-from pulse.wording import spelled
+from pulse.wording import spell
 
 SYMBOL = "T"
 """The frames of a chunk model's stream, where its file has no name for them."""
 ZERO = TDim.of(0)
 
 
-def scanned(
+def scan_over_chunks(
     typed: TypedNetwork,
     given: Chunking,
     symbol: str | None = None,
@@ -49,12 +49,12 @@ def scanned(
     typed   the model of one call, of constant shapes
     given   how it is called
     symbol  the name of the stream's length
-    outputs, told  as of ``planned``
+    outputs, told  as of ``plan_chunks``
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = planned(typed, given, outputs, told)
+    chunks = plan_chunks(typed, given, outputs, told)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
-    return scanned_calls(typed, chunks, {**_kept_values(typed, given), **given.initial}, timing), chunks
+    return scan_over_calls(typed, chunks, {**_kept_values(typed, given), **given.initial}, timing), chunks
 
 
 def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
@@ -65,19 +65,19 @@ def _kept_values(typed: TypedNetwork, given: Chunking) -> dict[str, Array]:
     if missing:
         raise PulsifyError(
             f"{typed.title}: the file has no first value for its state {', '.join(missing)}; give one, as in "
-            f"{spelled('initial', {missing[0]: 0})}"
+            f"{spell('initial', {missing[0]: 0})}"
         )
     return {each.input: each.initial for each in typed.variables if each.initial is not None}
 
 
-def scanned_calls(
+def scan_over_calls(
     typed: TypedNetwork, chunks: Chunks, initial: Mapping[str, Any], timing: Timing
 ) -> TypedNetwork:
     """The same of calls whose place in time is known, as that of a model in pulses is."""
     return _Scanning(typed, chunks, initial, timing).model()
 
 
-def in_chunks(
+def pulsify_chunks(
     typed: TypedNetwork, chunks: Chunks, pulse: int | None = None, align: bool = False
 ) -> PulsedNetwork:
     """A scan over chunks in pulses of whole chunks, one by default. Raises PulsifyError."""

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from pulse.chunks.names import NameRule, next_names, says_state
 from pulse.errors import PulsifyError
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class Candidates:
         return pairs
 
     def _refuse(self, doubtful: Sequence[tuple[str, str]], pairs: Sequence[Pair]) -> NoReturn:
-        every = spelled("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
+        every = spell("states", {**{pair.input: pair.output for pair in pairs}, **dict(doubtful)})
         names = ", ".join(name for name, _ in doubtful)
         found = ", ".join(map(str, pairs)) or "none"
         raise PulsifyError(
             f"{names}: may be a state or a stream, and neither name nor shape tells (states found: {found}); name all "
-            f"states, as in {every}; {spelled('states', {})} where there are none"
+            f"states, as in {every}; {spell('states', {})} where there are none"
         )
 
     def _inventory(self) -> str:

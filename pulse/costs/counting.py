@@ -1,10 +1,10 @@
-"""How the account of a model is made."""
+"""How the cost report of a model is made."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pulse.costs.account import Account, Compiled, Row, Streamed
+from pulse.costs.report import CostReport, NodeCost, ProgramCost, PulseCost
 from pulse.costs.work import WORK, Work, graph_work, op_work
 from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pulse.loading.load import Loadable
 
 
-def account(model: "Loadable", rate_hz: float | None = None) -> Account:
+def cost_report(model: "Loadable", rate_hz: float | None = None) -> CostReport:
     """What a model costs: decluttered, where it is loaded; of a pulsed model also its pulses, of a program its memory.
 
     model    whatever ``pulse.load`` takes or gives
@@ -28,17 +28,17 @@ def account(model: "Loadable", rate_hz: float | None = None) -> Account:
     Raises   PulseError: the model cannot be read
     """
     if isinstance(model, Executable):
-        return replace(account(model.model, rate_hz), compiled=_compiled(model))
+        return replace(cost_report(model.model, rate_hz), program_cost=_compiled(model))
     if isinstance(model, PulsedNetwork):
-        return replace(account(model.typed, rate_hz), symbol=model.symbol, streamed=_streamed(model))
+        return replace(cost_report(model.typed, rate_hz), symbol=model.symbol, pulse_cost=_streamed(model))
     if isinstance(model, TypedNetwork):
-        return _account(model, rate_hz)
-    return _account(load(model).typed, rate_hz)
+        return _typed_report(model, rate_hz)
+    return _typed_report(load(model).typed, rate_hz)
 
 
-def _account(model: TypedNetwork, rate_hz: float | None) -> Account:
+def _typed_report(model: TypedNetwork, rate_hz: float | None) -> CostReport:
     seen: set[int] = set()
-    rows: list[Row] = []
+    rows: list[NodeCost] = []
     total, parameters = Work(), 0
     uncounted: dict[str, None] = {}
     for number in model.graph.order():
@@ -54,10 +54,10 @@ def _account(model: TypedNetwork, rate_hz: float | None) -> Account:
             uncounted.setdefault(node.op.name)
         own = sum(value.size for value in _new(_read(model.graph, number), seen) if value.dtype.kind == "f")
         shapes = "; ".join(str(outlet.fact) for outlet in node.outputs)
-        rows.append(Row(node.name, node.op.name, shapes, own, work))
+        rows.append(NodeCost(node.name, node.op.name, shapes, own, work))
         parameters += own
     stored = list(_new(_stored(model.graph), set()))
-    return Account(
+    return CostReport(
         model.title,
         model.symbols[0] if len(model.symbols) == 1 else None,
         _rate(model) if rate_hz is None else rate_hz,
@@ -102,15 +102,17 @@ def _new(values: Iterator[Array], seen: set[int]) -> Iterator[Array]:
             yield value
 
 
-def _streamed(model: PulsedNetwork) -> Streamed:
+def _streamed(model: PulsedNetwork) -> PulseCost:
     buffers = model.buffers()
     delays = sum(size for _, op, size in buffers if isinstance(op, Delay))
-    return Streamed(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
+    return PulseCost(model.pulse, graph_work(model.graph), delays, sum(size for _, _, size in buffers))
 
 
-def _compiled(program: Executable) -> Compiled:
+def _compiled(program: Executable) -> ProgramCost:
     from pulse.program.native_program import NativeProgram
 
     if not isinstance(program, NativeProgram):
         raise InputError(f"the {program.backend} backend has no instructions to count; use numba")
-    return Compiled(len(program.instructions), program.weights.size, program.state_bytes, program.arena_bytes)
+    return ProgramCost(
+        len(program.instructions), program.weights.size, program.state_bytes, program.arena_bytes
+    )

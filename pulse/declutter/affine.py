@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.declutter.rule import Rule, TypedNode, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
 from pulse.facts import Array, DType, dtype_name
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
@@ -162,13 +162,13 @@ def _before_conv(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 AFFINE = (
-    Rule(
+    Rewrite(
         "affine_after_conv",
         "a convolution is linear in its weights: s(w*x + b) + t = (sw)*x + (sb + t)",
         _after_conv,
     ),
-    Rule("scale_after_matmul", "columns of a product scale with columns of its right side", _after_matmul),
-    Rule(
+    Rewrite("scale_after_matmul", "columns of a product scale with columns of its right side", _after_matmul),
+    Rewrite(
         "affine_before_conv",
         "w*(sx + t) = (ws)*x + sum(w)t where no pad stands between; t = 0 if one does",
         _before_conv,

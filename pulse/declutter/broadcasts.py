@@ -1,6 +1,6 @@
 """Broadcasts that an elementwise op does by itself."""
 
-from pulse.declutter.rule import Rule, TypedNode, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, result
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import Expand
 from pulse.patch import Patch, replaced
@@ -22,7 +22,7 @@ def _expand_into(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 BROADCASTS = (
-    Rule(
+    Rewrite(
         "expand_into",
         "an elementwise op broadcasts its inputs itself, if another one has the size",
         _expand_into,

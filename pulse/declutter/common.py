@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from hashlib import blake2b
 from weakref import WeakKeyDictionary
 
-from pulse.declutter.rule import Rule, TypedNode
+from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
 from pulse.ops.source import Const, Source
@@ -96,5 +96,5 @@ def _merged(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 COMMON = (
-    Rule("common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merged),
+    Rewrite("common", "an op is a function of its inputs: equal ops of equal inputs give the same", _merged),
 )

@@ -1,6 +1,6 @@
 """Wires whose values are known before running."""
 
-from pulse.declutter.rule import Rule, TypedNode
+from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.graph import OutletId
 from pulse.ops.source import Const
 from pulse.patch import Patch
@@ -20,5 +20,5 @@ def _folded(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 CONSTANTS = (
-    Rule("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _folded),
+    Rewrite("fold", "an op is a function of its inputs: of known inputs it is a known tensor", _folded),
 )

@@ -15,7 +15,7 @@ from pulse.declutter.constants import CONSTANTS
 from pulse.declutter.movement import MOVEMENT
 from pulse.declutter.noops import NOOPS
 from pulse.declutter.pads import PADS
-from pulse.declutter.rule import Rule, TypedNode
+from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError
 from pulse.ops.loop import Loop
 from pulse.ops.scan import Scan
@@ -25,11 +25,11 @@ from pulse.typed import TypedGraph, TypedNetwork
 
 N = TypeVar("N", bound=TypedNetwork)
 
-DECLUTTER: tuple[Rule, ...] = (*CONSTANTS, *NOOPS, *MOVEMENT, *BROADCASTS, *PADS, *AFFINE, *COMMON)
+DECLUTTER: tuple[Rewrite, ...] = (*CONSTANTS, *NOOPS, *MOVEMENT, *BROADCASTS, *PADS, *AFFINE, *COMMON)
 """Every rewrite, in the order in which they are tried on a node."""
 
 
-def declutter(model: N, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None) -> N:
+def declutter(model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None) -> N:
     """The same meaning with less of everything; the given model is not changed.
 
     stop_after  no more than this many rewrites, to find the one that is to blame
@@ -38,7 +38,7 @@ def declutter(model: N, rules: Sequence[Rule] = DECLUTTER, stop_after: int | Non
 
 
 def decluttered(
-    model: N, rules: Sequence[Rule] = DECLUTTER, stop_after: int | None = None
+    model: N, rules: Sequence[Rewrite] = DECLUTTER, stop_after: int | None = None
 ) -> tuple[N, Counter[str]]:
     """The decluttered model, and how often each rule was applied."""
     fired: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def decluttered(
 
 
 def _lean_bodies(
-    graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None
+    graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None
 ) -> None:
     """Declutter the bodies of scans and loops; the graph around them stays as it is."""
     for node in graph.nodes:
@@ -63,7 +63,7 @@ def _lean_bodies(
                 fired.update(applied)
 
 
-def _swept(graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_after: int | None) -> bool:
+def _swept(graph: TypedGraph, rules: Sequence[Rewrite], fired: Counter[str], stop_after: int | None) -> bool:
     """Rewrite each node once at most; whether there was anything to rewrite."""
     before = fired.total()
     for node_id in graph.order():
@@ -79,17 +79,17 @@ def _swept(graph: TypedGraph, rules: Sequence[Rule], fired: Counter[str], stop_a
     return fired.total() > before
 
 
-def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rule]) -> tuple[Rule, Patch] | None:
+def _match(graph: TypedGraph, node: TypedNode, rules: Sequence[Rewrite]) -> tuple[Rewrite, Patch] | None:
     if isinstance(node.op, Source):
         return None
     for rule in rules:
-        patch = rule.rewrite(graph, node)
+        patch = rule.patch(graph, node)
         if patch is not None:
             return rule, patch
     return None
 
 
-def _recheck(graph: TypedGraph, added: Sequence[int], rule: Rule) -> None:
+def _recheck(graph: TypedGraph, added: Sequence[int], rule: Rewrite) -> None:
     """Derive the facts of new nodes and their readers again. Raises PulseError where one differs."""
     readers = {
         inlet.node for new in added for outlet in graph.nodes[new].outputs for inlet in outlet.successors

@@ -1,6 +1,6 @@
 """Elements that move and move again."""
 
-from pulse.declutter.rule import Rule, TypedNode, passed, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
 from pulse.graph import OutletId
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
@@ -19,7 +19,7 @@ def _two_transposes(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     perm = tuple(first.op.perm[axis] for axis in node.op.perm)
     if perm == tuple(range(len(perm))):
-        return passed(graph, node, first.inputs[0])
+        return bypass(graph, node, first.inputs[0])
     return replaced(graph, result(node), node.name, Transpose(perm), first.inputs)
 
 
@@ -27,7 +27,7 @@ def _there_and_back(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, REGROUPINGS):
         return None
     for outlet in _regrouped(graph, node):
-        patch = passed(graph, node, outlet)
+        patch = bypass(graph, node, outlet)
         if patch is not None:
             return patch
     return None
@@ -74,14 +74,14 @@ def _two_slices(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 MOVEMENT = (
-    Rule("two_transposes", "axis i comes from perm1[perm2[i]] of the first input", _two_transposes),
-    Rule(
+    Rewrite("two_transposes", "axis i comes from perm1[perm2[i]] of the first input", _two_transposes),
+    Rewrite(
         "there_and_back",
         "regrouping keeps the order, so back in the old shape it is the old tensor",
         _there_and_back,
     ),
-    Rule("two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes),
-    Rule(
+    Rewrite("two_reshapes", "regrouping keeps the order, so only the last shape counts", _two_reshapes),
+    Rewrite(
         "two_slices",
         "frame j of x[a::m][b::k] is frame a + b*m + j*k*m of x; both must be as long",
         _two_slices,

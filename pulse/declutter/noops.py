@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pulse.declutter.rule import Rule, TypedNode, passed, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, bypass, result
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.pad import Pad
@@ -29,7 +29,7 @@ SELF_OF_ONE = frozenset({"sum", "mean", "max", "min", "prod"})
 
 
 def _same_shape(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    return passed(graph, node, node.inputs[0]) if isinstance(node.op, Reshape | Expand) else None
+    return bypass(graph, node, node.inputs[0]) if isinstance(node.op, Reshape | Expand) else None
 
 
 def _still_transpose(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -37,24 +37,24 @@ def _still_transpose(graph: TypedGraph, node: TypedNode) -> Patch | None:
         return None
     shape = graph.fact(node.inputs[0]).shape
     moving = [axis for axis in node.op.perm if shape[axis] != 1]
-    return passed(graph, node, node.inputs[0]) if moving == sorted(moving) else None
+    return bypass(graph, node, node.inputs[0]) if moving == sorted(moving) else None
 
 
 def _same_cast(graph: TypedGraph, node: TypedNode) -> Patch | None:
-    return passed(graph, node, node.inputs[0]) if isinstance(node.op, Cast) else None
+    return bypass(graph, node, node.inputs[0]) if isinstance(node.op, Cast) else None
 
 
 def _full_slice(graph: TypedGraph, node: TypedNode) -> Patch | None:
     op = node.op
     if not isinstance(op, Slice) or op.step != 1 or op.start != 0:
         return None
-    return passed(graph, node, node.inputs[0])
+    return bypass(graph, node, node.inputs[0])
 
 
 def _empty_pad(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Pad) or any(pair != (0, 0) for pair in node.op.pads):
         return None
-    return passed(graph, node, node.inputs[0])
+    return bypass(graph, node, node.inputs[0])
 
 
 def _concat_of_one(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -63,7 +63,7 @@ def _concat_of_one(graph: TypedGraph, node: TypedNode) -> Patch | None:
     axis = node.op.axis
     parts = [outlet for outlet in node.inputs if graph.fact(outlet).shape[axis] != 0] or node.inputs[:1]
     if len(parts) == 1:
-        return passed(graph, node, parts[0])
+        return bypass(graph, node, parts[0])
     if len(parts) == len(node.inputs):
         return None
     return replaced(graph, result(node), node.name, node.op, parts)
@@ -72,7 +72,7 @@ def _concat_of_one(graph: TypedGraph, node: TypedNode) -> Patch | None:
 def _tile_once(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Tile) or any(times != 1 for times in node.op.repeats):
         return None
-    return passed(graph, node, node.inputs[0])
+    return bypass(graph, node, node.inputs[0])
 
 
 def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -82,20 +82,20 @@ def _neutral_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     for slot in slots:
         value = known(graph, node.inputs[slot])
         if value is not None and np.all(value == neutral):
-            return passed(graph, node, node.inputs[1 - slot])
+            return bypass(graph, node, node.inputs[1 - slot])
     return None
 
 
 def _twice(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind not in IDEMPOTENT:
         return None
-    return passed(graph, node, node.inputs[0]) if graph.node(node.inputs[0]).op == node.op else None
+    return bypass(graph, node, node.inputs[0]) if graph.node(node.inputs[0]).op == node.op else None
 
 
 def _one_operand(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(node.op, Elementwise) or node.op.kind not in ("min", "max", "sum", "mean"):
         return None
-    return passed(graph, node, node.inputs[0]) if len(node.inputs) == 1 else None
+    return bypass(graph, node, node.inputs[0]) if len(node.inputs) == 1 else None
 
 
 def _reduce_of_ones(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -103,7 +103,7 @@ def _reduce_of_ones(graph: TypedGraph, node: TypedNode) -> Patch | None:
     if not isinstance(op, Reduce) or op.kind not in SELF_OF_ONE:
         return None
     shape = graph.fact(node.inputs[0]).shape
-    return passed(graph, node, node.inputs[0]) if all(shape[axis] == 1 for axis in op.axes) else None
+    return bypass(graph, node, node.inputs[0]) if all(shape[axis] == 1 for axis in op.axes) else None
 
 
 def _decided_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
@@ -112,24 +112,28 @@ def _decided_where(graph: TypedGraph, node: TypedNode) -> Patch | None:
     condition = known(graph, node.inputs[0])
     if condition is None or not condition.size or condition.min() != condition.max():
         return None
-    return passed(graph, node, node.inputs[1 if condition.all() else 2])
+    return bypass(graph, node, node.inputs[1 if condition.all() else 2])
 
 
 NOOPS = (
-    Rule("same_shape", "row-major order is kept, so the same shape is the same tensor", _same_shape),
-    Rule("still_transpose", "only axes of size one move, which hold no order", _still_transpose),
-    Rule("same_cast", "a tensor already is of its own type", _same_cast),
-    Rule("full_slice", "a slice from 0 with the input's length takes every frame", _full_slice),
-    Rule("empty_pad", "nothing is added", _empty_pad),
-    Rule("concat_of_one", "a part without frames adds none, and one part alone is the whole", _concat_of_one),
-    Rule("tile_once", "a tensor once is itself", _tile_once),
-    Rule("neutral_operand", "x + 0, x - 0, x * 1, x / 1 and x ** 1 are x", _neutral_operand),
-    Rule("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice),
-    Rule("one_operand", "the smallest, largest, sum or mean of one tensor is that tensor", _one_operand),
-    Rule(
+    Rewrite("same_shape", "row-major order is kept, so the same shape is the same tensor", _same_shape),
+    Rewrite("still_transpose", "only axes of size one move, which hold no order", _still_transpose),
+    Rewrite("same_cast", "a tensor already is of its own type", _same_cast),
+    Rewrite("full_slice", "a slice from 0 with the input's length takes every frame", _full_slice),
+    Rewrite("empty_pad", "nothing is added", _empty_pad),
+    Rewrite(
+        "concat_of_one", "a part without frames adds none, and one part alone is the whole", _concat_of_one
+    ),
+    Rewrite("tile_once", "a tensor once is itself", _tile_once),
+    Rewrite("neutral_operand", "x + 0, x - 0, x * 1, x / 1 and x ** 1 are x", _neutral_operand),
+    Rewrite("twice", "f(f(x)) = f(x) for relu, abs and roundings", _twice),
+    Rewrite("one_operand", "the smallest, largest, sum or mean of one tensor is that tensor", _one_operand),
+    Rewrite(
         "reduce_of_ones",
         "the sum, mean, largest, smallest or product of one value is that value",
         _reduce_of_ones,
     ),
-    Rule("decided_where", "a condition that is everywhere the same picks one branch whole", _decided_where),
+    Rewrite(
+        "decided_where", "a condition that is everywhere the same picks one branch whole", _decided_where
+    ),
 )

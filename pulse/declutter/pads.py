@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pulse.declutter.rule import Rule, TypedNode, reads_alone, result
+from pulse.declutter.rewrite import Rewrite, TypedNode, reads_alone, result
 from pulse.ops.conv import Conv, Pads
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
@@ -49,8 +49,8 @@ def _pad_into_max_pool(graph: TypedGraph, node: TypedNode) -> Patch | None:
 
 
 PADS = (
-    Rule("pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv),
-    Rule(
+    Rewrite("pad_into_conv", "a convolution pads with zeros too, before and after those", _pad_into_conv),
+    Rewrite(
         "pad_into_max_pool",
         "the padding of a maximum is -inf, which never is the largest",
         _pad_into_max_pool,

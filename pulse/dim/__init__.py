@@ -14,7 +14,7 @@ from pulse.dim.canonical import (
     substitute,
 )
 from pulse.dim.proof import bounds, prove
-from pulse.dim.scope import SymbolScope, remembered, scope_of
+from pulse.dim.scope import SymbolScope, cached_in_scope, scope_of
 from pulse.dim.slope import slope
 from pulse.dim.tdim import Algebra, Arithmetic, Proof, Symbol, TDim
 
@@ -24,13 +24,13 @@ __all__ = [
     "SymbolScope",
     "TDim",
     "broadcast",
+    "cached_in_scope",
     "ceil_div",
     "dim_max",
     "dim_min",
     "eq",
     "ge",
     "gt",
-    "remembered",
     "scope_of",
 ]
 

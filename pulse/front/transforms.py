@@ -32,14 +32,14 @@ SMALLEST_OVERLAP = 1e-11
 def forward_matrix(n: int, size: int, onesided: bool, scale: float = 1.0) -> Array:
     """``[size, 2F]``: what each of the first samples of a frame adds to the bins, real parts before imaginary ones."""
     bins = n // 2 + 1 if onesided else n
-    waves = dft_matrix(size, 1, n, bins, inverse=False)[:, 0]
-    return np.concatenate([waves[..., 0], waves[..., 1]], 1) * scale
+    basis = dft_matrix(size, 1, n, bins, inverse=False)[:, 0]
+    return np.concatenate([basis[..., 0], basis[..., 1]], 1) * scale
 
 
 def inverse_matrix(n: int, onesided: bool, scale: float = 1.0) -> Array:
     """``[2F, n]``: what the parts of each bin add to the samples of a frame, which are real."""
-    waves = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
-    return np.concatenate([waves[:, 0, :, 0], waves[:, 1, :, 0]], 0) * scale
+    basis = half_to_real(n, n // 2 + 1) if onesided else dft_matrix(n, 2, n, n, inverse=True)[..., :1]
+    return np.concatenate([basis[:, 0, :, 0], basis[:, 1, :, 0]], 0) * scale
 
 
 def rfft(

@@ -6,19 +6,19 @@ from typing import TypeAlias
 from pulse.dim import SymbolScope
 from pulse.errors import FactError, LoadError
 from pulse.graph import Graph, Node, OutletId
-from pulse.infer.board import Board
 from pulse.infer.fact import InferenceFact, meet
-from pulse.infer.forward import Outcome, conclude, translated
+from pulse.infer.forward import Outcome, conclude, translate_node
 from pulse.infer.holes import prepare_holes
 from pulse.infer.op import ModelOp
-from pulse.wording import spelled
+from pulse.infer.wire_facts import WireFacts
+from pulse.wording import spell
 
 Facts: TypeAlias = dict[OutletId, InferenceFact]
-Said: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
+Statement: TypeAlias = dict[OutletId, list[tuple[int, InferenceFact]]]
 """What nodes say of wires, with the numbers of the nodes."""
 
 
-def inferred(
+def infer_facts(
     graph: Graph[InferenceFact, ModelOp],
     scope: SymbolScope,
     nodes: Sequence[Node[InferenceFact, ModelOp]],
@@ -48,7 +48,7 @@ class _Analyser:
         self._outcomes: dict[int, tuple[list[InferenceFact], Outcome | None]] = {}
 
     def run(self, claims: Iterable[tuple[OutletId, InferenceFact]]) -> Facts:
-        said: Said = {}
+        said: Statement = {}
         for wire, fact in claims:
             if wire in self._facts:
                 said.setdefault(wire, []).append((wire.node, fact))
@@ -67,34 +67,34 @@ class _Analyser:
         failed: list[str] = []
         for number in self._graph.order():
             try:
-                settled = self._settle(self._nodes[number])
+                complete = self._settle(self._nodes[number])
             except FactError as error:
                 failed.append(_contradiction(self._nodes[number], error))
                 continue
-            if not settled:
+            if not complete:
                 fresh.add(number)
         _refuse(failed)
         return fresh
 
     def _settle(self, node: Node[InferenceFact, ModelOp]) -> bool:
         """Take in what a node's translator says, if its inputs are known; whether that is all there is to know."""
-        outputs, board = _outlets(node), self._board(node)
-        if any(board.fact(wire).typed() is None for wire in node.inputs):
+        outputs, wire_facts = _outlets(node), self._wire_facts(node)
+        if any(wire_facts.fact(wire).typed() is None for wire in node.inputs):
             return False
         with self._scope.trial():
-            outcome = self._outcome(node, board)
+            outcome = self._outcome(node, wire_facts)
             if outcome is not None:
-                conclude(outcome, board, outputs)
-        self._facts.update((wire, board.fact(wire)) for wire in outputs)
-        return all(board.fact(wire).typed() is not None for wire in outputs)
+                conclude(outcome, wire_facts, outputs)
+        self._facts.update((wire, wire_facts.fact(wire)) for wire in outputs)
+        return all(wire_facts.fact(wire).typed() is not None for wire in outputs)
 
-    def _board(self, node: Node[InferenceFact, ModelOp]) -> Board:
+    def _wire_facts(self, node: Node[InferenceFact, ModelOp]) -> WireFacts:
         wires = (*node.inputs, *_outlets(node))
-        return Board({wire: self._facts[wire] for wire in wires}, self._graph.label)
+        return WireFacts({wire: self._facts[wire] for wire in wires}, self._graph.label)
 
-    def _round(self, fresh: set[int]) -> Said:
+    def _round(self, fresh: set[int]) -> Statement:
         """What each node says of its wires, where it is more than what is known."""
-        said: Said = {}
+        said: Statement = {}
         failed: list[str] = []
         for number in fresh:
             node = self._nodes[number]
@@ -111,30 +111,30 @@ class _Analyser:
 
     def _speak(self, node: Node[InferenceFact, ModelOp]) -> Facts:
         """What is known around a node after it has said all that it can. Raises FactError."""
-        outputs, board = _outlets(node), self._board(node)
+        outputs, wire_facts = _outlets(node), self._wire_facts(node)
         with self._scope.trial():
             while True:
-                board.changed = False
-                for relation in node.op.says(node.name, node.inputs, outputs, board):
-                    relation.apply(board)
-                outcome = self._outcome(node, board)
+                wire_facts.changed = False
+                for relation in node.op.says(node.name, node.inputs, outputs, wire_facts):
+                    relation.apply(wire_facts)
+                outcome = self._outcome(node, wire_facts)
                 if outcome is not None:
-                    conclude(outcome, board, outputs)
-                if not board.changed:
-                    return board.facts
+                    conclude(outcome, wire_facts, outputs)
+                if not wire_facts.changed:
+                    return wire_facts.facts
 
-    def _outcome(self, node: Node[InferenceFact, ModelOp], board: Board) -> Outcome | None:
+    def _outcome(self, node: Node[InferenceFact, ModelOp], wire_facts: WireFacts) -> Outcome | None:
         """What its translator says; asked again only if the inputs have changed."""
-        facts = [board.fact(wire) for wire in node.inputs]
+        facts = [wire_facts.fact(wire) for wire in node.inputs]
         last = self._outcomes.get(node.id)
         if last is None or any(new is not old for new, old in zip(facts, last[0])):
             outcome = None
             if node.op.covered:
-                outcome = translated(node.op, node.name, node.inputs, board, self._scope)
+                outcome = translate_node(node.op, node.name, node.inputs, wire_facts, self._scope)
             last = self._outcomes[node.id] = (facts, outcome)
         return last[1]
 
-    def _take(self, said: Said) -> list[OutletId]:
+    def _take(self, said: Statement) -> list[OutletId]:
         """Refine the facts by what was said; the wires of which more is known now."""
         grown: list[OutletId] = []
         failed: list[str] = []
@@ -167,7 +167,7 @@ def _outlets(node: Node[InferenceFact, ModelOp]) -> list[OutletId]:
 
 def _contradiction(node: Node[InferenceFact, ModelOp], reason: object) -> str:
     where = f"{node.name} ({', '.join(part for part in (node.op.name, node.op.origin) if part)})"
-    return f"{where}: {reason}; give other shapes with {spelled('inputs')}, or export the model again"
+    return f"{where}: {reason}; give other shapes with {spell('inputs')}, or export the model again"
 
 
 def _refuse(failed: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from pulse.errors import PulseError, PulseWarning
 from pulse.facts import DType, TypedFact
 from pulse.graph import OutletId
 from pulse.infer.fact import InferenceFact
-from pulse.wording import spelled
+from pulse.wording import spell
 
 Claim: TypeAlias = tuple[OutletId, InferenceFact]
 
@@ -48,7 +48,7 @@ def warn_unfolded(title: str, reasons: Collection[str]) -> None:
 
 
 def _warn(message: str) -> None:
-    silence = f"{spelled('ignore_value_info', True)} ignores all of them in silence"
+    silence = f"{spell('ignore_value_info', True)} ignores all of them in silence"
     warnings.warn(f"{message}; {silence}", PulseWarning, stacklevel=4)
 
 

@@ -14,11 +14,11 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, FactError, LoadError
 from pulse.facts import TypedFact, is_symbolic
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.equation import solve
 from pulse.infer.fact import Dim, InferenceFact, value_of
 from pulse.infer.holes import Holes, Places
 from pulse.infer.op import ModelOp
+from pulse.infer.wire_facts import WireFacts
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, TypedNetwork, constant
 
@@ -37,15 +37,15 @@ class Outcome:
     demands: list[TDim]
 
 
-def translated(
-    op: ModelOp, name: str, inputs: Sequence[OutletId], board: Board, scope: SymbolScope
+def translate_node(
+    op: ModelOp, name: str, inputs: Sequence[OutletId], wire_facts: WireFacts, scope: SymbolScope
 ) -> Outcome | None:
     """The outcome of a translation; None where too little is known for it.
 
     A node that cannot be translated says nothing here: it is refused, with the reason, when the model is analysed.
     Raises FactError where known inputs do not fit each other.
     """
-    facts = [board.fact(wire) for wire in inputs]
+    facts = [wire_facts.fact(wire) for wire in inputs]
     if not op.uniform and any(fact.typed() is None for fact in facts):
         return None
     holes = Holes(scope)
@@ -82,22 +82,22 @@ def _source(graph: TypedGraph, name: str, fact: TypedFact) -> OutletId:
     return outlet
 
 
-def conclude(outcome: Outcome, board: Board, outputs: Sequence[OutletId]) -> None:
+def conclude(outcome: Outcome, wire_facts: WireFacts, outputs: Sequence[OutletId]) -> None:
     """Learn what an outcome says, together with what is known of the outputs. Raises FactError."""
     equations = [(demand, TDim.of(0)) for demand in outcome.demands]
     for outlet, fact in zip(outputs, outcome.facts):
         sizes = InferenceFact(fact.dtype, (None,) * fact.rank)
-        board.refine(outlet, sizes)
+        wire_facts.refine(outlet, sizes)
         equations += [
-            (dim, size) for dim, size in zip(fact.shape, board.fact(outlet).dims) if size is not None
+            (dim, size) for dim, size in zip(fact.shape, wire_facts.fact(outlet).dims) if size is not None
         ]
     known = _solved(equations, outcome.holes)
     for hole, size in known.items():
         axis = outcome.holes[hole]
         if axis is not None:
-            board.give(axis, size)
+            wire_facts.give(axis, size)
     for outlet, fact in zip(outputs, outcome.facts):
-        board.refine(outlet, _settled(fact, known, outcome.holes))
+        wire_facts.refine(outlet, _substitute(fact, known, outcome.holes))
 
 
 def _solved(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbol, TDim]:
@@ -116,7 +116,7 @@ def _solved(equations: Sequence[tuple[TDim, TDim]], holes: Places) -> dict[Symbo
             return known
 
 
-def _settled(fact: TypedFact, known: dict[Symbol, TDim], holes: Places) -> InferenceFact:
+def _substitute(fact: TypedFact, known: dict[Symbol, TDim], holes: Places) -> InferenceFact:
     """A fact in terms of holes, with what is known put in; what depends on other holes is not known."""
 
     def settle(dim: TDim) -> Dim:

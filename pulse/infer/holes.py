@@ -8,8 +8,8 @@ import numpy as np
 from pulse.dim import Symbol, SymbolScope, TDim, ge
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.fact import Dim, InferenceFact, has_gaps, value_of
+from pulse.infer.wire_facts import Axis
 
 Places: TypeAlias = dict[Symbol, Axis | None]
 """Each hole -> the size that it stands for; None for an entry of a value."""

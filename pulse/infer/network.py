@@ -9,7 +9,7 @@ from pulse.dim import Symbol, SymbolScope, TDim
 from pulse.errors import DimError, LoadError
 from pulse.facts import Array
 from pulse.graph import Graph, Node, OutletId
-from pulse.infer.analyser import Facts, inferred
+from pulse.infer.analyser import Facts, infer_facts
 from pulse.infer.claims import Claim, warn_contradicted, warn_refuted, warn_unfolded
 from pulse.infer.fact import InferenceFact
 from pulse.infer.op import ModelOp
@@ -17,7 +17,7 @@ from pulse.ops.source import Source
 from pulse.printable import printable
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, Variable, constant
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ class Input(ModelOp):
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
     told = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return f"input {name}{told}: the file gives no shape; give it, as in {spelled('inputs', {name: '1,80,T'})}"
+        return (
+            f"input {name}{told}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
+        )
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
     places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
@@ -49,7 +51,7 @@ def _unknown_dims(name: str, fact: InferenceFact) -> str:
         return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
     return (
         f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
-        f"{spelled('inputs', {name: example})}"
+        f"{spell('inputs', {name: example})}"
     )
 
 
@@ -130,10 +132,10 @@ class FileNetwork:
 
     def _inferred(self) -> Self:
         nodes, claims = self._needed(), self.claims
-        facts = inferred(self.graph, self.scope, nodes)
+        facts = infer_facts(self.graph, self.scope, nodes)
         if claims and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
             try:
-                facts = inferred(self.graph, self.scope, nodes, claims)
+                facts = infer_facts(self.graph, self.scope, nodes, claims)
             except LoadError as error:
                 warn_contradicted(self.title, error)
                 claims = ()
@@ -152,7 +154,7 @@ class FileNetwork:
                 outlets = node.op.translate(target, node.name, [made[outlet] for outlet in node.inputs])
             except DimError as error:
                 raise LoadError(
-                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spelled('inputs')}"
+                    f"{node.name} ({node.op.name}): {error}; fix that dim with {spell('inputs')}"
                 ) from error
             if node.op.origin:
                 target.origins.update({new.name: node.op.origin for new in target.graph.nodes[before:]})

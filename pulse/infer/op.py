@@ -3,8 +3,8 @@
 from collections.abc import Container, Iterable, Sequence
 
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.relations import Relation
+from pulse.infer.wire_facts import WireFacts
 from pulse.typed import TypedNetwork
 
 
@@ -41,9 +41,9 @@ class ModelOp:
         return ()
 
     def says(
-        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
-        """The relations between its wires, from what is known of them; all of them are on the board."""
+        """The relations between its wires, from what is known of them; all of them are in ``wire_facts``."""
         return ()
 
     def detail(self) -> str:

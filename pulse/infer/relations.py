@@ -8,15 +8,15 @@ from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import MOST_AXES, DType
 from pulse.graph import OutletId
-from pulse.infer.board import Axis, Board
 from pulse.infer.equation import quotient
 from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.wire_facts import Axis, WireFacts
 
 
 class Relation(Protocol):
     """Something that holds between wires."""
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         """Refine the facts of the wires by each other. Raises FactError where they contradict it."""
         ...
 
@@ -27,10 +27,10 @@ class SameType:
 
     wires: Sequence[OutletId]
 
-    def apply(self, board: Board) -> None:
-        for dtype in [board.fact(wire).dtype for wire in self.wires]:
+    def apply(self, facts: WireFacts) -> None:
+        for dtype in [facts.fact(wire).dtype for wire in self.wires]:
             if dtype is not None:
-                HasType(self.wires, dtype).apply(board)
+                HasType(self.wires, dtype).apply(facts)
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class HasType:
     wires: Sequence[OutletId]
     dtype: DType
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         for wire in self.wires:
-            board.refine(wire, InferenceFact(self.dtype))
+            facts.refine(wire, InferenceFact(self.dtype))
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class SameShape:
 
     wires: Sequence[OutletId]
 
-    def apply(self, board: Board) -> None:
-        for fact in [board.fact(wire) for wire in self.wires]:
+    def apply(self, facts: WireFacts) -> None:
+        for fact in [facts.fact(wire) for wire in self.wires]:
             for wire in self.wires:
-                board.refine(wire, InferenceFact(shape=fact.shape, open=fact.open))
+                facts.refine(wire, InferenceFact(shape=fact.shape, open=fact.open))
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class HasRank:
     wires: Sequence[OutletId]
     rank: int
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         if not 0 <= self.rank <= MOST_AXES:
             raise FactError(f"a wire would have {self.rank} axes; 0 to {MOST_AXES} are covered")
         for wire in self.wires:
-            board.refine(wire, InferenceFact(shape=(None,) * self.rank))
+            facts.refine(wire, InferenceFact(shape=(None,) * self.rank))
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class SameRank:
 
     wires: Sequence[OutletId]
 
-    def apply(self, board: Board) -> None:
-        for rank in [board.rank(wire) for wire in self.wires]:
+    def apply(self, facts: WireFacts) -> None:
+        for rank in [facts.rank(wire) for wire in self.wires]:
             if rank is not None:
-                HasRank(self.wires, rank).apply(board)
+                HasRank(self.wires, rank).apply(facts)
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ class RankSum:
     parts: Sequence[OutletId]
     extra: int = 0
 
-    def apply(self, board: Board) -> None:
-        total, ranks = board.rank(self.total), [board.rank(part) for part in self.parts]
+    def apply(self, facts: WireFacts) -> None:
+        total, ranks = facts.rank(self.total), [facts.rank(part) for part in self.parts]
         known = sum(rank for rank in ranks if rank is not None) + self.extra
         if None not in ranks:
-            HasRank([self.total], known).apply(board)
+            HasRank([self.total], known).apply(facts)
         elif ranks.count(None) == 1 and total is not None:
-            HasRank([self.parts[ranks.index(None)]], total - known).apply(board)
+            HasRank([self.parts[ranks.index(None)]], total - known).apply(facts)
 
 
 @dataclass(frozen=True)
@@ -106,11 +106,11 @@ class SameSize:
 
     axes: Sequence[Axis]
 
-    def apply(self, board: Board) -> None:
-        for size in [board.size(axis) for axis in self.axes]:
+    def apply(self, facts: WireFacts) -> None:
+        for size in [facts.size(axis) for axis in self.axes]:
             if size is not None:
                 for axis in self.axes:
-                    board.give(axis, size)
+                    facts.give(axis, size)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class HasSize:
     axes: Sequence[Axis]
     size: TDim
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         for axis in self.axes:
-            board.give(axis, self.size)
+            facts.give(axis, self.size)
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class HasSizes:
     wire: OutletId
     sizes: Dims
 
-    def apply(self, board: Board) -> None:
-        board.refine(self.wire, InferenceFact(shape=self.sizes))
+    def apply(self, facts: WireFacts) -> None:
+        facts.refine(self.wire, InferenceFact(shape=self.sizes))
 
 
 @dataclass(frozen=True)
@@ -144,14 +144,14 @@ class Scaled:
     part: Axis
     factor: int
 
-    def apply(self, board: Board) -> None:
-        total, part = board.size(self.total), board.size(self.part)
+    def apply(self, facts: WireFacts) -> None:
+        total, part = facts.size(self.total), facts.size(self.part)
         if part is not None:
-            board.give(self.total, part * self.factor)
+            facts.give(self.total, part * self.factor)
         elif total is not None:
             found = quotient(total, self.factor)
             if found is not None:
-                board.give(self.part, found)
+                facts.give(self.part, found)
 
 
 @dataclass(frozen=True)
@@ -161,16 +161,16 @@ class SizeSum:
     total: Axis
     parts: Sequence[Axis]
 
-    def apply(self, board: Board) -> None:
-        total = board.size(self.total)
-        holes = [part for part in self.parts if board.size(part) is None]
-        known = sum((size for part in self.parts if (size := board.size(part)) is not None), TDim.of(0))
+    def apply(self, facts: WireFacts) -> None:
+        total = facts.size(self.total)
+        holes = [part for part in self.parts if facts.size(part) is None]
+        known = sum((size for part in self.parts if (size := facts.size(part)) is not None), TDim.of(0))
         if not holes:
-            board.give(self.total, known)
+            facts.give(self.total, known)
         elif total is not None and len(set(holes)) == 1:
             found = quotient(total - known, len(holes))
             if found is not None:
-                board.give(holes[0], found)
+                facts.give(holes[0], found)
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,6 @@ class Mapped:
     target: OutletId
     places: Sequence[int]
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         for axis, place in enumerate(self.places):
-            SameSize([Axis(self.source, axis), Axis(self.target, place)]).apply(board)
+            SameSize([Axis(self.source, axis), Axis(self.target, place)]).apply(facts)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.board import Axis, Board
 from pulse.infer.relations import HasRank
+from pulse.infer.wire_facts import Axis, WireFacts
 from pulse.ops.shape import single_quotient, volume
 
 
@@ -17,15 +17,15 @@ class SameCount:
     left: Sequence[Axis]
     right: Sequence[Axis]
 
-    def apply(self, board: Board) -> None:
+    def apply(self, facts: WireFacts) -> None:
         for here, there in ((self.left, self.right), (self.right, self.left)):
-            holes = [axis for axis in here if board.size(axis) is None]
-            known = [size for axis in here if (size := board.size(axis)) is not None]
-            whole = [size for axis in there if (size := board.size(axis)) is not None]
+            holes = [axis for axis in here if facts.size(axis) is None]
+            known = [size for axis in here if (size := facts.size(axis)) is not None]
+            whole = [size for axis in there if (size := facts.size(axis)) is not None]
             if len(holes) == 1 and len(whole) == len(there):
                 found = _left_over(whole, known)
                 if found is not None:
-                    board.give(holes[0], found)
+                    facts.give(holes[0], found)
 
 
 def _left_over(whole: Sequence[TDim], known: Sequence[TDim]) -> TDim | None:
@@ -50,44 +50,44 @@ class Broadcast:
     inputs: Sequence[OutletId]
     end: int = 0
 
-    def apply(self, board: Board) -> None:
-        self._ranks(board)
-        rank = board.rank(self.out)
-        ranks = {wire: board.rank(wire) for wire in self.inputs}
+    def apply(self, facts: WireFacts) -> None:
+        self._ranks(facts)
+        rank = facts.rank(self.out)
+        ranks = {wire: facts.rank(wire) for wire in self.inputs}
         if rank is None:
             return
         for place in range(-rank, -self.end):
             there = [Axis(wire, place) for wire, axes in ranks.items() if axes is not None and -place <= axes]
             if None in ranks.values():
-                self._whole(board, Axis(self.out, place), there)
+                self._whole(facts, Axis(self.out, place), there)
             else:
-                self._axis(board, Axis(self.out, place), there)
+                self._axis(facts, Axis(self.out, place), there)
 
-    def _ranks(self, board: Board) -> None:
-        ranks = [board.rank(wire) for wire in self.inputs]
+    def _ranks(self, facts: WireFacts) -> None:
+        ranks = [facts.rank(wire) for wire in self.inputs]
         known = [rank for rank in ranks if rank is not None]
-        out = board.rank(self.out)
+        out = facts.rank(self.out)
         if len(known) == len(ranks):
-            HasRank([self.out], max(known)).apply(board)
+            HasRank([self.out], max(known)).apply(facts)
         elif out is not None and ranks.count(None) == 1 and all(rank < out for rank in known):
-            HasRank([self.inputs[ranks.index(None)]], out).apply(board)
+            HasRank([self.inputs[ranks.index(None)]], out).apply(facts)
 
-    def _whole(self, board: Board, out: Axis, inputs: Sequence[Axis]) -> None:
+    def _whole(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
         """Where the rank of some input is not known: a size other than 1 is that of the output."""
-        large = [size for axis in inputs if (size := board.size(axis)) is not None and size != 1]
+        large = [size for axis in inputs if (size := facts.size(axis)) is not None and size != 1]
         for size in large:
-            board.give(out, size)
+            facts.give(out, size)
 
-    def _axis(self, board: Board, out: Axis, inputs: Sequence[Axis]) -> None:
-        self._whole(board, out, inputs)
-        sizes = [board.size(axis) for axis in inputs]
+    def _axis(self, facts: WireFacts, out: Axis, inputs: Sequence[Axis]) -> None:
+        self._whole(facts, out, inputs)
+        sizes = [facts.size(axis) for axis in inputs]
         if all(size is not None and size == 1 for size in sizes):
-            board.give(out, TDim.of(1))
-        size = board.size(out)
+            facts.give(out, TDim.of(1))
+        size = facts.size(out)
         if size is None:
             return
         if size == 1:
             for axis in inputs:
-                board.give(axis, size)
+                facts.give(axis, size)
         elif sizes.count(None) == 1 and all(other is None or other == 1 for other in sizes):
-            board.give(inputs[sizes.index(None)], size)
+            facts.give(inputs[sizes.index(None)], size)

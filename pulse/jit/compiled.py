@@ -15,14 +15,14 @@ from pulse.jit.kernel_file import DamagedError
 from pulse.jit.linking import NativeCode, linked
 from pulse.jit.native_code import emitted, optimised
 from pulse.jit.python_call import Form
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 
 _compiling = threading.RLock()
 DIGITS = 32
 """Of a fingerprint, in names."""
 
 
-class CompiledFunction(Uncopied):
+class CompiledFunction(NotCopyable):
     """A Python function as a C function; compiled, or loaded from the disk, at its first use.
 
     signature  numba's

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
@@ -26,7 +26,7 @@ class Reading:
 
     inputs: Mapping[str, str] | None = None
     constants: Mapping[str, Any] | None = None
-    chunking: Chunking = NOTHING
+    chunking: Chunking = DETECT_ALL
     ignore_value_info: bool = False
     budget: Mapping[str, float] | None = None
 

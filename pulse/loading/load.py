@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pulse.chunks.chunking import NOTHING, Chunking
+from pulse.chunks.chunking import DETECT_ALL, Chunking
 from pulse.errors import InputError, LoadError
 from pulse.loading.formats import Content, Reading, format_of
 from pulse.loading.loaded import Loaded
 from pulse.models import Model, Network, PulsedModel, TypedModel, model_of
 from pulse.program.executable import Executable
-from pulse.wording import spelled
+from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -57,12 +57,12 @@ def load(
         for option, value in {"inputs": inputs, "constants": constants, "budget": budget}.items():
             if value is not None:
                 raise LoadError(
-                    f"{spelled(option)} is said where a file is read, and {_known(source).title} is read already"
+                    f"{spell(option)} is said where a file is read, and {_known(source).title} is read already"
                 )
         loaded = _known(source)
         if isinstance(loaded.read, PulsedModel) and (outputs, symbol, chunking) != (None, None, None):
             raise LoadError(
-                f"{loaded.title}: is in pulses already; leave out {spelled('outputs')}, {spelled('symbol')} and "
+                f"{loaded.title}: is in pulses already; leave out {spell('outputs')}, {spell('symbol')} and "
                 "chunking, or give the model before it is pulsified"
             )
         return replace(
@@ -71,8 +71,8 @@ def load(
             symbol=loaded.symbol if symbol is None else symbol,
             chunking=chunking or loaded.chunking,
         )
-    reading = Reading(inputs, constants, chunking or NOTHING, ignore_value_info, budget)
-    return Loaded(_read(source, reading), outputs, symbol, chunking or NOTHING)
+    reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget)
+    return Loaded(_read(source, reading), outputs, symbol, chunking or DETECT_ALL)
 
 
 def is_module(source: object) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from pulse.chunks.chunking import NOTHING, Chunking, Chunks
-from pulse.chunks.scanned import in_chunks
+from pulse.chunks.chunking import DETECT_ALL, Chunking, Chunks
+from pulse.chunks.scanned import pulsify_chunks
 from pulse.errors import LoadError, PulsifyError
-from pulse.loading.form import Form, form_of
+from pulse.loading.resolution import ResolvedModel, resolve
 from pulse.loading.sizes import leaves_pulse_open
 from pulse.models import Model, PulsedModel, TypedModel
 from pulse.onnx.metadata import is_exported
@@ -24,7 +24,7 @@ class Loaded:
     read: Model | TypedModel | PulsedModel = field(repr=False)
     outputs: Sequence[str] | None = None
     symbol: str | None = None
-    chunking: Chunking = NOTHING
+    chunking: Chunking = DETECT_ALL
 
     @property
     def title(self) -> str:
@@ -44,30 +44,32 @@ class Loaded:
         raise LoadError(f"{self.title}: has no nodes of a file; the typed model is the first that there is")
 
     @cached_property
-    def form(self) -> Form:
+    def resolved(self) -> ResolvedModel:
         """What it turns out to be. Raises PulseError."""
         if isinstance(self.read, PulsedModel):
             model = self.read
-            return Form(TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes)
-        return form_of(self.read, self.chunking, self.symbol, self.outputs)
+            return ResolvedModel(
+                TypedModel.of(model.typed), model.symbol.name, model.chunks, sizes=model.sizes
+            )
+        return resolve(self.read, self.chunking, self.symbol, self.outputs)
 
     @property
     def chunks(self) -> Chunks | None:
         """How a model of chunks is called; None where it is offline. Raises PulseError."""
-        return self.form.chunks
+        return self.resolved.chunks
 
     @property
     def sizes(self) -> Mapping[str, int]:
         """Symbols of the file that are no time, and what they were made: ``{"batch": 1}``. Raises PulseError."""
-        return self.form.sizes
+        return self.resolved.sizes
 
     @property
     def typed(self) -> TypedModel:
         """``analyse()``, decluttered. Raises PulseError."""
-        return self.form.typed
+        return self.resolved.typed
 
     @property
-    def ready(self) -> bool:
+    def defines_pulse(self) -> bool:
         """Whether the model itself says what a pulse is: it takes chunks, or is in pulses."""
         return isinstance(self.read, PulsedModel) or is_exported(self.metadata) or self.chunks is not None
 
@@ -77,9 +79,9 @@ class Loaded:
         ``model.analyse()`` is the file alone: of a model of chunks one call, its symbols all left as they are.
         Raises PulseError
         """
-        return self.form.original
+        return self.resolved.original
 
-    def at(self, pulse: int | None) -> "Loaded":
+    def with_pulse(self, pulse: int | None) -> "Loaded":
         """The same, its chunks of so many frames where nothing else says how long they are. Raises PulsifyError."""
         if pulse is None or self.chunking.pulse is not None or not self._leaves_pulse_open:
             return self
@@ -103,14 +105,14 @@ class Loaded:
                     "is pulsified"
                 )
             return self.read
-        form = self.at(pulse).form
+        form = self.with_pulse(pulse).resolved
         if form.chunks is not None:
-            made = PulsedModel.of(in_chunks(form.typed, form.chunks, pulse, align))
+            made = PulsedModel.of(pulsify_chunks(form.typed, form.chunks, pulse, align))
         else:
             made = form.typed.pulsify(form.symbol, pulse, align, max_context)
         return replace(made, sizes=form.sizes)
 
-    def told(self) -> list[tuple[str, str]]:
+    def detected(self) -> list[tuple[str, str]]:
         """What was found out by itself, in words: title and text. Raises PulseError."""
         lines = [] if self.chunks is None else self.chunks.lines()
         why = "" if self.chunks is not None else ", as its name counts streams and another dim is time"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def proved(
+def prove_loaded(
     loaded: Loaded,
     pulsed: PulsedModel,
     lengths: Sequence[int] | None = None,
@@ -23,11 +23,11 @@ def proved(
     long: bool = False,
 ) -> Report:
     """The proof of a pulsed form of it; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
-    original = loaded.at(pulsed.pulse).analyse()
+    original = loaded.with_pulse(pulsed.pulse).analyse()
     return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)
 
 
-def proved_file(
+def prove_file(
     loaded: Loaded,
     pulsed: PulsedModel,
     proto: "ModelProto",
@@ -38,4 +38,4 @@ def proved_file(
     """The same of a file that was written of the pulsed form, run in another runtime. Raises PulsifyError."""
     from pulse.onnx.write.check import check
 
-    return check(proto, pulsed, loaded.at(pulsed.pulse).analyse(), lengths, seed, long)
+    return check(proto, pulsed, loaded.with_pulse(pulsed.pulse).analyse(), lengths, seed, long)

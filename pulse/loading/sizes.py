@@ -10,7 +10,7 @@ from pulse.chunks.states import Candidates
 from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.models import Model, TypedModel
-from pulse.wording import spelled
+from pulse.wording import spell
 
 _COUNTS_STREAMS = re.compile(r"(n|b|bs|.*batch.*)", re.IGNORECASE)
 """Names of dims that count streams, not frames."""
@@ -67,7 +67,7 @@ def leaves_pulse_open(model: Model, given: Chunking, symbol: str | None) -> bool
     """Whether a model takes chunks of any length, so that somebody has to say it. Raises PulsifyError."""
     states = _states(model, given)
     streams = [name for name in model.inputs if name not in states]
-    return bool(states or given.asked) and _time(model, streams, symbol) is not None
+    return bool(states or given.is_chunked) and _time(model, streams, symbol) is not None
 
 
 def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
@@ -78,7 +78,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
     Raises PulsifyError: the symbol of time, the pulse or another size is not known
     """
     states = _states(model, given)
-    if not states and not given.asked:
+    if not states and not given.is_chunked:
         return None
     streams = [name for name in model.inputs if name not in states]
     time = _time(model, streams, symbol)
@@ -86,7 +86,7 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
     for other in symbols_of(model):
         if other not in ones and other != time:
             raise PulsifyError(
-                f"{model.title}: the dim {other.name} has no size; give it with {spelled('inputs')}"
+                f"{model.title}: the dim {other.name} has no size; give it with {spell('inputs')}"
             )
     sizes = dict.fromkeys(symbols_of(model), 1)
     axes = {
@@ -101,11 +101,11 @@ def call_of(model: Model, given: Chunking, symbol: str | None) -> Call | None:
             found = " ".join(f"{name}={other}" for name, other in states.items()) or "none"
             raise PulsifyError(
                 f"{model.title}: takes chunks of any length and states ({found}): say how many new frames of {main} a "
-                f"chunk has, with {spelled('pulse')}; where there are no states, {spelled('states', {})}"
+                f"chunk has, with {spell('pulse')}; where there are no states, {spell('states', {})}"
             )
         if (model.inputs[main].shape or ())[axis] != TDim.of(time):
             raise PulsifyError(
-                f"{main}: its chunk is not {time.name} frames long; give its shape with {spelled('inputs')}"
+                f"{main}: its chunk is not {time.name} frames long; give its shape with {spell('inputs')}"
             )
         sizes[time] = given.pulse + given.context.get(main, 0)
     return Call(sizes, axes, symbol if time is None else time.name)
@@ -162,6 +162,6 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
         listed = ", ".join(candidate.name for candidate in frames)
         raise PulsifyError(
             f"{model.title}: several dims of a chunk have names ({listed}): say which counts its frames with "
-            f"{spelled('symbol')}, and give the others sizes with {spelled('inputs')}"
+            f"{spell('symbol')}, and give the others sizes with {spell('inputs')}"
         )
     return frames[0] if frames else None

@@ -81,7 +81,7 @@ class CumSumStream(Carried):
 
     Input    x [..., P, ...], whose frame j is at index j + offset and which has ``length`` frames
     Outputs  y [..., P, ...], zeros outside of the stream; the sum so far, ``sizes``
-    State    the sum, at first that of ``past``: the op's outputs for the frames of a lead
+    State    the sum, at first that of ``past``: the op's outputs for the frames of a prefix
     """
 
     op: CumSum

@@ -13,8 +13,8 @@ from pulse.ops.op import Env, Op, Pointwise, Relation, Whole
 
 def unit_circle(angle: Array) -> Array:
     """``[..., 2]``: cosine and sine; zeros are exact, so that real bins of a real signal have no imaginary part."""
-    wave = np.stack([np.cos(angle), np.sin(angle)], -1)
-    return np.where(np.abs(wave) < 1e-14, 0.0, wave)
+    circle = np.stack([np.cos(angle), np.sin(angle)], -1)
+    return np.where(np.abs(circle) < 1e-14, 0.0, circle)
 
 
 def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -> Array:
@@ -25,9 +25,9 @@ def dft_matrix(frames: int, parts: int, length: int, bins: int, inverse: bool) -
     turns = np.outer(np.arange(frames), np.arange(bins)) % length / length
     angle = 2 * np.pi * (turns if inverse else -turns)
     scale = 1 / length if inverse else 1.0
-    wave = unit_circle(angle) * scale
-    turned = np.stack([-wave[..., 1], wave[..., 0]], -1)
-    return np.stack([wave, turned][:parts], 1)
+    circle = unit_circle(angle) * scale
+    turned = np.stack([-circle[..., 1], circle[..., 0]], -1)
+    return np.stack([circle, turned][:parts], 1)
 
 
 def half_to_real(length: int, frames: int) -> Array:

@@ -147,7 +147,7 @@ class Cumulative:
 
     axes   the stream axis of each output; None for a state, which is known when the stream has ended
     at     ``at(offset, length, past)`` makes the op for pulses whose frame j is at index j + offset of a stream of
-           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a lead (None: no lead)
+           ``length`` frames; it goes on from ``past``, the op's outputs for the frames of a prefix (None: no prefix)
     """
 
     axes: tuple[int | None, ...]
@@ -267,12 +267,12 @@ def symbolic_eval(op: Op, inputs: Sequence[TypedFact]) -> list[Array] | None:
         return None
     try:
         with np.errstate(all="ignore"):
-            return [settled(np.asarray(value)) for value in op.eval(known, {})]
+            return [numbers_if_constant(np.asarray(value)) for value in op.eval(known, {})]
     except (ValueError, IndexError, OverflowError) as error:
         raise FactError(f"it cannot be computed from these constants: {error}") from error
 
 
-def settled(value: Array) -> Array:
+def numbers_if_constant(value: Array) -> Array:
     """A tensor of dims as numbers, if all of them are."""
     if not is_symbolic(value) or not all(TDim.of(dim).is_const for dim in value.ravel().tolist()):
         return value

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pulse.dim import Symbol, TDim, remembered
+from pulse.dim import Symbol, TDim, cached_in_scope
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op
 
@@ -11,7 +11,7 @@ FAR = 1 << 62
 """A frame index that no stream reaches: the end of a stream that has not ended."""
 
 
-@remembered
+@cached_in_scope
 def most_frames(length: TDim) -> int:
     """The most frames that a wire of this length can have, FAR where there is no proven bound."""
     highest = length.bounds()[1]

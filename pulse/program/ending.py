@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pulse.dim import Symbol
 from pulse.errors import InputError
-from pulse.pulsify.lengths import reaching
+from pulse.pulsify.lengths import least_reaching
 from pulse.pulsify.network import Port
 
 
@@ -13,8 +13,8 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
 
     Raises InputError: no length of the stream gives all of these.
     """
-    first = max(reaching(port.length, totals[port.name], symbol) for port in ports)
-    last = min(reaching(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
+    first = max(least_reaching(port.length, totals[port.name], symbol) for port in ports)
+    last = min(least_reaching(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
     if first > last:
         told = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
         raise InputError(

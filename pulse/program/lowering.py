@@ -22,7 +22,7 @@ from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan
 from pulse.pulsify.network import PulsedGraph
 from pulse.pulsify.registers import Register
-from pulse.wording import spelled
+from pulse.wording import spell
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
 
@@ -162,7 +162,7 @@ class Lowering:
             load_plugins(GROUP)
         missing = [f"{node.name} ({node.op.name})" for node in nodes if not _lowered(node)]
         if missing:
-            raise CompileError(f"no kernel for {', '.join(missing)}; use {spelled('backend', 'numpy')}")
+            raise CompileError(f"no kernel for {', '.join(missing)}; use {spell('backend', 'numpy')}")
 
     def _keep(self) -> None:
         """Inputs live from the start and outputs to the end, out of the way of buffers that move on."""
@@ -363,7 +363,7 @@ class Lowering:
         if value.dtype != np.float32:
             raise CompileError(
                 f"{self.node} ({self.op}): no kernel for {what} of {dtype_name(value.dtype)}; "
-                f"use {spelled('backend', 'numpy')}"
+                f"use {spell('backend', 'numpy')}"
             )
         return value
 

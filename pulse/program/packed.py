@@ -17,9 +17,9 @@ from pulse.jit.address import bytes_at, words_at
 from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_i32, move_bytes
 from pulse.jit.registry import device
+from pulse.not_copyable import NotCopyable
 from pulse.program.machine import run_rows
 from pulse.program.memory import aligned
-from pulse.uncopied import Uncopied
 
 TABLE, ROWS, BASES, CONSTANTS, INPUTS, OUTPUTS, FIXED, FAULTS, BOXES = range(9)
 """Words in front of the boxes of constants, inputs and outputs; FIXED is the address of the constants' bytes, FAULTS
@@ -45,7 +45,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Packed(Uncopied):
+class Packed(NotCopyable):
     """What ``packed_step`` needs of a state, and the layout of its pulses.
 
     words, constants          to be kept as long as the address of the words is in use

@@ -16,7 +16,7 @@ from pulse.ops.stateful import Clock, frames_at
 from pulse.program.ending import stream_end
 from pulse.program.executable import Executable
 from pulse.pulsify.network import Port
-from pulse.wording import spelled
+from pulse.wording import spell
 
 _HEADER = struct.Struct("<8s16sqq")
 _MAGIC = b"pulse/1\0"
@@ -428,7 +428,7 @@ class State(ABC):
         if constants.keys() != wanted.keys():
             missing = "; ".join(_form(port) for port in wanted.values()) or "none"
             raise InputError(
-                f"inputs that do not stream are given once, with {spelled('constants')}: {missing}"
+                f"inputs that do not stream are given once, with {spell('constants')}: {missing}"
             )
         checked = {name: np.array(array) for name, array in constants.items()}
         for name, array in checked.items():

@@ -18,8 +18,8 @@ from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent, RecurrentStream
-from pulse.program.waves import waves
-from pulse.wording import spelled
+from pulse.program.dft_basis import find_dft_basis
+from pulse.wording import spell
 
 FORMS = ("f32", "bf16", "int8")
 SMALLEST_BYTES = 4096
@@ -134,16 +134,14 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
     try:
         return store(weight, form, layout)
     except ValueError as error:
-        raise CompileError(
-            f"{name} ({op.name}): {error}; use {spelled('weights', 'bf16')} or 'f32'"
-        ) from error
+        raise CompileError(f"{name} ({op.name}): {error}; use {spell('weights', 'bf16')} or 'f32'") from error
 
 
 def _is_transform(weight: Array, layout: Layout) -> bool:
-    """Whether the weights are the waves of a Fourier transform."""
+    """Whether the weights are the basis of a Fourier transform."""
     summed = layout.summed
     rows = np.moveaxis(weight.reshape(layout.shape), summed, range(len(summed)))
-    return waves(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
+    return find_dft_basis(rows.reshape(math.prod(rows.shape[: len(summed)]), -1)) is not None
 
 
 def layout_of(op: Op, inputs: Sequence[PulsedFact], slot: int) -> Layout | None:

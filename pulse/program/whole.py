@@ -12,12 +12,12 @@ from pulse.program.state import State
 from pulse.pulsify.network import Port
 
 
-def streamed(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:
+def stream_whole(program: Program, feeds: Mapping[str, Array], fill: float = np.nan) -> dict[str, Array]:
     """All valid frames of a new stream of whole inputs, flush included; ``fill`` pads the last pulse."""
-    return run_whole(begun(program, feeds), feeds, fill)[0]
+    return run_whole(spawn_with_inputs(program, feeds), feeds, fill)[0]
 
 
-def begun(program: Program, feeds: Mapping[str, Array]) -> State:
+def spawn_with_inputs(program: Program, feeds: Mapping[str, Array]) -> State:
     """A new stream, for ``run_whole``; inputs that are given once are taken from ``feeds``."""
     return program.spawn({port.name: feeds[port.name] for port in program.inputs if not port.streams})
 

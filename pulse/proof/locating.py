@@ -10,10 +10,10 @@ from pulse.graph import OutletId
 from pulse.ops.stateful import frames_at
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import begun, run_whole, streamed
+from pulse.program.whole import run_whole, spawn_with_inputs, stream_whole
 from pulse.proof.report import Divergence
 from pulse.proof.trials import Trial
-from pulse.pulsify.network import Placed, PulsedNetwork
+from pulse.pulsify.network import PulsedNetwork, ScheduledWire
 from pulse.tolerance import Feeds, Reference, offline
 
 TOGETHER = 1 << 23
@@ -28,7 +28,7 @@ def first_divergence(program: Program, feeds: Feeds, reference: Reference, trial
     for found in wrong_wires(program, feeds, trial):
         return found
     model = program.model
-    for found in _wrong_outputs(model, streamed(program, feeds), reference, trial, program.backend):
+    for found in _wrong_outputs(model, stream_whole(program, feeds), reference, trial, program.backend):
         return found
     raise AssertionError("the outputs differ, yet every wire and output agrees")
 
@@ -37,7 +37,7 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
     """The wires that differ from those of the offline model, in the order of the graph; of our own backends."""
     if program.backend not in BACKENDS or not program.model.wires:
         return
-    some: dict[OutletId, Placed] = {}
+    some: dict[OutletId, ScheduledWire] = {}
     numbers = 0
     for outlet, where in program.model.wires.items():
         some[outlet] = where
@@ -49,12 +49,12 @@ def wrong_wires(program: Program, feeds: Feeds, trial: Trial) -> Iterator[Diverg
 
 
 def _wrong_among(
-    program: Program, wires: Mapping[OutletId, Placed], feeds: Feeds, trial: Trial
+    program: Program, wires: Mapping[OutletId, ScheduledWire], feeds: Feeds, trial: Trial
 ) -> Iterator[Divergence]:
     model = program.model
     graph = model.typed.graph
     traced = compile_model(model, program.backend, [where.outlet for where in wires.values()])
-    _, pulses = run_whole(begun(traced, feeds), feeds, np.nan)
+    _, pulses = run_whole(spawn_with_inputs(traced, feeds), feeds, np.nan)
     reference = Reference(offline(model.typed, list(wires)), feeds)
     for slot, (outlet, where) in enumerate(wires.items()):
         name, op = graph.label(outlet), graph.node(outlet).op.name
@@ -81,12 +81,12 @@ def _wrong(
     elif judgement.wrong is not None:
         at = np.unravel_index(_first_along(judgement.wrong, axis), got.shape)
         frame = int(at[axis]) if axis is not None else 0
-        offline, streamed = float(reference.exact[name][at]), float(got[at])
+        offline, stream_whole = float(reference.exact[name][at]), float(got[at])
         allowed = float(judgement.allowed[at])
-        yield Divergence(name, op, trial.length, trial.signal, backend, frame, offline, streamed, allowed)
+        yield Divergence(name, op, trial.length, trial.signal, backend, frame, offline, stream_whole, allowed)
 
 
-def _placed_in(where: Placed, pulses: list[Array], offline: Array) -> Array:
+def _placed_in(where: ScheduledWire, pulses: list[Array], offline: Array) -> Array:
     """The offline tensor, those of its frames that were sent as the stream has them."""
     stream = where.fact.stream
     if stream is None:
@@ -96,7 +96,7 @@ def _placed_in(where: Placed, pulses: list[Array], offline: Array) -> Array:
         frames = pulses[-1].shape[axis]
         return frames_at(pulses[-1], axis, frames - length, frames)
     sent = np.concatenate(pulses, axis)
-    first = stream.lead
+    first = stream.prefix_frames
     last = max(first, min(length, sent.shape[axis] - stream.offset))
     whole = offline.copy()
     frames_at(whole, axis, first, last)[...] = frames_at(

@@ -10,15 +10,15 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.program.compiler import Prepare, compile_model
 from pulse.program.program import Program
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.proof.effort import Effort
 from pulse.proof.locating import first_divergence, wrong_wires
-from pulse.proof.report import Coverage, Divergence, Report, Tried, Worst
+from pulse.proof.report import Coverage, Divergence, LargestError, Report, TrialRecord
 from pulse.proof.signals import feeds_of, integer_ranges
-from pulse.proof.trials import LONG_S, Trial, trials_of
+from pulse.proof.trials import LONG_S, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
 from pulse.tolerance import Feeds, Oracle, Reference
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def prove(
@@ -54,12 +54,12 @@ def compare(
     long: bool = False,
 ) -> Report:
     """The same for given programs of the model, the last of which is proved; see ``prove``."""
-    trials, effort = trials_of(model, lengths, long), Effort(model)
+    trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
     seen = _Seen(model)
-    tried: list[Tried] = []
+    tried: list[TrialRecord] = []
     skipped: list[int] = []
-    worst = Worst()
+    worst = LargestError()
     found: Divergence | None = None
     for number, trial in enumerate(trials.trials):
         feeds = feeds_of(model, trial.length, trial.signal, (seed, number), ranges)
@@ -71,7 +71,7 @@ def compare(
         chosen = [
             p for p in programs if p is programs[-1] or lengths is not None or _in_time(p, trial, effort)
         ]
-        tried.append(Tried(trial.length, trial.signal, tuple(program.backend for program in chosen)))
+        tried.append(TrialRecord(trial.length, trial.signal, tuple(program.backend for program in chosen)))
         seen.note(trial, reference.native)
         for program in chosen:
             judged = _judged(program, feeds, reference)
@@ -92,7 +92,7 @@ def compare(
     if not tried:
         raise PulsifyError(
             f"the offline model runs at none of the lengths {sorted(set(skipped))}; give lengths that it takes with "
-            f"{spelled('lengths')}"
+            f"{spell('lengths')}"
         )
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
@@ -105,16 +105,16 @@ def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:
     return not trial.long or program.steps(trial.length) * effort.seconds(program.pulse) <= LONG_S
 
 
-def _judged(program: Program, feeds: Feeds, reference: Reference) -> Worst | str:
+def _judged(program: Program, feeds: Feeds, reference: Reference) -> LargestError | str:
     """The largest differences of all outputs; or why there is nothing to compare."""
     try:
-        results = streamed(program, feeds)
+        results = stream_whole(program, feeds)
     except InputError as error:
         return f"the offline model takes these inputs, the stream does not: {error}"
-    worst = Worst()
+    worst = LargestError()
     for name in reference.native:
         judgement = reference.judge(name, results[name], program.model.port(name).axis)
-        worst = worst.joined(Worst(judgement.difference, judgement.relative, judgement.share))
+        worst = worst.joined(LargestError(judgement.difference, judgement.relative, judgement.share))
     return worst
 
 

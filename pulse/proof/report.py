@@ -12,7 +12,7 @@ from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
-from pulse.wording import spelled
+from pulse.wording import spell
 
 Outcome = Literal["equal", "diverged", "not proved"]
 
@@ -62,7 +62,7 @@ class Divergence:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialRecord:
     """One stream that was compared, and by which backends."""
 
     length: int
@@ -145,7 +145,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Worst:
+class LargestError:
     """The largest differences from the f64 run, of all outputs.
 
     error     absolute
@@ -158,9 +158,9 @@ class Worst:
     relative: float = 0.0
     share: float = 0.0
 
-    def joined(self, other: "Worst") -> "Worst":
+    def joined(self, other: "LargestError") -> "LargestError":
         """The larger of each."""
-        return Worst(
+        return LargestError(
             max(self.error, other.error), max(self.relative, other.relative), max(self.share, other.share)
         )
 
@@ -175,12 +175,12 @@ class Report:
 
     model: PulsedNetwork
     backends: tuple[str, ...]
-    tried: tuple[Tried, ...]
+    tried: tuple[TrialRecord, ...]
     skipped: tuple[int, ...]
     outputs: tuple[Coverage, ...]
     trials: Trials
     seed: int
-    worst: Worst
+    worst: LargestError
     divergence: Divergence | None = None
 
     @property
@@ -248,7 +248,7 @@ class Report:
         if self.trials.left_out:
             text += f", {self.trials.left_out} others are left out"
         offer = longest < self.trials.wanted or self.trials.left_out
-        return f"{text}: {spelled('long')} tries them" if offer else text
+        return f"{text}: {spell('long')} tries them" if offer else text
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -275,7 +275,7 @@ class Report:
         }
 
 
-def _listed(tried: Sequence[Tried]) -> str:
+def _listed(tried: Sequence[TrialRecord]) -> str:
     heard = {trial.signal for trial in tried}
     return ", ".join(signal for signal in SIGNALS if signal in heard)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE, Signal
-from pulse.pulsify.lengths import reaching
+from pulse.pulsify.lengths import least_reaching
 from pulse.pulsify.limit import fits, longest
 from pulse.pulsify.network import PulsedNetwork
 
@@ -60,7 +60,7 @@ class Trials:
         return max(trial.length for trial in self.trials)
 
 
-def trials_of(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
+def plan_trials(model: PulsedNetwork, lengths: Sequence[int] | None = None, long: bool = False) -> Trials:
     """Streams that hear each signal, long ones that fill all that is remembered, and short ones of noise.
 
     lengths  to be tried instead
@@ -133,7 +133,7 @@ def _shortest(model: PulsedNetwork) -> int:
     """The first length at which every output has a frame."""
     ports = [port for port in model.outputs if port.streams]
     reached = [port for port in ports if port.length.eval({model.symbol: 1 << 40}) > 0]
-    return max((reaching(port.length, 1, model.symbol) for port in reached), default=1)
+    return max((least_reaching(port.length, 1, model.symbol) for port in reached), default=1)
 
 
 def _allowed(model: PulsedNetwork, length: int) -> int:

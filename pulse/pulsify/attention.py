@@ -50,7 +50,7 @@ class Attention:
 
 
 @dataclass
-class Attended:
+class BandedModel:
     """A model with its attentions of limited reach written as such.
 
     refused  nodes by name that belong to an attention without limit: why, None where another one tells it
@@ -62,15 +62,15 @@ class Attended:
     limited: bool = False
 
 
-def attended(model: TypedNetwork, symbol: Symbol, max_context: int | None = None) -> Attended:
+def band_attention(model: TypedNetwork, symbol: Symbol, max_context: int | None = None) -> BandedModel:
     """Rewrite every attention over the stream whose reach is limited, or limited by ``max_context`` frames.
 
     Softmax over the last axis of ``q @ transpose(k)``, between them scales, and masks that are functions of
     positions and lengths alone; then a product with values. What the mask allows is found by running it.
     """
     if not any(isinstance(node.op, Softmax) for node in model.graph.nodes):
-        return Attended(model)
-    result = Attended(model.copy())
+        return BandedModel(model)
+    result = BandedModel(model.copy())
     graph = result.model.graph
     still = _Still(graph)
     bands: dict[Hashable, Band | NoBandError] = {}
@@ -306,7 +306,7 @@ def _lead(graph: TypedGraph, found: Attention, bias: np.ndarray) -> np.ndarray:
     return bias.reshape(*lead, *bias.shape[-2:]) if int(np.prod(lead)) == len(flat) else bias
 
 
-def _refuse(result: Attended, symbol: Symbol, found: Attention, still: _Still, why: NoBandError) -> None:
+def _refuse(result: BandedModel, symbol: Symbol, found: Attention, still: _Still, why: NoBandError) -> None:
     """One refusal for all nodes that an attention without limit is made of."""
     graph = result.model.graph
     product = graph.nodes[found.product]

@@ -9,7 +9,7 @@ from pulse.pulsify.network import PulsedGraph
 from pulse.typed import TypedGraph
 
 
-def transferred(
+def transfer_constants(
     source: TypedGraph,
     target: PulsedGraph,
     given: Mapping[OutletId, OutletId] | None = None,

@@ -5,16 +5,16 @@ from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
 from pulse.graph import Graph, OutletId
 from pulse.ops.op import Op
-from pulse.pulsify.attention import attended
-from pulse.pulsify.faults import awaited, counters
-from pulse.pulsify.network import Placed, Port, PulsedNetwork
-from pulse.pulsify.place import Placer, Wire
-from pulse.pulsify.prepare import prepared
+from pulse.pulsify.attention import band_attention
+from pulse.pulsify.faults import add_fault_counters, fault_waits
+from pulse.pulsify.network import Port, PulsedNetwork, ScheduledWire
+from pulse.pulsify.prepare import prepare_model
 from pulse.pulsify.receptive import receptive_fields
 from pulse.pulsify.relate import relate
+from pulse.pulsify.schedule import Scheduler, Wire
 from pulse.pulsify.wiring import Free, Mirrored, Stream, Wiring
 from pulse.typed import TypedNetwork
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def pulsify(
@@ -35,20 +35,20 @@ def pulsify(
     """
     stream = model.find_symbol(symbol)
     if max_context is not None and max_context < 1:
-        raise PulsifyError(f"{spelled('max_context', max_context)} is not a positive number of frames")
-    found = attended(prepared(model, stream), stream, max_context)
+        raise PulsifyError(f"{spell('max_context', max_context)} is not a positive number of frames")
+    found = band_attention(prepare_model(model, stream), stream, max_context)
     typed = found.model
     if found.limited:
         typed.scope = typed.scope.narrowed(f"{stream.name} <= {max_context}")
     related = relate(typed, stream, found.refused)
     frames = related.fit(typed.graph, pulse)
     wiring = Wiring(Graph[PulsedFact, Op](), stream, frames)
-    placer = Placer(typed, related, wiring, {})
-    placer.run()
-    ports = _outputs(typed, wiring, placer, align)
+    scheduler = Scheduler(typed, related, wiring, {})
+    scheduler.run()
+    ports = _outputs(typed, wiring, scheduler, align)
     wires = {
-        outlet: Placed(*_located(wiring, wire))
-        for outlet, wire in placer.wires.items()
+        outlet: ScheduledWire(*_located(wiring, wire))
+        for outlet, wire in scheduler.wires.items()
         if not isinstance(wire, Free | Mirrored)
     }
     inputs = tuple(_input_port(wiring, outlet) for outlet in wiring.graph.inputs)
@@ -58,7 +58,7 @@ def pulsify(
         for name, outlet in zip(typed.graph.output_names, typed.graph.outputs)
         if outlet in seen
     }
-    checks = counters(wiring, wiring.graph.outputs)
+    checks = add_fault_counters(wiring, wiring.graph.outputs)
     return PulsedNetwork(
         wiring.graph,
         typed,
@@ -68,7 +68,7 @@ def pulsify(
         ports,
         wires,
         fields,
-        awaited=awaited(wiring, checks),
+        awaited=fault_waits(wiring, checks),
         checks=checks,
     )
 
@@ -86,16 +86,16 @@ def _input_port(wiring: Wiring, outlet: OutletId) -> Port:
     return Port.of(wiring.graph.label(outlet), fact, fact.stream)
 
 
-def _outputs(typed: TypedNetwork, wiring: Wiring, placer: Placer, align: bool) -> tuple[Port, ...]:
+def _outputs(typed: TypedNetwork, wiring: Wiring, scheduler: Scheduler, align: bool) -> tuple[Port, ...]:
     graph = typed.graph
     streams: list[Stream | OutletId] = []
     for name, outlet in zip(graph.output_names, graph.outputs):
-        wire = placer.written(outlet)
+        wire = scheduler.written(outlet)
         if isinstance(wire, Free):
             wire = wire.at(0)
         streams.append(_sent(wiring, wire, name) if isinstance(wire, Stream) else wire)
     moving = [wire for wire in streams if isinstance(wire, Stream) and wire.fact.rate > 0]
-    if not any(outlet in placer.related.flows for outlet in graph.outputs):
+    if not any(outlet in scheduler.related.flows for outlet in graph.outputs):
         raise PulsifyError("no output depends on the stream")
     if align and moving:
         latest = max(wire.fact.offset / wire.fact.rate for wire in moving)
@@ -114,5 +114,5 @@ def _outputs(typed: TypedNetwork, wiring: Wiring, placer: Placer, align: bool) -
 
 
 def _sent(wiring: Wiring, wire: Stream, name: str) -> Stream:
-    """An output has no lead."""
+    """An output has no prefix."""
     return wire if wire.fact.rate == 0 else wiring.delayed(wire, max(0, wire.fact.offset), name)

@@ -11,19 +11,19 @@ from pulse.ops.ends import FillEnds, shown_frame
 from pulse.ops.op import Ends
 from pulse.ops.stateful import frames_at
 from pulse.pulsify.lengths import lag
-from pulse.pulsify.wiring import Mirrored, Stream, Wiring, require_room
+from pulse.pulsify.wiring import Mirrored, Stream, Wiring, require_size
 
 
-def extended(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
+def extend_ends(wiring: Wiring, name: str, ends: Ends, stream: Stream, length: TDim) -> Stream | Mirrored:
     """The stream with frames added at its ends; constant ones at once, mirrored ones when they are looked at."""
     if ends.mode == "constant":
         if ends.after != 0:
-            stream = surely_ended(wiring, stream, name)
+            stream = delay_until_sure(wiring, stream, name)
         return _constant_ends(wiring, name, ends, stream, int(ends.before), length)
     return Mirrored(wiring.delayed(stream, max(0, stream.fact.offset), name), ends, length)
 
 
-def surely_ended(wiring: Wiring, stream: Stream, name: str) -> Stream:
+def delay_until_sure(wiring: Wiring, stream: Stream, name: str) -> Stream:
     """The stream, delayed until each of its frames surely exists or surely does not. Raises PulsifyError."""
     sure = sure_delay(wiring, stream.fact.length, stream.fact.rate, name)
     return wiring.delayed(stream, max(stream.fact.offset, sure), name)
@@ -71,7 +71,7 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> A
     fact = wiring.graph.fact(stream.outlet)
     shape = list(fact.sizes)
     shape[axis] = before
-    require_room(shape, wiring.graph.label(stream.outlet))
+    require_size(shape, wiring.graph.label(stream.outlet))
     head = np.full(shape, ends.fill, fact.dtype)
     if ends.head is not None:
         head[...] = ends.head
@@ -79,10 +79,10 @@ def _padded_prefix(wiring: Wiring, ends: Ends, stream: Stream, before: int) -> A
     return np.concatenate(parts, axis)
 
 
-def mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
+def write_mirrored_ends(wiring: Wiring, name: str, wire: Mirrored) -> Stream:
     """Mirrored frames written into the stream, each in a pulse that already has its source."""
     fact, before = wire.stream.fact, int(wire.ends.before)
-    require_room([before], name)
+    require_size([before], name)
     pulse = wiring.frames(fact.rate)
     sure = sure_delay(wiring, fact.length, fact.rate, name) if wire.ends.after != 0 else 0
     offset = max(0, fact.offset - before, sure - before)

@@ -14,7 +14,7 @@ from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag
 from pulse.pulsify.network import PulsedGraph, PulsedNetwork
-from pulse.pulsify.registers import Awaited
+from pulse.pulsify.registers import AwaitedWire
 from pulse.pulsify.wiring import Stream, Wiring
 
 PulsedNode: TypeAlias = Node[PulsedFact, Op]
@@ -35,7 +35,7 @@ def known_at_end(graph: PulsedGraph, order: Iterable[int]) -> set[int]:
     return late
 
 
-def counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
+def add_fault_counters(wiring: Wiring, targets: Iterable[OutletId]) -> tuple[OutletId, ...]:
     """Add a counter for each operand of which some values have no result, but for constants that all have one.
 
     targets  what is computed in each pulse
@@ -75,7 +75,7 @@ def _counter(wiring: Wiring, node: PulsedNode, check: Check, late: bool) -> Outl
     offset = max(stream.offset, sure)
     placed = Stream(outlet, replace(stream, axis=own.axis, prefix=None))
     later = wiring.delayed(placed, offset, node.name).outlet
-    return _added(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.lead)
+    return _added(wiring, node, check, later, "frames", own.axis, offset, stream.length, stream.prefix_frames)
 
 
 def _added(
@@ -105,9 +105,9 @@ def body_sites(name: str, op: Op) -> Iterator[Site]:
             yield from body_sites(label, node.op)
 
 
-def awaited(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[Awaited, ...]:
+def fault_waits(wiring: Wiring, checks: Iterable[OutletId]) -> tuple[AwaitedWire, ...]:
     """A pulse after the last frame has come, where something is looked at only in the last pulse."""
     ops = [wiring.graph.node(outlet).op for outlet in checks]
     if not any(isinstance(op, CountFaults) and op.when == "end" for op in ops):
         return ()
-    return (Awaited(wiring.pulse, 1, TDim.of(wiring.symbol)),)
+    return (AwaitedWire(wiring.pulse, 1, TDim.of(wiring.symbol)),)

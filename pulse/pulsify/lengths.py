@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from pulse.dim import Symbol, TDim, remembered
+from pulse.dim import Symbol, TDim, cached_in_scope
 from pulse.ops.stateful import FAR, most_frames
 
 NEAR, FURTHEST_POWER = 64, 40
 """Pulses looked at in a row, and the power of two up to which there are such rows."""
 
 
-def reaching(length: TDim, frames: int, symbol: Symbol) -> int:
+def least_reaching(length: TDim, frames: int, symbol: Symbol) -> int:
     """The least value of the symbol at which a growing length has at least that many frames."""
     low, high = 0, 1
     while length.eval({symbol: high}) < frames:
@@ -39,7 +39,7 @@ def _looked_at(length: TDim, pulse: int) -> Iterator[int]:
             yield from (step * pulse for step in range(first, first + NEAR // 2))
 
 
-@remembered
+@cached_in_scope
 def grows(length: TDim, symbol: Symbol) -> bool:
     """Whether a longer stream never has fewer frames of this length."""
     before, at = 0, -1
@@ -51,7 +51,7 @@ def grows(length: TDim, symbol: Symbol) -> bool:
     return True
 
 
-@remembered
+@cached_in_scope
 def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
     """The smallest delay at which a wire sends no frame before it is sure whether the frame exists.
 
@@ -64,7 +64,7 @@ def lag(length: TDim, rate: Fraction, symbol: Symbol, pulse: int) -> int | None:
         return None
     steps = set(_looked_at(length, pulse))
     if most != FAR and length.eval({symbol: 1 << FURTHEST_POWER}) >= most:
-        last = reaching(length, most, symbol) // pulse
+        last = least_reaching(length, most, symbol) // pulse
         steps |= {step * pulse for step in range(max(0, last - NEAR), last + 2)}
     worst = -FAR
     for frames in steps:

@@ -13,7 +13,7 @@ from pulse.ops.attention import BandedAttention
 from pulse.ops.elementwise import Elementwise
 from pulse.pulsify.limit import fits, longest
 from pulse.typed import TypedGraph
-from pulse.wording import spelled
+from pulse.wording import spell
 
 MASKED = -1e4
 """A number from here down, added to a score or put in its place, counts as masked.
@@ -190,7 +190,7 @@ class Mask:
         lengths = [length for length in (limit, self.context) if length is not None]
         if not lengths:
             raise NoBandError(
-                "every frame meets all frames before it", f"{LIMIT_REACH}, or give {spelled('max_context')}"
+                "every frame meets all frames before it", f"{LIMIT_REACH}, or give {spell('max_context')}"
             )
         frames = max(1, self.rows.eval({self.symbol: min(lengths)}))
         if frames > largest:

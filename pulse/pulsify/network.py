@@ -17,7 +17,7 @@ from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.receptive import Receptive
-from pulse.pulsify.registers import Awaited, Register, check_registers
+from pulse.pulsify.registers import AwaitedWire, Register, check_registers
 from pulse.typed import TypedNetwork
 
 PulsedGraph = Graph[PulsedFact, Op]
@@ -88,7 +88,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ScheduledWire:
     """Where a wire of the typed model is in the pulsed one."""
 
     outlet: OutletId
@@ -114,10 +114,10 @@ class PulsedNetwork:
     pulse: int
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    wires: dict[OutletId, Placed] = field(repr=False)
+    wires: dict[OutletId, ScheduledWire] = field(repr=False)
     fields: dict[str, Receptive] = field(default_factory=dict[str, Receptive])
     registers: tuple[Register, ...] = ()
-    awaited: tuple[Awaited, ...] = ()
+    awaited: tuple[AwaitedWire, ...] = ()
     chunks: Chunks | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     checks: tuple[OutletId, ...] = ()
@@ -152,13 +152,13 @@ class PulsedNetwork:
                     found.append((node.name, node.op, size))
         return found
 
-    def waits(self) -> list[Awaited]:
+    def waits(self) -> list[AwaitedWire]:
         """Every wire whose last frame some output waits for."""
         found = list(self.awaited)
         for node in self.graph.nodes:
             if isinstance(node.op, Stateful) and node.op.awaits is not None:
                 offset, length = node.op.awaits
-                found.append(Awaited(self.graph.fact(node.inputs[0]).frames, offset, length))
+                found.append(AwaitedWire(self.graph.fact(node.inputs[0]).frames, offset, length))
         return found
 
     @property

@@ -14,7 +14,7 @@ from pulse.patch import Patch
 from pulse.typed import TypedNetwork
 
 
-def prepared(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
+def prepare_model(model: TypedNetwork, symbol: Symbol) -> TypedNetwork:
     """The model with averages over padded streams written as a quotient of two sums."""
     result, changed = model.copy(), False
     for node_id in result.graph.order():

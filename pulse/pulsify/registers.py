@@ -28,7 +28,7 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Awaited:
+class AwaitedWire:
     """A wire whose last frame some output waits for.
 
     frames  in each pulse

@@ -26,7 +26,7 @@ from pulse.ops.op import (
 from pulse.ops.source import Const, Source
 from pulse.pulsify.lengths import grows
 from pulse.typed import TypedGraph, TypedNetwork
-from pulse.wording import spelled
+from pulse.wording import spell
 
 TypedNode = Node[TypedFact, Op]
 
@@ -150,7 +150,7 @@ def relate(
         own = ",".join("U" if axis == flow.along else str(dim) for axis, dim in enumerate(fact.shape))
         raise PulsifyError(
             f"{name}: {fact.shape[flow.along]} frames of it do not prove that there are "
-            f"{symbol.name} frames; name its own length, as in {spelled('inputs', {name: own})}"
+            f"{symbol.name} frames; name its own length, as in {spell('inputs', {name: own})}"
         )
     return Related(symbol, order, flows, relations)
 
@@ -181,7 +181,7 @@ def _relate_node(
             None,
             "source",
             f"its shape {node.op.fact} has other symbols beside {symbol.name}: {', '.join(others)}",
-            f"give them sizes, such as {spelled('inputs', {node.name: _fixed(node.op.fact, symbol)})}",
+            f"give them sizes, such as {spell('inputs', {node.name: _fixed(node.op.fact, symbol)})}",
         )
     if isinstance(node.op, Source):
         return _relate_source(node, symbol) if bearing else None

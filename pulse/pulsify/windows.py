@@ -9,20 +9,27 @@ from pulse.graph import Node, OutletId
 from pulse.ops.ends import FillEnds
 from pulse.ops.op import Ends, Op, Window
 from pulse.ops.stateful import frames_at
-from pulse.pulsify.ends import extended, look_back, mirrored_ends, source_of, sure_delay, surely_ended
+from pulse.pulsify.ends import (
+    delay_until_sure,
+    extend_ends,
+    look_back,
+    source_of,
+    sure_delay,
+    write_mirrored_ends,
+)
 from pulse.pulsify.wiring import (
     Free,
     Mirrored,
     Stream,
     Wire,
     Wiring,
-    evaluated,
-    require_room,
-    still,
+    evaluate_prefix,
+    require_size,
+    static_outlet,
 )
 
 
-def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Stream:
+def fix_offset(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Stream:
     """A stream at one place; a free wire is put where it costs no delay."""
     if isinstance(wire, Stream):
         return wire
@@ -34,7 +41,7 @@ def fixed(wiring: Wiring, wire: Wire, relation: Window | Ends, name: str) -> Str
     return wire.at(-relation.span if known and isinstance(relation, Window) else 0)
 
 
-def place_window(
+def schedule_window(
     wiring: Wiring,
     node: Node[TypedFact, Op],
     window: Window,
@@ -44,14 +51,14 @@ def place_window(
 ) -> Stream:
     name = node.name
     wire = inputs[window.source]
-    stretched = wire if isinstance(wire, Mirrored) else fixed(wiring, wire, window, name)
+    stretched = wire if isinstance(wire, Mirrored) else fix_offset(wiring, wire, window, name)
     if window.ends is not None and not window.ends.changes_nothing:
         assert isinstance(stretched, Stream)
         padded = stretched.fact.length + window.ends.before + window.ends.after
-        stretched = extended(wiring, name, window.ends, stretched, padded)
+        stretched = extend_ends(wiring, name, window.ends, stretched, padded)
     if isinstance(stretched, Mirrored) and window.op is not None:
         return _mirrored_window(wiring, node, window, inputs, stretched, rate, length)
-    stream = mirrored_ends(wiring, name, stretched) if isinstance(stretched, Mirrored) else stretched
+    stream = write_mirrored_ends(wiring, name, stretched) if isinstance(stretched, Mirrored) else stretched
     if window.op is None:
         offset = stream.fact.offset + window.skip
         fact = replace(stream.fact, length=length, offset=offset, prefix=_after_skip(stream, window.skip))
@@ -70,7 +77,7 @@ def place_window(
     offset = group_offset * window.up + window.skip
     prefix = _window_prefix(window, stream, values, -group_offset, name) if offset < 0 else None
     fact = StreamFact(window.axis, length, rate, offset, prefix)
-    reads = [outlet if slot == window.source else still(wire) for slot, wire in enumerate(inputs)]
+    reads = [outlet if slot == window.source else static_outlet(wire) for slot, wire in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, fact), fact), name)
 
 
@@ -81,7 +88,7 @@ def _window_prefix(
     assert stream.fact.prefix is not None and window.op is not None
     seen = frames_at(stream.fact.prefix, stream.fact.axis, 0, window.needs(groups))
     operands = [seen if slot == window.source else value for slot, value in enumerate(values)]
-    (result,) = evaluated(window.op, [value for value in operands if value is not None], name)
+    (result,) = evaluate_prefix(window.op, [value for value in operands if value is not None], name)
     return frames_at(result, window.axis, window.skip, groups * window.up)
 
 
@@ -100,8 +107,8 @@ def _mirrored_window(
     """
     assert window.op is not None
     name, before = node.name, int(wire.ends.before)
-    require_room([before], name)
-    stream = wire.stream if wire.ends.after == 0 else surely_ended(wiring, wire.stream, name)
+    require_size([before], name)
+    stream = wire.stream if wire.ends.after == 0 else delay_until_sure(wiring, wire.stream, name)
     fact = stream.fact
     pulse = wiring.frames(fact.rate)
     groups = pulse // window.stride
@@ -121,7 +128,7 @@ def _mirrored_window(
     filled = wiring.add(f"{name}.ends", op, [seen], fact)
     filled = wiring.cropped(filled, fact.axis, start + keep, start + keep + window.needs(groups), name)
     out = StreamFact(window.axis, length, rate, group_offset * window.up + window.skip)
-    reads = [filled if slot == window.source else still(other) for slot, other in enumerate(inputs)]
+    reads = [filled if slot == window.source else static_outlet(other) for slot, other in enumerate(inputs)]
     return wiring.expect(Stream(wiring.add(name, window.op, reads, out), out), name)
 
 

@@ -64,7 +64,7 @@ LARGEST_PULSE = 1 << 26
 """Elements of one pulse of a wire, or of one buffer: more would be a mistake in the model or in the pulse."""
 
 
-def require_room(sizes: Sequence[int], name: str) -> None:
+def require_size(sizes: Sequence[int], name: str) -> None:
     """Refuse to make a tensor that no stream could carry. Raises PulsifyError."""
     if math.prod(sizes) > LARGEST_PULSE or max(sizes, default=0) > LARGEST_PULSE:
         raise PulsifyError(
@@ -73,7 +73,7 @@ def require_room(sizes: Sequence[int], name: str) -> None:
         )
 
 
-def evaluated(op: Op, values: Sequence[Array], name: str) -> list[Array]:
+def evaluate_prefix(op: Op, values: Sequence[Array], name: str) -> list[Array]:
     """The outputs of an op for frames that are known before the stream begins. Raises PulsifyError."""
     _, found = checked(op.checks([v.shape for v in values], [v.dtype for v in values]), values)
     if found:
@@ -82,7 +82,7 @@ def evaluated(op: Op, values: Sequence[Array], name: str) -> list[Array]:
             f"{faults}, in frames that are known before the stream begins: every run of the model fails"
         )
     for fact in op.facts([TypedFact.of(value) for value in values]):
-        require_room([int(dim) for dim in fact.shape], f"{name} ({op.name})")
+        require_size([int(dim) for dim in fact.shape], f"{name} ({op.name})")
     return op.eval(values, {})
 
 
@@ -90,7 +90,7 @@ Wire: TypeAlias = OutletId | Stream | Free | Mirrored
 """A typed wire in the pulsed graph: an outlet where it does not stream."""
 
 
-def still(wire: Wire) -> OutletId:
+def static_outlet(wire: Wire) -> OutletId:
     """The outlet of a wire that does not stream."""
     if isinstance(wire, Stream | Free | Mirrored):
         raise AssertionError("a stream where the relation speaks of none")
@@ -133,7 +133,7 @@ class Wiring:
         for fact, stream in zip(typed, streams, strict=True):
             if any(not dim.is_const for dim in fact.shape):
                 raise PulsifyError(f"{name} ({op.name}): the shape {fact} of a pulse is not constant")
-            require_room([int(dim) for dim in fact.shape], f"{name} ({op.name})")
+            require_size([int(dim) for dim in fact.shape], f"{name} ({op.name})")
             facts.append(PulsedFact(fact.dtype, fact.shape, fact.value, stream))
         return self.graph.add(name, op, inputs, facts)
 
@@ -188,7 +188,7 @@ class Wiring:
         fact = self.graph.fact(stream.outlet)
         shape = list(fact.sizes)
         shape[stream.fact.axis] = frames
-        require_room(shape, self.graph.label(stream.outlet))
+        require_size(shape, self.graph.label(stream.outlet))
         initial = np.zeros(shape, fact.dtype)
         prefix = stream.fact.prefix
         if prefix is not None:

@@ -4,17 +4,17 @@ from pulse.errors import LoadError
 from pulse.loading.formats import Content, Reading
 from pulse.models import TypedModel
 from pulse.recipes.whole import recipe_model
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
     """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
-    said = {"inputs": reading.inputs, "constants": reading.constants, **reading.chunking.said}
+    said = {"inputs": reading.inputs, "constants": reading.constants, **reading.chunking.given}
     for option, value in said.items():
         if option != "pulse" and (value or option == "states"):
             raise LoadError(
                 f"{content.path or 'the model'}: a recipe says itself how its models are called; leave out "
-                f"{spelled(option)}, and write {option} in the stage that it is for"
+                f"{spell(option)}, and write {option} in the stage that it is for"
             )
     return recipe_model(
         content.source, {"ignore_value_info": reading.ignore_value_info, "budget": reading.budget}

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from pulse.errors import LoadError
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
-from pulse.recipes.reading import LARGEST_FILE, parsed
-from pulse.recipes.recipe import Recipe, Surroundings
+from pulse.recipes.reading import LARGEST_FILE, parse_recipe
+from pulse.recipes.recipe import Recipe, RecipeContext
 from pulse.recipes.recognition import path_of
 
 if TYPE_CHECKING:
@@ -19,8 +19,9 @@ def embedded_recipe(source: "ModelSource") -> Recipe:
     path = path_of(source)
     name = "these bytes" if isinstance(source, bytes) else "the model" if path is None else str(path)
     where = f"{name}: the recipe in its metadata"
-    return parsed(
-        embedded_text(source, where), Surroundings(where, path or Path("model"), path and path.parent, source)
+    return parse_recipe(
+        embedded_text(source, where),
+        RecipeContext(where, path or Path("model"), path and path.parent, source),
     )
 
 

@@ -11,19 +11,19 @@ from pulse.errors import LoadError
 from pulse.onnx.metadata import RECIPE, is_exported
 from pulse.onnx.read.file import read_source
 from pulse.recipes.embedded import embedded_text
-from pulse.recipes.reading import parsed
-from pulse.recipes.recipe import ITSELF, Recipe, Surroundings
+from pulse.recipes.reading import parse_recipe
+from pulse.recipes.recipe import ITSELF, Recipe, RecipeContext
 from pulse.recipes.recognition import is_recipe_file
-from pulse.recipes.spelling import toml
-from pulse.recipes.whole import joined
+from pulse.recipes.spelling import toml_text
+from pulse.recipes.whole import join_stages
 
 
-def embedded(text: str, place: Surroundings) -> ModelProto:
+def embed_recipe(text: str, place: RecipeContext) -> ModelProto:
     """The one model that a recipe names, with the recipe in its metadata; there its name is ``"."``.
 
     Weights that are in a file beside the model stay there. Raises LoadError
     """
-    number, model = _only_model(parsed(text, place))
+    number, model = _only_model(parse_recipe(text, place))
     proto = _read(model)
     kept = {entry.key: entry.value for entry in proto.metadata_props if entry.key != RECIPE}
     table = tomllib.loads(text)
@@ -35,15 +35,15 @@ def embedded(text: str, place: Surroundings) -> ModelProto:
 def require_opens(file: Path, path: Path) -> None:
     """Raise LoadError where the recipe in a file does not open when that is called ``path``, in the same folder."""
     where = f"{path}: the recipe in its metadata"
-    joined(parsed(embedded_text(file, where), Surroundings(where, path, path.parent, file)))
+    join_stages(parse_recipe(embedded_text(file, where), RecipeContext(where, path, path.parent, file)))
 
 
 def _spelled_out(table: Mapping[str, Any]) -> str:
     """The text of a recipe that was read: its keys and stages, without comments."""
     stages = cast("Sequence[Mapping[str, Any]]", table["stage"])
-    lines = [f"{key} = {toml(value)}" for key, value in table.items() if key != "stage"]
+    lines = [f"{key} = {toml_text(value)}" for key, value in table.items() if key != "stage"]
     for stage in stages:
-        lines += ["", "[[stage]]", *(f"{key} = {toml(value)}" for key, value in stage.items())]
+        lines += ["", "[[stage]]", *(f"{key} = {toml_text(value)}" for key, value in stage.items())]
     return "\n".join([*lines, ""])
 
 

@@ -11,8 +11,8 @@ from pulse.facts import TypedFact, shape_text
 from pulse.front import FUNCTIONS
 from pulse.models import TypedModel
 from pulse.recipes.rates import Rates
-from pulse.recipes.recipe import RecipeStage, Surroundings
-from pulse.recipes.values import Value, fits, quoted, require_known, wanted
+from pulse.recipes.recipe import RecipeContext, RecipeStage
+from pulse.recipes.values import Value, describe_type, fits, quoted, require_known
 
 SHAPES = ("shape", "mask_shape")
 """Parameters that are the shapes of the first input and of the second."""
@@ -28,25 +28,29 @@ def parameters(name: str) -> Mapping[str, object]:
     return {parameter: hints[parameter] for parameter in signature(FUNCTIONS[name]).parameters}
 
 
-def checked(name: str, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+def check_parameters(name: str, given: Mapping[str, Value], where: str) -> dict[str, Any]:
     """The parameters that a recipe gives. Raises LoadError: not known, missing, of a wrong type."""
     known = parameters(name)
     require_known(given, known, where, f"parameter of {name}")
     for parameter, value in given.items():
         if not fits(value, known[parameter]):
-            raise LoadError(f"{where}: {parameter} = {quoted(value)} must be {wanted(known[parameter])}")
+            raise LoadError(
+                f"{where}: {parameter} = {quoted(value)} must be {describe_type(known[parameter])}"
+            )
     for parameter in signature(FUNCTIONS[name]).parameters.values():
         if parameter.default is parameter.empty and parameter.name not in given:
             raise LoadError(f"{where}: {name} needs {parameter.name}")
     return dict(given)
 
 
-def hears_sound(first: RecipeStage) -> bool:
+def takes_sound(first: RecipeStage) -> bool:
     """Whether a recipe that begins with this stage reads samples of sound; of a model that is taken for granted."""
     return first.kind == "model" or signature(FUNCTIONS[first.kind]).parameters[SHAPES[0]].default == SOUND
 
 
-def called(stage: RecipeStage, place: Surroundings, rates: Rates, facts: Sequence[TypedFact]) -> TypedModel:
+def call_function(
+    stage: RecipeStage, place: RecipeContext, rates: Rates, facts: Sequence[TypedFact]
+) -> TypedModel:
     """The model of a stage behind wires of these facts. Raises PulseError."""
     known = parameters(stage.kind)
     options = {name: _beside(value, known[name], place) for name, value in stage.options.items()}
@@ -61,7 +65,7 @@ def called(stage: RecipeStage, place: Surroundings, rates: Rates, facts: Sequenc
     return FUNCTIONS[stage.kind](**options)
 
 
-def _beside(value: Any, hint: object, place: Surroundings) -> Any:
+def _beside(value: Any, hint: object, place: RecipeContext) -> Any:
     """A path as one beside the recipe; other values as they are."""
     paths = any(PathLike in (part, getattr(part, "__origin__", None)) for part in get_args(hint))
     return str(place.beside(value)) if paths and isinstance(value, str) else value

@@ -71,7 +71,7 @@ class _Axes:
         return ",".join([*letters[: self.time], "T", *letters[self.time :]])
 
 
-def guessed(given: TypedFact, made: TypedFact) -> Guess | None:
+def guess_recipe(given: TypedFact, made: TypedFact) -> Guess | None:
     """The stages around a model of this input and output; None where nothing usual fits."""
     read, gives = _Axes.of(given), _Axes.of(made)
     if read is None:

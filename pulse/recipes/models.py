@@ -16,8 +16,8 @@ from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.recipes.recipe import ITSELF, RecipeStage, Surroundings
-from pulse.recipes.values import Value, fits, quoted, require_known, wanted
+from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
+from pulse.recipes.values import Value, describe_type, fits, quoted, require_known
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -51,7 +51,7 @@ EXAMPLES = {
 ARRAY_SUFFIX = ".npy"
 
 
-def checked(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
+def check_options(path: Value, given: Mapping[str, Value], where: str) -> dict[str, Any]:
     """The options of a model, its path among them. Raises LoadError: not known, or of a wrong type or value."""
     if not isinstance(path, str) or not path:
         raise LoadError(f'{where}: model = {quoted(path)} must be the path of a file, such as "model.onnx"')
@@ -59,7 +59,9 @@ def checked(path: Value, given: Mapping[str, Value], where: str) -> dict[str, An
     for key, value in given.items():
         if not fits(value, OPTIONS[key]):
             hint = (
-                "a table of numbers, lists or .npy files" if OPTIONS[key] is _ARRAYS else wanted(OPTIONS[key])
+                "a table of numbers, lists or .npy files"
+                if OPTIONS[key] is _ARRAYS
+                else describe_type(OPTIONS[key])
             )
             raise LoadError(
                 f"{where}: {key} = {quoted(value)} must be {hint}, such as {key} = {EXAMPLES[key]}"
@@ -89,7 +91,7 @@ def _is_array(value: Value) -> bool:
         return False
 
 
-def opened(stage: RecipeStage, place: Surroundings, limits: Mapping[str, Any]) -> TypedModel:
+def open_stage_model(stage: RecipeStage, place: RecipeContext, limits: Mapping[str, Any]) -> TypedModel:
     """The model of a stage.
 
     limits   ``budget`` and ``ignore_value_info`` as of ``pulse.load``
@@ -125,7 +127,7 @@ def _itself(
     return Loaded(model, **kept, chunking=said).analyse()
 
 
-def _value(value: Any, place: Surroundings) -> Any:
+def _value(value: Any, place: RecipeContext) -> Any:
     return _array(place.beside(value)) if isinstance(value, str) else value
 
 

@@ -54,7 +54,7 @@ class Stages(NamedTuple):
     notes: Sequence[str]
 
 
-def paired(first: Part, second: Part) -> Stages:
+def pair_stages(first: Part, second: Part) -> Stages:
     """Two models, of which the second hears what the first gives. Raises LoadError where nothing usual joins them."""
     for attempt in (_of_one_spectrum, _directly, _sound_between):
         found = attempt(first, second)

@@ -15,14 +15,14 @@ from pulse.facts import TypedFact, shape_text
 from pulse.loading.load import load
 from pulse.loading.loaded import Loaded
 from pulse.onnx.metadata import is_exported
-from pulse.recipes.guessing import guessed, is_sound
-from pulse.recipes.pairing import Part, Stages, paired
+from pulse.recipes.guessing import guess_recipe, is_sound
+from pulse.recipes.pairing import Part, Stages, pair_stages
 from pulse.recipes.rates import KEY, growth
-from pulse.recipes.reading import parsed
-from pulse.recipes.recipe import Surroundings
-from pulse.recipes.spelling import as_keys, toml
-from pulse.recipes.whole import joined
-from pulse.wording import current_spelling, speaking
+from pulse.recipes.reading import parse_recipe
+from pulse.recipes.recipe import RecipeContext
+from pulse.recipes.spelling import recipe_spelling, toml_text
+from pulse.recipes.whole import join_stages
+from pulse.wording import current_spelling, use_spelling
 
 CHUNKS = (1, 512, 256, 160, 480, 1024)
 """New frames in a call that are tried, where a model takes any number of them."""
@@ -40,24 +40,24 @@ class Proposal:
     notes: tuple[str, ...]
 
 
-def proposed(models: Sequence[Path], folder: Path) -> Proposal:
+def propose_recipe(models: Sequence[Path], folder: Path) -> Proposal:
     """A recipe of a model, or of two of which the second hears the first, to stand in a folder.
 
     Raises PulseError: a model cannot be read, nothing usual fits its input, or the two do not fit
     """
-    with speaking(as_keys(current_spelling())):
+    with use_spelling(recipe_spelling(current_spelling())):
         notes: list[str] = []
         with catch_warnings():
             filterwarnings("ignore", ".*each call takes", PulseWarning)  # the notes say it
             parts = [_part(model, folder, notes) for model in models]
-        found = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else paired(*parts)
+        found = Stages(parts[0].around, parts[0].guess.notes) if len(parts) == 1 else pair_stages(*parts)
         rate_hz = parts[0].rate_hz or parts[0].guess.rate_hz
         if parts[0].rate_hz is None:
             notes.append(f"the rate of {rate_hz} Hz is a guess")
         notes += found.notes
         text = "\n".join([f"rate = {rate_hz}", *(f"\n[[stage]]\n{stage}" for stage in found.texts), ""])
         try:
-            joined(parsed(text, Surroundings.of(folder / "recipe.toml")))
+            join_stages(parse_recipe(text, RecipeContext.of(folder / "recipe.toml")))
         except PulseError as error:
             notes.append(f"it does not fit as it is: {error}")
         return Proposal(text, tuple(notes))
@@ -76,7 +76,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
         notes.append(f"of its outputs {', '.join(outputs)} go on with every frame, the others are left out")
     name, fact = next(iter(streams.items()))
     made = whole.outputs[outputs[0]]
-    guess = guessed(fact, made)
+    guess = guess_recipe(fact, made)
     if guess is None:
         raise LoadError(
             f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
@@ -96,7 +96,10 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
                 f"{other} has the shape of {name}: if it is that of a second sound, give the sounds names, as in "
                 'inputs = ["mic", "far"], and each a front of its own, which reads it with from'
             )
-    lines = [f"model = {_path(model, folder)}", *(f"{key} = {toml(value)}" for key, value in options.items())]
+    lines = [
+        f"model = {_path(model, folder)}",
+        *(f"{key} = {toml_text(value)}" for key, value in options.items()),
+    ]
     return Part(model.name, lines, guess, fact, made, rate_hz, name if len(streams) > 1 else None)
 
 
@@ -108,9 +111,9 @@ def _of_channels(fact: TypedFact) -> str:
 
 def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str, notes: list[str]) -> None:
     """Of a model of chunks of sound: whether a chunk begins with samples of the one before."""
-    if opened.chunks is None or opened.form.call is None or "pulse" in options:
+    if opened.chunks is None or opened.resolved.call is None or "pulse" in options:
         return
-    taken, given = (opened.form.call.inputs[name].shape, opened.form.call.outputs[output].shape)
+    taken, given = (opened.resolved.call.inputs[name].shape, opened.resolved.call.outputs[output].shape)
     sizes = [max((int(dim) for dim in shape if not dim.symbols), default=1) for shape in (taken, given)]
     more = sizes[0] - sizes[1]
     if sizes[1] > 1 and more > 0:
@@ -118,12 +121,12 @@ def _say_context(opened: Loaded, options: dict[str, Any], name: str, output: str
         notes.append(
             f"a call takes {sizes[0]} samples of {name} and gives {sizes[1]} of {output}: the first {more} are taken "
             f"for those of the call before; its author knows, and whether leading samples of {output} are to be "
-            f"dropped, as in delay = {toml({output: sizes[1]})}"
+            f"dropped, as in delay = {toml_text({output: sizes[1]})}"
         )
     elif sizes[1] == 1 and sizes[0] > 1:
         notes.append(
             f"a call takes {sizes[0]} samples of {name}: all of them are taken for new ones; if the first ones are "
-            f"those of the call before, say how many, as in context = {toml({name: sizes[0] // 9})}"
+            f"those of the call before, say how many, as in context = {toml_text({name: sizes[0] // 9})}"
         )
 
 
@@ -142,7 +145,9 @@ def _say_constants(
             options.setdefault("constants", {})[name] = rate_hz
             notes.append(f"{name} ({fact}) is taken for the rate")
         else:
-            notes.append(f"{name} ({fact}) does not stream: add constants = {toml({name: 0})} with its value")
+            notes.append(
+                f"{name} ({fact}) does not stream: add constants = {toml_text({name: 0})} with its value"
+            )
 
 
 def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
@@ -159,7 +164,7 @@ def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
             if size == 1
             else f"it takes chunks of any length: pulse = {size} new frames in each is a guess, and so is that no "
             f"chunk begins with frames of the one before; its author knows, and context = "
-            f"{toml({next(iter(loaded.analyse().inputs)): size // 8})} would say so"
+            f"{toml_text({next(iter(loaded.analyse().inputs)): size // 8})} would say so"
         )
     else:
         notes += [f"{name} counts streams, here {size}" for name, size in loaded.sizes.items()]
@@ -173,7 +178,7 @@ def _opened(path: Path, notes: list[str]) -> tuple[Loaded, dict[str, Any]]:
 def _in_chunks(loaded: Loaded, path: Path, reason: PulsifyError) -> tuple[Loaded, int]:
     """A model that takes chunks of any length, with a length that suits it. Raises LoadError."""
     for size in CHUNKS:
-        tried = loaded.at(size)
+        tried = loaded.with_pulse(size)
         try:
             tried.analyse()
         except PulseError:

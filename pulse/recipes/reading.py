@@ -9,8 +9,8 @@ from pulse.errors import LoadError
 from pulse.front import FUNCTIONS
 from pulse.printable import LONGEST_TITLE, is_title
 from pulse.recipes import functions, models
-from pulse.recipes.recipe import Recipe, RecipeStage, Surroundings
-from pulse.recipes.values import Value, fits, quoted, require_known, take
+from pulse.recipes.recipe import Recipe, RecipeContext, RecipeStage
+from pulse.recipes.values import Value, fits, get_value, quoted, require_known
 
 LARGEST_FILE = 1 << 20
 """Bytes; a recipe of a hundred stages has some thousand."""
@@ -23,10 +23,10 @@ _NAMES = Sequence[str] | Mapping[str, str] | str
 
 def read_recipe(path: Path) -> Recipe:
     """Read a recipe. Raises LoadError, naming the file and the number of the stage."""
-    return parsed(contents(path), Surroundings.of(path))
+    return parse_recipe(read_text(path), RecipeContext.of(path))
 
 
-def parsed(text: str, place: Surroundings) -> Recipe:
+def parse_recipe(text: str, place: RecipeContext) -> Recipe:
     """The recipe of a text. Raises LoadError as ``read_recipe``."""
     where = place.where
     try:
@@ -34,15 +34,15 @@ def parsed(text: str, place: Surroundings) -> Recipe:
     except (ValueError, RecursionError) as error:
         raise LoadError(f"{where}: no TOML: {error or 'it nests too deeply'}") from error
     require_known(table, KEYS, where, "key")
-    title = take(table, "title", str, where, '"denoiser"')
+    title = get_value(table, "title", str, where, '"denoiser"')
     if title is not None and not is_title(title):
         raise LoadError(
             f"{where}: title = {quoted(title)} must be one line of at most {LONGEST_TITLE} letters without / and \\"
         )
-    rate = take(table, "rate", int, where, "16000")
+    rate = get_value(table, "rate", int, where, "16000")
     if rate is not None and rate < 1:
         raise LoadError(f"{where}: rate = {rate} must be at least 1 sample a second, such as rate = 16000")
-    outputs = take(table, "outputs", Sequence[str], where, '["sound"]')
+    outputs = get_value(table, "outputs", Sequence[str], where, '["sound"]')
     inputs = _inputs(table, where)
     given = table.get("stage")
     if not isinstance(given, list) or not given:
@@ -57,7 +57,7 @@ def parsed(text: str, place: Surroundings) -> Recipe:
 def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
     """The inputs that are declared, with their shapes."""
     given: Sequence[str] | Mapping[str, str] = (
-        take(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
+        get_value(table, "inputs", Sequence[str] | Mapping[str, str], where, '["mic", "far"]') or ()
     )
     if isinstance(given, Mapping):
         return given
@@ -67,7 +67,7 @@ def _inputs(table: Mapping[str, Value], where: str) -> Mapping[str, str]:
     return dict.fromkeys(given, SOUND)
 
 
-def contents(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a file. Raises LoadError."""
     try:
         if path.exists() and not path.is_file():
@@ -101,7 +101,7 @@ def _stage(number: int, given: Value, where: str) -> RecipeStage:
     where = f"{where} ({kind})"
     rest = {key: value for key, value in table.items() if key not in (kind, *WIRING)}
     if kind == "model":
-        options = models.checked(table[kind], rest, where)
+        options = models.check_options(table[kind], rest, where)
     else:
         if not isinstance(table[kind], dict):
             raise LoadError(f"{where}: {kind} = {quoted(table[kind])} must be a table, such as {kind} = {{}}")
@@ -112,7 +112,7 @@ def _stage(number: int, given: Value, where: str) -> RecipeStage:
                 )
                 raise LoadError(f"{where}: {key} stands {owner}, not beside {kind}")
         require_known(rest, [*WIRING, kind], where, "key")
-        options = functions.checked(kind, cast("dict[str, Value]", table[kind]), where)
+        options = functions.check_parameters(kind, cast("dict[str, Value]", table[kind]), where)
     reads, gives = (_names(table, key, where) for key in WIRING)
     return RecipeStage(number, kind, options, reads, gives)
 

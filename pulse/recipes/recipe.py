@@ -15,7 +15,7 @@ ITSELF = "."
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RecipeContext:
     """Where a recipe is.
 
     where   what errors call it
@@ -30,7 +30,7 @@ class Surroundings:
     itself: "ModelSource | None" = None
 
     @classmethod
-    def of(cls, path: Path) -> "Surroundings":
+    def of(cls, path: Path) -> "RecipeContext":
         """Of a recipe that is a file of its own."""
         return cls(str(path), path, path.parent)
 
@@ -98,7 +98,7 @@ class Recipe:
     inputs   name -> shape of the inputs that stages read by name
     """
 
-    place: Surroundings
+    place: RecipeContext
     title: str
     titled: bool
     rate_hz: int | None

@@ -12,25 +12,27 @@ KEYS = {"reads": "from", "gives": "as", **{option: option for option in OPTIONS}
 """Parameter -> key."""
 
 
-def as_keys(otherwise: Spelling) -> Spelling:
+def recipe_spelling(otherwise: Spelling) -> Spelling:
     """``inputs = { x = "1,80,T" }``; what is no key of a recipe is spelled as it is outside of one."""
 
     def spelled(parameter: str, example: Any = None) -> str:
         if parameter not in KEYS:
             return otherwise(parameter, example)
-        return KEYS[parameter] + ("" if example is None else f" = {toml(example)}")
+        return KEYS[parameter] + ("" if example is None else f" = {toml_text(example)}")
 
     return spelled
 
 
-def toml(value: Any) -> str:
+def toml_text(value: Any) -> str:
     if isinstance(value, Mapping):
         items = cast("Mapping[str, Any]", value).items()
         return (
-            "{ " + ", ".join(f"{_key(name)} = {toml(each)}" for name, each in items) + " }" if items else "{}"
+            "{ " + ", ".join(f"{_key(name)} = {toml_text(each)}" for name, each in items) + " }"
+            if items
+            else "{}"
         )
     if isinstance(value, list):
-        return f"[{', '.join(map(toml, cast('list[Any]', value)))}]"
+        return f"[{', '.join(map(toml_text, cast('list[Any]', value)))}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -35,26 +35,28 @@ def fits(value: Value, hint: object) -> bool:
     return isinstance(hint, type) and isinstance(value, hint)
 
 
-def wanted(hint: object) -> str:
+def describe_type(hint: object) -> str:
     """What values a type allows, in words."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         shown = [part for part in parts if part is not NoneType and get_origin(part) is not PathLike]
-        return " or ".join(dict.fromkeys(map(wanted, shown)))
+        return " or ".join(dict.fromkeys(map(describe_type, shown)))
     if origin is Literal:
         return " or ".join(repr(part) for part in parts)
     if origin is Sequence:
-        return f"a list, each {wanted(parts[0])}"
+        return f"a list, each {describe_type(parts[0])}"
     if origin is Mapping:
-        return f"a table, each value {wanted(parts[1])}"
+        return f"a table, each value {describe_type(parts[1])}"
     return _NAMES[cast("type", hint)]
 
 
-def take(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
+def get_value(table: Mapping[str, Value], key: str, hint: object, where: str, example: str) -> Any:
     """The value of a key, None where it is not there. Raises LoadError: of another type."""
     value = table.get(key)
     if value is not None and not fits(value, hint):
-        raise LoadError(f"{where}: {key} = {quoted(value)} must be {wanted(hint)}, such as {key} = {example}")
+        raise LoadError(
+            f"{where}: {key} = {quoted(value)} must be {describe_type(hint)}, such as {key} = {example}"
+        )
     return value
 
 

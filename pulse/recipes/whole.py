@@ -18,8 +18,8 @@ from pulse.recipes.rates import KEY, Rates
 from pulse.recipes.reading import read_recipe
 from pulse.recipes.recipe import Recipe, RecipeStage
 from pulse.recipes.recognition import is_recipe_file, path_of
-from pulse.recipes.spelling import as_keys
-from pulse.wording import current_spelling, speaking
+from pulse.recipes.spelling import recipe_spelling
+from pulse.wording import current_spelling, use_spelling
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -49,13 +49,13 @@ def recipe_model(source: "ModelSource", limits: Mapping[str, Any] | None = None)
     path = path_of(source)
     with _reading(path):
         if path is not None and is_recipe_file(path):
-            return joined(read_recipe(path), limits)
-        return joined(embedded_recipe(source), limits)
+            return join_stages(read_recipe(path), limits)
+        return join_stages(embedded_recipe(source), limits)
 
 
-def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
+def join_stages(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedModel:
     """The same of a recipe that was read. Raises LoadError."""
-    with speaking(as_keys(current_spelling())):
+    with use_spelling(recipe_spelling(current_spelling())):
         opening = _opening.get() or _Opening()
         opening.stages += len(recipe.stages)
         if opening.stages > MOST_STAGES:
@@ -63,7 +63,7 @@ def joined(recipe: Recipe, limits: Mapping[str, Any] | None = None) -> TypedMode
                 f"{recipe.place.where}: more than {MOST_STAGES} stages, with those of the recipes in it; convert a "
                 "part of it to one file with pulse convert -o"
             )
-        rates = Rates(recipe.rate_hz, functions.hears_sound(recipe.stages[0]))
+        rates = Rates(recipe.rate_hz, functions.takes_sound(recipe.stages[0]))
         stages = [_stage(recipe, stage, rates, limits or {}) for stage in recipe.stages]
         try:
             model = chain(*stages, outputs=recipe.outputs, title=recipe.title, inputs=recipe.inputs)
@@ -99,8 +99,8 @@ def _stage(recipe: Recipe, stage: RecipeStage, rates: Rates, limits: Mapping[str
     def opened(facts: Sequence[TypedFact]) -> TypedModel:
         try:
             if stage.kind != "model":
-                return functions.called(stage, recipe.place, rates, facts)
-            model = models.opened(stage, recipe.place, limits)
+                return functions.call_function(stage, recipe.place, rates, facts)
+            model = models.open_stage_model(stage, recipe.place, limits)
             rates.agree_model(model, facts, stage.place)
         except PulseError as error:
             raise LoadError(f"{stage.place}: {error}") from error

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, HasType, Relation, SameShape, SameSize, SameType
 from pulse.infer.shapes import Broadcast
+from pulse.infer.wire_facts import Axis
 from pulse.tensorflow.tensors import TensorType
 
 Wires: TypeAlias = Sequence[OutletId]

@@ -12,9 +12,9 @@ from pulse.models import Model
 from pulse.tolerance import offline
 from pulse.torch.arguments import Dynamic, read_call
 from pulse.torch.comparison import Comparison
-from pulse.torch.exporter import export, quiet
+from pulse.torch.exporter import export, silence_exporter
 from pulse.torch.lengths import read_lengths
-from pulse.torch.module import ModuleOracle, samples, undisturbed
+from pulse.torch.module import ModuleOracle, preserve_state, samples
 
 
 def from_torch(
@@ -55,13 +55,13 @@ def from_torch(
     title = type(module).__name__
     call = read_call(torch, module, example, dynamic or {})
     wanted = read_lengths(lengths, call.frames)
-    with undisturbed(torch, module, call) as begin:
-        with quiet():
+    with preserve_state(torch, module, call) as begin:
+        with silence_exporter():
             proto, notes = export(torch, module, call, opset, title)
         _warn(title, notes)
         model = read_onnx(proto, ignore_value_info=True)
         if compare:
-            with quiet():
+            with silence_exporter():
                 typed = model.analyse()
                 given = samples(torch, call, list(typed.inputs), title)
                 oracle = ModuleOracle(torch, module, call, begin, list(typed.outputs))

@@ -16,6 +16,6 @@ LONGEST_REASON = 1000
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def plain(text: object) -> str:
+def plain_message(text: object) -> str:
     """A message of PyTorch without colours, not too long."""
     return _COLOUR.sub("", str(text)).strip()[:LONGEST_REASON]

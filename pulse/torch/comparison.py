@@ -10,14 +10,14 @@ from pulse.facts import Array
 from pulse.tolerance import Oracle, Reference
 from pulse.torch.advice import BAKED_HELP
 from pulse.torch.difference import first_difference
-from pulse.torch.inputs import Sample, drawn, lengths_of
-from pulse.torch.lengths import Lengths, spoken, variations
+from pulse.torch.inputs import Sample, draw_inputs, lengths_of
+from pulse.torch.lengths import Lengths, format_lengths, variations
 
 Run: TypeAlias = Callable[[dict[str, Array]], dict[str, Array]]
 """Whole inputs to whole outputs; raises InputError for lengths that it does not take."""
 
 
-class Tried(NamedTuple):
+class ModuleTrial(NamedTuple):
     """Whether a shorter and a longer length was compared, and why the module refused the longer one tried first."""
 
     shorter: bool
@@ -71,8 +71,8 @@ class Comparison:
             refusal = self._refusal(wanted)
             if refusal is not None:
                 raise InputError(
-                    f"{self.title}: the module does not run on {spoken(wanted) or 'the example'}: {refusal}; give "
-                    f"{'lengths' if wanted else 'an example'} that it takes"
+                    f"{self.title}: the module does not run on {format_lengths(wanted) or 'the example'}: {refusal}; "
+                    f"give {'lengths' if wanted else 'an example'} that it takes"
                 )
         return []
 
@@ -98,7 +98,7 @@ class Comparison:
                 )
         return notes
 
-    def _try(self, symbols: Sequence[str]) -> Tried:
+    def _try(self, symbols: Sequence[str]) -> ModuleTrial:
         """Compare at the first shorter and the first longer length that the module takes."""
         shorter, longer = variations(self.own, symbols)
         taken = any(self._refusal(lengths) is None for lengths in shorter)
@@ -106,13 +106,13 @@ class Comparison:
         for lengths in longer:
             found = self._refusal(lengths)
             if found is None:
-                return Tried(taken, True, "")
-            refusal = refusal or f"{spoken(lengths)}: {found}"
-        return Tried(taken, False, refusal)
+                return ModuleTrial(taken, True, "")
+            refusal = refusal or f"{format_lengths(lengths)}: {found}"
+        return ModuleTrial(taken, False, refusal)
 
     def _refusal(self, lengths: Lengths) -> str | None:
         """Why the module does not take these lengths; None where it does, and the model equals it."""
-        feeds = drawn(self.samples, lengths, self._rng)
+        feeds = draw_inputs(self.samples, lengths, self._rng)
         try:
             expected = self.module(feeds)
         except InputError as error:
@@ -133,13 +133,13 @@ class Comparison:
         self, lengths: Lengths, expected: dict[str, Array], got: "Reference | PulseError"
     ) -> NoReturn:
         """Whether the length is the cause: what happens on the example."""
-        feeds = drawn(self.samples, self.own, self._rng)
+        feeds = draw_inputs(self.samples, self.own, self._rng)
         try:
             example, again = self.module(feeds), self.module(feeds)
         except InputError as error:
             raise LoadError(
-                f"{self.title}: the exported model differs from the module at {spoken(lengths)}, and on the example "
-                f"the module does not run: {error}; give an example that it takes"
+                f"{self.title}: the exported model differs from the module at {format_lengths(lengths)}, and on the "
+                f"example the module does not run: {error}; give an example that it takes"
             ) from error
         for name, value in example.items():
             if not np.array_equal(again[name], value, equal_nan=value.dtype.kind in "fc"):
@@ -155,9 +155,9 @@ class Comparison:
                 f"the cause: {found}; compare=False gives the model as the exporter wrote it"
             )
         raise LoadError(
-            f"{self.title}: the exported model equals the module at the example's length ({spoken(self.own)}), but at "
-            f"{spoken(lengths)} it differs: {_difference(expected, got, example)}; so PyTorch's exporter has baked a "
-            f"length in, though it was given as dynamic: {self.dynamic}; {BAKED_HELP}"
+            f"{self.title}: the exported model equals the module at the example's length ({format_lengths(self.own)}), "
+            f"but at {format_lengths(lengths)} it differs: {_difference(expected, got, example)}; "
+            f"so PyTorch's exporter has baked a length in, though it was given as dynamic: {self.dynamic}; {BAKED_HELP}"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 from onnx import ModelProto
 
 from pulse.errors import LoadError
-from pulse.torch.advice import BAKED_HELP, plain
+from pulse.torch.advice import BAKED_HELP, plain_message
 from pulse.torch.arguments import Call
 
 _FIXED = re.compile(r"static shape of (\d+) for dimension inputs\['(\w+)'\]\.shape\[(\d+)\]")
@@ -44,7 +44,7 @@ def _forget_recurrent(torch: Any) -> None:
 
 
 @contextlib.contextmanager
-def quiet() -> Generator[None]:
+def silence_exporter() -> Generator[None]:
     """Keep to itself what the exporter says of its own parts."""
     loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.utils", "torch.fx", "onnxscript")]
     levels = [logger.level for logger in loggers]
@@ -105,7 +105,7 @@ def _traced(
         "also notices loops over time that are written for the example's length alone"
     ]
     notes += [
-        f"the exporter says that a length may be baked in: {plain(entry.message)}"
+        f"the exporter says that a length may be baked in: {plain_message(entry.message)}"
         for entry in told
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
@@ -117,7 +117,7 @@ def _failure(error: BaseException, call: Call, title: str) -> str:
     cause = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    reason = plain(cause) or type(cause).__name__
+    reason = plain_message(cause) or type(cause).__name__
     fixed = _FIXED.findall(reason)
     if fixed:
         listed = "; ".join(

@@ -25,7 +25,9 @@ def lengths_of(samples: Mapping[str, Sample]) -> Lengths:
     }
 
 
-def drawn(samples: Mapping[str, Sample], lengths: Lengths, rng: np.random.Generator) -> dict[str, Array]:
+def draw_inputs(
+    samples: Mapping[str, Sample], lengths: Lengths, rng: np.random.Generator
+) -> dict[str, Array]:
     """Inputs of these lengths: frames of the example in random order, the same ones along every axis of a symbol.
 
     So values keep the example's range, and what belongs together in a frame stays together. Of the example's own length

@@ -73,6 +73,6 @@ def _read(entry: Any, own: Lengths) -> Iterator[tuple[str, int]]:
         yield symbol, frames
 
 
-def spoken(lengths: Lengths) -> str:
+def format_lengths(lengths: Lengths) -> str:
     """``T = 41, S = 3``."""
     return ", ".join(f"{symbol} = {frames}" for symbol, frames in lengths.items())

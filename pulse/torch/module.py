@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.errors import InputError, LoadError
 from pulse.facts import Array
-from pulse.torch.advice import plain
+from pulse.torch.advice import plain_message
 from pulse.torch.arguments import Call
 from pulse.torch.inputs import Sample
 
@@ -17,7 +17,7 @@ Restore: TypeAlias = Callable[[], None]
 
 
 @contextlib.contextmanager
-def undisturbed(torch: Any, module: Any, call: Call) -> Generator[Restore]:
+def preserve_state(torch: Any, module: Any, call: Call) -> Generator[Restore]:
     """The module in eval mode; what is yielded brings it back there, with the state that it has now.
 
     Afterwards its modes, parameters, buffers and attributes (tensors, lists and dicts) are as before, and PyTorch's
@@ -134,7 +134,7 @@ class ModuleOracle:
             with self._torch.no_grad():
                 result = self._module(*positional, **named)
         except Exception as error:
-            raise InputError(f"{type(error).__name__}: {plain(error)}") from error
+            raise InputError(f"{type(error).__name__}: {plain_message(error)}") from error
         leaves = self._torch.utils._pytree.tree_leaves(result)
         arrays = [_array(self._torch, leaf) for leaf in leaves if self._torch.is_tensor(leaf)]
         names = [*self._outputs, *(f"output {place}" for place in range(len(self._outputs), len(arrays)))]

@@ -87,7 +87,7 @@ def bench(
         return
     pairs = [("model", f"{opened.title}, {backend_text(program)}"), ("rate", opened.rate_text())]
     pairs.append(("pulse", opened.pulse_text(program.pulse)))
-    pairs += opened.model.told()
+    pairs += opened.model.detected()
     if deadline_s is not None:
         missed = f"missed by {latency.missed} of {latency.count}"
         share = latency.percentile_s(99) / deadline_s

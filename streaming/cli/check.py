@@ -38,7 +38,7 @@ def check(
       [cyan]pulse check model.onnx --long --seed 7[/cyan]
     """
     from pulse.accuracy import RoundingError, rounding_errors
-    from pulse.loading.proving import proved
+    from pulse.loading.proving import prove_loaded
     from pulse.program.weights import checked_form
     from pulse.proof.report import json_number
     from streaming.cli.model import compiling, open_model
@@ -47,7 +47,9 @@ def check(
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
     pulsed, prepare = opened.pulsed(pulse), compiling()
     with timed() as spent:
-        report = proved(opened.model, pulsed, proof.length or None, backend, proof.seed, prepare, proof.long)
+        report = prove_loaded(
+            opened.model, pulsed, proof.length or None, backend, proof.seed, prepare, proof.long
+        )
     errors: list[RoundingError] = []
     if form != "f32":
         errors = rounding_errors(pulsed, form, report.lengths[-1], backend, proof.seed, prepare)
@@ -77,7 +79,7 @@ def check(
     else:
         pairs = [("model", opened.title), ("rate", opened.rate_text())]
         pairs.append(("pulse", opened.pulse_text(pulsed.pulse)))
-        pairs += opened.model.told()
+        pairs += opened.model.detected()
         pairs += [(f"delay of {port.name}", opened.delay_text(port, pulsed.pulse)) for port in outputs]
         pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
         pairs.append(("state", size(state_bytes)))

@@ -100,7 +100,7 @@ def convert(
         ("model", opened.title),
         ("rate", opened.rate_text()),
         ("pulse", opened.pulse_text(pulsed.pulse)),
-        *opened.model.told(),
+        *opened.model.detected(),
     ]
     pairs += [
         (f"delay of {port.name}", opened.delay_text(port, pulsed.pulse))

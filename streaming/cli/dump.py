@@ -21,7 +21,7 @@ class Stage(StrEnum):
     DECLUTTERED = "decluttered"
     PULSED = "pulsed"
     PROGRAM = "program"
-    ACCOUNT = "account"
+    COSTS = "costs"
 
 
 @options.takes_chunks
@@ -49,50 +49,50 @@ def dump(
 
       [cyan]pulse dump model.onnx --stage decluttered --dot | dot -Tsvg -o model.svg[/cyan]
 
-      [cyan]pulse dump model.onnx --stage account --rate 100[/cyan]   parameters, multiply-adds, memory
+      [cyan]pulse dump model.onnx --stage costs --rate 100[/cyan]     parameters, multiply-adds, memory
     """
     from pulse.errors import InputError
     from streaming.terminal import write_text
 
-    if json and stage is not Stage.ACCOUNT:
-        raise InputError("--json goes with --stage account; the other stages are text")
+    if json and stage is not Stage.COSTS:
+        raise InputError("--json goes with --stage costs; the other stages are text")
     from streaming.cli.model import load_model, open_model
 
     if stage in (Stage.LOAD, Stage.TYPED):
         write_text(_read(stage, load_model(model, symbol, inputs, chunks, pulse), dot))
         return
     opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    if stage is Stage.ACCOUNT:
-        write_text(_account(opened, pulse, backend, weights, dot, json))
+    if stage is Stage.COSTS:
+        write_text(_costs(opened, pulse, backend, weights, dot, json))
     else:
         write_text(_text(stage, opened, pulse, backend, weights, dot))
 
 
-def _account(
+def _costs(
     opened: "Opened", pulse: options.Pulse, backend: str, weights: str, dot: bool, as_json: bool
 ) -> str:
     """What the model costs, with its pulses and its program where it has them."""
-    from pulse.costs.counting import account
+    from pulse.costs.counting import cost_report
     from pulse.errors import CompileError, InputError, PulsifyError
     from streaming.cli.model import compile_model
     from streaming.terminal import json_text
 
     if dot:
-        raise InputError("an account is a table, not a graph; leave out --dot")
+        raise InputError("the costs are a table, not a graph; leave out --dot")
     refused = ""
     try:
-        made = account(compile_model(opened.pulsed(pulse), backend, weights), opened.rate_hz)
+        made = cost_report(compile_model(opened.pulsed(pulse), backend, weights), opened.rate_hz)
     except (PulsifyError, CompileError) as error:
-        made, refused = account(opened.typed, opened.rate_hz), str(error)
+        made, refused = cost_report(opened.typed, opened.rate_hz), str(error)
     if as_json:
         return json_text({**made.as_dict(), "refused": refused or None}) + "\n"
     return "\n".join([*made.lines(), *(["", f"not streamed: {refused}"] if refused else [])]) + "\n"
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
-    from pulse.costs.counting import account
+    from pulse.costs.counting import cost_report
 
-    return "".join(f"{line}\n" for line in account(model, rate_hz).header())
+    return "".join(f"{line}\n" for line in cost_report(model, rate_hz).header())
 
 
 def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
@@ -122,7 +122,7 @@ def _text(stage: Stage, opened: "Opened", pulse: options.Pulse, backend: str, we
     pulsed = opened.pulsed(pulse)
     if stage is Stage.PULSED:
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        told = "".join(f"{what}: {text}\n" for what, text in opened.model.told())
+        told = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
         return shown if dot else _totals(pulsed, opened.rate_hz) + shown + told
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")

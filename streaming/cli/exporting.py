@@ -61,7 +61,7 @@ def export(
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
     from pulse.errors import InputError
-    from pulse.loading.proving import proved_file
+    from pulse.loading.proving import prove_file
     from pulse.onnx.write.model import to_onnx
 
     if path.suffix.lower() != ".onnx":
@@ -77,9 +77,7 @@ def export(
         report = None
         with timed() as spent:
             if proof is not None:
-                report = proved_file(
-                    opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long
-                )
+                report = prove_file(opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long)
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)

@@ -53,7 +53,7 @@ class Opened:
 
     def pulsed(self, pulse: int | None) -> PulsedModel:
         """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
-        if pulse is not None or self.rate_hz is None or self.model.ready:
+        if pulse is not None or self.rate_hz is None or self.model.defines_pulse:
             return self._pulsed(pulse)
         smallest = self._pulsed(None).pulse
         wanted = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
@@ -145,7 +145,7 @@ def open_model(
 ) -> Opened:
     """The same, with its rate; it has a stream. Raises PulseError."""
     model = load_model(path, symbol, inputs, chunks, pulse)
-    if not model.ready:
+    if not model.defines_pulse:
         model.typed.find_symbol(symbol)
     rate, told = _rate(model, rate_hz, builtin=path is None)
     return Opened(model, rate, told, max_context)
@@ -187,7 +187,7 @@ def _stated(model: Loaded, given: int | None) -> int | None:
 
 def takes_sound(model: Loaded) -> bool:
     """Whether all inputs with time are f32, of one value for each frame of the symbol; states do not count."""
-    if model.ready:
+    if model.defines_pulse:
         ports = [port for port in model.pulsed().inputs if port.streams]
         return bool(ports) and all(port.is_sound for port in ports)
     typed, symbol = model.typed, model.symbol

@@ -168,9 +168,9 @@ def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]
         def wrapper(**given: Any) -> None:
             for name, group in groups.items():
                 given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-            from pulse.wording import speaking
+            from pulse.wording import use_spelling
 
-            with speaking(as_options):
+            with use_spelling(as_options):
                 command(**given)
 
         own = [parameter for name, parameter in signature(command).parameters.items() if name not in groups]

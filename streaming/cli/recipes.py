@@ -10,7 +10,7 @@ from pulse.recipes.recognition import holds_recipe, is_recipe_file
 from streaming.atomic_files import publish, refuse_same, temporary_file, write_error
 
 if TYPE_CHECKING:
-    from pulse.recipes.recipe import Surroundings
+    from pulse.recipes.recipe import RecipeContext
 
 SUFFIXES = {"recipe": ".toml", "model": ".onnx"}
 
@@ -35,24 +35,24 @@ def refuse_bad_use(models: Sequence[Path], output: Path | None, embed: Path | No
         )
 
 
-def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], Surroundings]":
+def describe_models(models: Sequence[Path], folder: Path) -> "tuple[str, Sequence[str], RecipeContext]":
     """A recipe of models, to stand in a folder: its text, what is to be said of it, and where it is.
 
     Raises PulseError
     """
     from pulse.recipes.embedded import embedded_recipe, embedded_text
-    from pulse.recipes.proposal import proposed
-    from pulse.recipes.reading import contents
-    from pulse.recipes.recipe import Surroundings
+    from pulse.recipes.proposal import propose_recipe
+    from pulse.recipes.reading import read_text
+    from pulse.recipes.recipe import RecipeContext
 
     if len(models) == 1 and is_recipe_file(models[0]):
-        return contents(models[0]), (), Surroundings.of(models[0])
+        return read_text(models[0]), (), RecipeContext.of(models[0])
     if len(models) == 1 and holds_recipe(Content.of(models[0])):
         place = embedded_recipe(models[0]).place
         note = f'{models[0]} holds this recipe in its metadata; model = "." is the file itself'
         return embedded_text(models[0], place.where), (note,), place
-    found = proposed(models, folder)
-    return found.text, found.notes, Surroundings.of(folder / "recipe.toml")
+    found = propose_recipe(models, folder)
+    return found.text, found.notes, RecipeContext.of(folder / "recipe.toml")
 
 
 def write_recipe(text: str, path: Path) -> None:
@@ -66,11 +66,11 @@ def write_recipe(text: str, path: Path) -> None:
     publish(part, path)
 
 
-def embed_in(text: str, place: "Surroundings", path: Path) -> None:
+def embed_in(text: str, place: "RecipeContext", path: Path) -> None:
     """Write the model of a recipe with the recipe inside. Raises PulseError, InputError."""
-    from pulse.recipes.embedding import embedded, require_opens
+    from pulse.recipes.embedding import embed_recipe, require_opens
 
-    model = embedded(text, place).SerializeToString()
+    model = embed_recipe(text, place).SerializeToString()
     part = temporary_file(path)
     try:
         part.write_bytes(model)

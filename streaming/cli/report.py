@@ -31,7 +31,7 @@ def report(
 
       [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
     """
-    from pulse.wording import speaking
+    from pulse.wording import use_spelling
     from streaming.atomic_files import refuse_same
     from streaming.cli.live.summary import print_delay, print_times, print_worst, summary_pairs
     from streaming.cli.spelling import as_options
@@ -45,7 +45,7 @@ def report(
         from streaming.stats.plot import draw
 
         draw(stats, target)
-    with speaking(as_options):
+    with use_spelling(as_options):
         if json:
             print_json(as_dict(stats))
             return

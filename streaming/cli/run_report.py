@@ -83,7 +83,7 @@ def print_run(report: dict[str, Any], opened: "Opened", program: "Program") -> N
         ("rate", opened.rate_text()),
     ]
     pairs.append(("pulse", opened.pulse_text(report["pulse_frames"])))
-    pairs += opened.model.told()
+    pairs += opened.model.detected()
     for delay in report["delays"]:
         own, fill, total = delay["model_frames"], delay["reblocking_frames"], delay["total_frames"]
         ms = "" if delay["total_ms"] is None else f" = {delay['total_ms']:.2f} ms"

@@ -9,7 +9,7 @@ from typing import Any
 
 from pulse.errors import InputError
 from pulse.pulsify.network import Port
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.events.argmax import Argmax
 from streaming.events.clock import Clock
 from streaming.events.ctc import Ctc
@@ -52,9 +52,9 @@ class Choice:
         for text in settings:
             name, equals, value = text.partition("=")
             if not equals:
-                raise InputError(f"{spelled('event', text)}: write a parameter as NAME=VALUE")
+                raise InputError(f"{spell('event', text)}: write a parameter as NAME=VALUE")
             if name in pairs:
-                raise InputError(f"{spelled('event', text)}: {name} is given twice")
+                raise InputError(f"{spell('event', text)}: {name} is given twice")
             pairs[name] = value
         return cls(kind, pairs)
 
@@ -66,14 +66,14 @@ class Choice:
         """What makes it, once the parameters are known to be of it."""
         make = KINDS.get(self.kind)
         if make is None:
-            raise InputError(f"{spelled('events', self.kind)}: there is {', '.join(KINDS)}")
+            raise InputError(f"{spell('events', self.kind)}: there is {', '.join(KINDS)}")
         known = {name: each for name, each in signature(make).parameters.items() if name != "clock"}
         for name in self.settings:
             if name not in known:
                 raise InputError(f"{self.kind}: has no parameter {name!r}; there is {', '.join(known)}")
         for name, each in known.items():
             if each.default is Parameter.empty and name not in self.settings:
-                raise InputError(f"{self.kind}: needs {name}; give {spelled('event', f'{name}=VALUE')}")
+                raise InputError(f"{self.kind}: needs {name}; give {spell('event', f'{name}=VALUE')}")
         values = {name: _value(name, text, known[name].annotation) for name, text in self.settings.items()}
         return lambda clock: make(clock, **values)
 
@@ -82,7 +82,7 @@ class Choice:
         if rate_hz is None:
             raise InputError(
                 f"{port.name}: events have times; give the model's samples or frames a second with "
-                f"{spelled('rate', 16000)}"
+                f"{spell('rate', 16000)}"
             )
         return self.detector(Clock.of_port(port, rate_hz))
 

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from pulse.facts import Array
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.events.detector import Detector
 from streaming.events.event import Event
 from streaming.events.writers import EventsFile, EventsStream
 
 
-class EventsOutput(Uncopied):
+class EventsOutput(NotCopyable):
     """Takes the frames of an output as they come, and writes the events that are in them.
 
     detector  what reads them

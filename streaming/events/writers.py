@@ -6,13 +6,13 @@ from pathlib import Path
 from types import TracebackType
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.events.event import Event
 from streaming.events.formats import EventFormat, event_format
 from streaming.part import Part, write_all
 
 
-class EventsFile(Uncopied):
+class EventsFile(NotCopyable):
     """Events to write as they come; the file appears under its name only when the ``with`` block ends well.
 
     path    .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl
@@ -50,7 +50,7 @@ class EventsFile(Uncopied):
             self._part.discard()
 
 
-class EventsStream(Uncopied):
+class EventsStream(NotCopyable):
     """Events that leave as they come.
 
     name        for messages

@@ -11,8 +11,8 @@ from anyio.abc import TaskGroup
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program, require_program
-from pulse.uncopied import Uncopied
 from streaming.errors import ExecutorError, only_one
 from streaming.executor.engine import Engine
 from streaming.executor.engines import engine_for
@@ -27,7 +27,7 @@ from streaming.executor.stream_steps import Block, StreamSteps
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_process
 
 
-class Executor(Uncopied):
+class Executor(NotCopyable):
     """Runs any number of streams of a program at once, on asyncio or trio.
 
     program       from ``pulse.stream(…)`` or ``PulsedModel.compile()``

@@ -6,7 +6,7 @@ import anyio
 import anyio.to_thread
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.errors import DeviceError, ExecutorError
 from streaming.executor.sources import SoundSource
@@ -16,7 +16,7 @@ from streaming.live.capture import Capture
 from streaming.live.plan import STEREO
 
 
-class Microphone(Uncopied, SoundSource):
+class Microphone(NotCopyable, SoundSource):
     """Sound from a device, as it comes.
 
     device        its number or a part of its name, see ``pulse devices``; the system's usual one where None

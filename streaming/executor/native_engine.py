@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned_bytes
 from pulse.program.native import NativeState
 from pulse.program.packed import FAULTS, Packed, Slot
 from pulse.program.state import Feed, State
-from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native import slots
@@ -36,7 +36,7 @@ ENTRIES = (
 )
 
 
-class NativeEngine(Uncopied):
+class NativeEngine(NotCopyable):
     """For programs of the numba backend."""
 
     instead = "it has a thread; make another one"
@@ -104,7 +104,7 @@ class NativeEngine(Uncopied):
         slots.stop.call(self.address)
 
 
-class NativeSlots(Uncopied):
+class NativeSlots(NotCopyable):
     """Slots of a ``NativeEngine``: all memory that the worker touches for a stream."""
 
     instead = "it holds addresses of this process; make another one"

@@ -14,9 +14,9 @@ from anyio.abc import ByteSendStream, ObjectSendStream
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
 from pulse.pulsify.network import Port
-from pulse.uncopied import Uncopied
 from streaming.audio import AudioWriter
 from streaming.encodings import Encoding
 from streaming.executor.sources import SoundSource, require_rate
@@ -68,7 +68,7 @@ class Call(Sink):
         yield write
 
 
-class PcmSink(Uncopied, Sink):
+class PcmSink(NotCopyable, Sink):
     """Raw samples of one output, little-endian, into a byte stream, which stays open.
 
     encoding  u8, s16, s24, s32, f32 or f64
@@ -101,7 +101,7 @@ class PcmSink(Uncopied, Sink):
         yield write
 
 
-class SoundFileSink(Uncopied, Sink):
+class SoundFileSink(NotCopyable, Sink):
     """A sound file of one output; it appears under its name when the stream has ended well.
 
     path      the suffix says the format: .wav, .flac, .mp3 and whatever else libsndfile writes
@@ -162,7 +162,7 @@ class SoundFileSink(Uncopied, Sink):
             writer.write(resampler.flush(_whole_length(port, program, source, file_hz)))
 
 
-class FramesFileSink(Uncopied, Sink):
+class FramesFileSink(NotCopyable, Sink):
     """Frames of one output as .npy or .csv; the file appears under its name when the stream has ended well.
 
     output  its name; the first by default

@@ -16,8 +16,8 @@ import numpy as np
 from anyio.abc import ByteReceiveStream
 
 from pulse.errors import InputError
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.uncopied import Uncopied
 from streaming.audio import AudioReader
 from streaming.channels import Channels, Samples
 from streaming.encodings import Encoding
@@ -48,7 +48,7 @@ class SoundSource(ABC):
         """Float32 [samples, channels], any number of samples; to be closed by whoever iterates."""
 
 
-class SoundFile(Uncopied, SoundSource):
+class SoundFile(NotCopyable, SoundSource):
     """A sound file, read in a helper thread. Raises InputError: no such file, or not a sound."""
 
     instead = "it has an open file; give the path to each stream"
@@ -67,7 +67,7 @@ class SoundFile(Uncopied, SoundSource):
                 yield block
 
 
-class PcmSource(Uncopied, SoundSource):
+class PcmSource(NotCopyable, SoundSource):
     """Raw samples, little-endian and interleaved, out of a byte stream, which is closed at the end.
 
     encoding  u8, s16, s24, s32, f32 or f64

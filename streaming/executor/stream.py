@@ -4,14 +4,14 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.executor.error_merging import merge_errors
 from streaming.executor.flow import Flow
 from streaming.executor.stream_steps import Outputs
 
 
-class Stream(Uncopied):
+class Stream(NotCopyable):
     """What ``Executor.stream`` gives: an async iterator over outputs, and an async context manager that closes it.
 
     Nothing is taken from the source before the first output is asked for. A stream that is broken off is closed when

@@ -6,15 +6,15 @@ from collections import deque
 from collections.abc import Iterator
 
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.state import Feed, State
-from pulse.uncopied import Uncopied
 from streaming.executor.engine import Result
 from streaming.executor.worker import Worker
 from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting
 
 
-class ThreadEngine(Uncopied):
+class ThreadEngine(NotCopyable):
     """For programs of any backend: a thread that calls ``State.advance``. It needs the GIL as all of Python does."""
 
     instead = "it has a thread; make another one"
@@ -56,7 +56,7 @@ class ThreadEngine(Uncopied):
                 slots.run_next()
 
 
-class ThreadSlots(Uncopied):
+class ThreadSlots(NotCopyable):
     """Slots of a ``ThreadEngine``; the condition guards all but ``state``, which belongs to whoever runs a pulse."""
 
     instead = "it belongs to one engine; make another one"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import anyio
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import ExecutorError
 from streaming.native.events import Event
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
@@ -14,7 +14,7 @@ LIMIT_S = 10.0
 """How long a worker may take to end: it ends behind the pulse that it runs."""
 
 
-class Worker(Uncopied):
+class Worker(NotCopyable):
     """A thread that lives from ``start`` to ``stop``.
 
     body      what it does until it is asked to end

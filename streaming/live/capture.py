@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned_bytes
-from pulse.uncopied import Uncopied
 from streaming.channels import Samples
 from streaming.hosts.host import Endpoint, Host, OpenStream, StreamRequest
 from streaming.live.memory import ring_frames
@@ -16,7 +16,7 @@ from streaming.native.events import Event
 from streaming.native.histogram import new_histogram
 
 
-class Capture(Uncopied):
+class Capture(NotCopyable):
     """The blocks of an input device.
 
     host          who has the device

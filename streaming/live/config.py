@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pulse.errors import InputError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.channels import Channels
 from streaming.native import control_block as cb
 from streaming.native.filters import QUALITIES
@@ -76,7 +76,7 @@ class StreamConfig:
         if self.block_frames > LONGEST_BLOCK_S * self.rate_in_hz:
             raise InputError(
                 f"blocks of {self.block_frames} frames are {self.block_frames / self.rate_in_hz:.0f} s at "
-                f"{self.rate_in_hz} Hz: give {spelled('block_frames', LONGEST_BLOCK_S * self.rate_in_hz)} at most"
+                f"{self.rate_in_hz} Hz: give {spell('block_frames', LONGEST_BLOCK_S * self.rate_in_hz)} at most"
             )
 
 
@@ -116,8 +116,8 @@ class EngineConfig:
             raise InputError(f"a headroom of {self.headroom_s} s: give 0 to 10 s")
         if self.headroom_s and self.engine == "callback":
             raise InputError(
-                f"the callback computes at once, without headroom: leave out {spelled('headroom_s')}, or choose "
-                f"{spelled('engine', 'worker')}"
+                f"the callback computes at once, without headroom: leave out {spell('headroom_s')}, or choose "
+                f"{spell('engine', 'worker')}"
             )
         if self.reserve_frames < 0:
             raise InputError(f"a reserve of {self.reserve_frames} frames: give 0 or more")

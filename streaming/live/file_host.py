@@ -12,8 +12,8 @@ from types import TracebackType
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
-from pulse.wording import spelled
+from pulse.not_copyable import NotCopyable
+from pulse.wording import spell
 from streaming.atomic_files import refuse_same
 from streaming.audio import AudioReader, AudioWriter
 from streaming.channels import Samples
@@ -73,7 +73,7 @@ class FileHost:
             )
             refuse_same([source], [target])
         elif encoding is not None:
-            raise InputError(f"{spelled('encoding', encoding)}: nothing is written; give a file to play to")
+            raise InputError(f"{spell('encoding', encoding)}: nothing is written; give a file to play to")
         self._target = replace(self._source, name=NOWHERE if target is None else str(target))
         if pace is not None and not pace > 0:
             raise InputError(f"a pace of {pace}: give a positive number, or None for no limit")
@@ -84,9 +84,7 @@ class FileHost:
         """The file that is heard, or played to. Raises InputError: a device is wanted."""
         endpoint = self._source if kind == "input" else self._target
         if wanted not in (None, endpoint.name):
-            raise InputError(
-                f"{self.source} takes the place of the devices: leave out {spelled(kind, wanted)}"
-            )
+            raise InputError(f"{self.source} takes the place of the devices: leave out {spell(kind, wanted)}")
         return endpoint
 
     def open(self, request: StreamRequest) -> "FileStream":
@@ -101,7 +99,7 @@ class FileHost:
         return False
 
 
-class FileStream(Uncopied):
+class FileStream(NotCopyable):
     """A thread that plays a file; see ``host.OpenStream``."""
 
     instead = "it has a thread; open another one"

@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.native import NativeState
 from pulse.program.packed import Packed, pack
 from pulse.program.program import Program
 from pulse.program.state import State
 from pulse.pulsify.network import Port
-from pulse.uncopied import Uncopied
 from streaming.native import control_block as cb
 from streaming.routing import is_playable
 
 
-class Instances(Uncopied):
+class Instances(NotCopyable):
     """One state of a program for each stream.
 
     program     whose inputs that stream are sound

@@ -13,8 +13,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program, require_program
-from pulse.uncopied import Uncopied
 from streaming.hosts.default import default_host
 from streaming.hosts.host import Host
 from streaming.live.config import EngineConfig
@@ -35,7 +35,7 @@ RECONNECTS = (None, "keep", "reset")
 WARM_PULSES = 3
 
 
-class Live(Uncopied):
+class Live(NotCopyable):
     """Runs a program between an input device and an output device.
 
     program    whose inputs that stream are sound

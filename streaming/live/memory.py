@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned, aligned_bytes
-from pulse.uncopied import Uncopied
 from streaming.live.config import ENGINES, POLICIES, EngineConfig, StreamConfig
 from streaming.live.instances import Instances
 from streaming.live.resamplers import Resamplers
@@ -40,7 +40,7 @@ class Histograms:
     )
 
 
-class PipelineMemory(Uncopied):
+class PipelineMemory(NotCopyable):
     """The control block of a pipeline, set up, and all that they point to.
 
     model_delay  frames of the model that the sound is late by

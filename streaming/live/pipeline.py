@@ -8,8 +8,8 @@ import numpy as np
 
 from pulse.errors import InputError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.program.program import Program
-from pulse.uncopied import Uncopied
 from streaming.live.config import EngineConfig, StreamConfig
 from streaming.live.instances import Instances, live_inputs, sound_output
 from streaming.live.memory import PipelineMemory
@@ -38,7 +38,7 @@ class Record:
     outputs: list[dict[str, Array]]
 
 
-class Pipeline(Uncopied):
+class Pipeline(NotCopyable):
     """The native path of one run: its memory, and who calls what of it.
 
     program    whose inputs that stream are sound; the numba backend runs without Python

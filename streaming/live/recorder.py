@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.audio import AudioWriter
 from streaming.live.pipeline import Pipeline
 from streaming.live.taps import Tap
@@ -16,7 +16,7 @@ from streaming.native import control_block as cb
 PERIOD_S = 0.1
 
 
-class Recorder(Uncopied):
+class Recorder(NotCopyable):
     """Writes the input as accepted, and the output as played, silence included.
 
     pipeline         whose rings are read

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.native import positions
 
 
-class Tap(Uncopied):
+class Tap(NotCopyable):
     """The frames of a ring since the last reading.
 
     ring      [frames, channels], a power of two of frames

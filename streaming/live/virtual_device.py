@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import Protocol
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.channels import Samples
 from streaming.hosts.host import StreamRequest
 from streaming.live.device_call import DeviceCall
@@ -53,7 +53,7 @@ class _Host(Protocol):
     def closed(self, stream: "VirtualStream", took_s: float) -> None: ...
 
 
-class VirtualStream(Uncopied):
+class VirtualStream(NotCopyable):
     """A stream that is open; see ``host.OpenStream``."""
 
     instead = "it is open on one host; open another one"

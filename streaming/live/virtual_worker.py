@@ -3,7 +3,7 @@
 import ctypes
 from typing import Protocol
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native.pipeline import pump
@@ -25,7 +25,7 @@ class Clock(Protocol):
         ...
 
 
-class VirtualWorker(Uncopied):
+class VirtualWorker(NotCopyable):
     """Computes the pulses of a pipeline, or has the callback do so, each in ``clock.compute_s``.
 
     due_ns  when it is to be called again; None while it waits for a block

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from pulse.errors import PulseError
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.errors import DeviceError
 from streaming.live.control import Control
 from streaming.live.pipeline import Pipeline
@@ -133,7 +133,7 @@ class Watchdog:
         self.stalls += 1
         self._note(f"the device {what}")
         if self._reconnect is None:  # told before the device is stopped, which may take its time
-            name, way_out = self._streams.source.name, spelled("reconnect")
+            name, way_out = self._streams.source.name, spell("reconnect")
             self.end(
                 DeviceError(
                     f"{name}: the device {what}; is it unplugged, or its server down? {way_out} opens it again when it "

@@ -2,14 +2,14 @@
 
 import threading
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.live.pipeline import Pipeline
 from streaming.native import control_block as cb
 from streaming.native.pipeline import work
 from streaming.realtime import Realtime, RealtimeSetting, apply_to_thread
 
 
-class Worker(Uncopied):
+class Worker(NotCopyable):
     """One thread that computes whenever a block of input has come.
 
     pipeline  whose pulses they are; a native one is computed without Python

@@ -5,10 +5,10 @@ import sys
 import threading
 
 from pulse.errors import PulseError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 
 
-class Event(Uncopied):
+class Event(NotCopyable):
     """Something that is set and waited for, by its descriptors.
 
     to_read   readable while it is set; blocking

@@ -17,8 +17,8 @@ from pulse.jit.address import address_of, bytes_at, words_at
 from pulse.jit.entries import callback, entry
 from pulse.jit.pointer_lowering import WORDS
 from pulse.jit.raw import fill_bytes
+from pulse.not_copyable import NotCopyable
 from pulse.program.memory import aligned_bytes
-from pulse.uncopied import Uncopied
 from streaming.native.callback_signature import ABORT, CONTINUE, SIGNATURE
 from streaming.native.primitives import load, store
 
@@ -78,7 +78,7 @@ def shut(address):
     _advance(words_at(address), SHUT)
 
 
-class Gate(Uncopied):
+class Gate(NotCopyable):
     """The memory of a gate, whose address is the user data of a stream.
 
     function, user  addresses of a stream callback of PortAudio's form, and of its user data

@@ -20,9 +20,9 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.raw import as_u8, move_bytes
 from pulse.jit.registry import device
 from pulse.jit.simd import LANES, vfma, vload, vsum, vzero
+from pulse.not_copyable import NotCopyable
 from pulse.program.machine import flush_denormals, restore_denormals
 from pulse.program.memory import aligned_bytes
-from pulse.uncopied import Uncopied
 from streaming.native.filters import design
 
 (
@@ -162,7 +162,7 @@ def convert(words_address, source_address, count, target_address, outputs_wanted
     restore_denormals(mode)
 
 
-class NativeResampler(Uncopied):
+class NativeResampler(NotCopyable):
     """The memory of one stream's resampler.
 
     rate_in_hz, rate_out_hz  samples a second

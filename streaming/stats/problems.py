@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pulse.wording import spelled
+from pulse.wording import spell
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, StatisticsSummary
 
@@ -82,7 +82,7 @@ def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
         yield Problem(
             "silent",
             f"{count_of(found.frames_silent, 'frame')} ({ms:.1f} ms) of silence, since nothing was ready",
-            f"more {spelled('headroom_s')} or a larger {spelled('block_frames')} gives the model more time",
+            f"more {spell('headroom_s')} or a larger {spell('block_frames')} gives the model more time",
         )
     if found.frames_skipped:
         yield Problem(
@@ -94,7 +94,7 @@ def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
         yield Problem(
             "lost",
             f"{count_of(found.pulses_dropped, 'pulse')} left out, which is the policy drop_oldest when it is late",
-            f"{spelled('policy', 'wait')} keeps all, later",
+            f"{spell('policy', 'wait')} keeps all, later",
         )
     if found.frames_lost:
         yield Problem(
@@ -111,7 +111,7 @@ def _troubles(setup: Setup, statistics: StatisticsSummary) -> Iterator[Problem]:
             "device",
             f"{count_of(found.stalls, 'stall')} of the device, which stopped calling{again}",
             "check its cable, its power saving and the sound server"
-            + ("" if found.reopened else f"; {spelled('reconnect', 'keep')} opens it again"),
+            + ("" if found.reopened else f"; {spell('reconnect', 'keep')} opens it again"),
         )
     if found.faults:
         yield _faults(found.faults)
@@ -133,12 +133,12 @@ def _lateness(setup: Setup, statistics: StatisticsSummary) -> tuple[str, str]:
     if compute.mean_us > setup.pulse_s * 1e6:
         return (
             f"computing takes {compute.mean_us / 1e3:.2f} ms on average for a pulse of {setup.pulse_s * 1e3:.2f} ms",
-            f"a larger {spelled('pulse')}, {spelled('weights', 'int8')} or fewer channels, or a faster machine",
+            f"a larger {spell('pulse')}, {spell('weights', 'int8')} or fewer channels, or a faster machine",
         )
     if compute.p99_us > limit_us:
         return (
             f"computing alone takes {compute.p99_us / 1e3:.2f} ms at p99",
-            f"a larger {spelled('pulse')} or {spelled('weights', 'int8')} makes it cheaper",
+            f"a larger {spell('pulse')} or {spell('weights', 'int8')} makes it cheaper",
         )
     if compute.max_us >= waiting.max_us:
         return f"computing was held up, for {compute.max_us / 1e3:.2f} ms at most", _quiet(setup)
@@ -157,19 +157,17 @@ def _xruns(setup: Setup, statistics: StatisticsSummary) -> Problem:
     )
     block_us = setup.block_s * 1e6 or statistics.interval.mean_us
     if statistics.callback.max_us > block_us:
-        help = (
-            f"{spelled('engine', 'worker')} computes elsewhere; a larger {spelled('block_frames')} gives time"
-        )
+        help = f"{spell('engine', 'worker')} computes elsewhere; a larger {spell('block_frames')} gives time"
         longest_ms = statistics.callback.max_us / 1e3
         cause = f"the callback took {longest_ms:.2f} ms at most, a block is {block_us / 1e3:.2f} ms"
     elif statistics.interval.max_us > IRREGULAR * block_us:
-        help = f"a larger {spelled('block_frames')}, or less other work on this machine"
+        help = f"a larger {spell('block_frames')}, or less other work on this machine"
         cause = (
             f"the audio system called after {statistics.interval.max_us / 1e3:.2f} ms at most, a block is "
             f"{block_us / 1e3:.2f} ms"
         )
     else:
-        help = f"a larger {spelled('block_frames')} gives the audio system more time"
+        help = f"a larger {spell('block_frames')} gives the audio system more time"
         cause = "callbacks were short and came in time, so the cause is in the audio system"
     return Problem("xrun", f"the audio system reports {flags}: {cause}", help)
 
@@ -178,7 +176,7 @@ def _quiet(setup: Setup) -> str:
     """What keeps other work away from the engine, beyond what is so already."""
     priority = next((setting for setting in setup.realtime_settings if setting.name == "priority"), None)
     if priority is None:
-        return f"{spelled('priority', 70)} keeps other programs from interrupting it; so does less other work"
+        return f"{spell('priority', 70)} keeps other programs from interrupting it; so does less other work"
     if not priority.is_granted:
         return f"it had no real-time priority: {priority.reason}"
-    return f"more {spelled('headroom_s')} covers it; less other work on this machine avoids it"
+    return f"more {spell('headroom_s')} covers it; less other work on this machine avoids it"

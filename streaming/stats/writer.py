@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from pulse.errors import InputError
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.atomic_files import write_error
 from streaming.latency import Latency
 from streaming.stats.lines import (
@@ -30,7 +30,7 @@ from streaming.stats.statistics import LiveStatistics, finite
 from streaming.stats.ticks import Ticks
 
 
-class StatsWriter(Uncopied):
+class StatsWriter(NotCopyable):
     """Writes a header at once, a line for each interval, and a summary at the end; each line is complete in the file.
 
     What goes wrong after the header, such as a full disk, never stops the run: the file is cut back to its last

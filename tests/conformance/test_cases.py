@@ -13,7 +13,7 @@ import pulse
 from pulse.errors import PulseError
 from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.agreement import Expected
 from tests.shared import ROOT, shared
 
@@ -85,7 +85,7 @@ def test_streamed_equals_offline(case: dict[str, Any] | None) -> None:
         expected = Expected(typed, feeds)
         expected.require_near(reference(feeds), f"offline, length {length}")
         for program in programs:
-            expected.require(streamed(program, feeds), f"{program.backend}, length {length}")
+            expected.require(stream_whole(program, feeds), f"{program.backend}, length {length}")
 
 
 @pytest.mark.parametrize("case", chosen("refuse"))

@@ -14,7 +14,7 @@ from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.program import Program
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from streaming.builtin import model_path, noisy_path
 from tests.pulse.onnx.write.streams import notes_of, reopened
 from tests.shared import ROOT, shared
@@ -97,11 +97,11 @@ def test_a_runtime_gives_what_our_session_gives(
     typed, feeds = model()
     pulsed = typed.declutter().pulsify(pulse=frames)
     proto: ModelProto = pulsed.to_onnx()
-    wanted = streamed(pulsed.compile(), feeds)
+    wanted = stream_whole(pulsed.compile(), feeds)
     program: Program = RuntimeProgram(pulsed, proto)
     assert program.backend.startswith("onnxruntime")
-    assert_same(streamed(program, feeds), wanted)
-    assert_same(streamed(reopened(proto).compile(), feeds), wanted)
+    assert_same(stream_whole(program, feeds), wanted)
+    assert_same(stream_whole(reopened(proto).compile(), feeds), wanted)
 
 
 def test_a_causal_model_asks_for_no_time() -> None:

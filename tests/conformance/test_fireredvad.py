@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.agreement import Expected
 from tests.shared import shared
 
@@ -30,6 +30,6 @@ def test_streamed_equals_offline_and_the_twin(pulse_frames: int) -> None:
         probs, state = cached.run(None, {"feat": x[:, start : start + pulse_frames], "caches_in": state})
         frames.append(probs)
     for backend in BACKENDS:
-        got = streamed(compile_model(model, backend), {"feat": x})
+        got = stream_whole(compile_model(model, backend), {"feat": x})
         expected.require(got, backend)
         np.testing.assert_allclose(got["probs"], np.concatenate(frames, 1), rtol=0, atol=1e-6)

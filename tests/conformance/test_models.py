@@ -11,7 +11,7 @@ import pulse
 from pulse.errors import PulsifyError
 from pulse.facts import Array
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.agreement import Expected
 from tests.shared import shared
 
@@ -49,11 +49,11 @@ def test_swift_f0(frames: int) -> None:
         feeds = {"input_audio": sound}
         expected = Expected(typed, feeds)
         expected.require_near(reference(feeds), f"onnxruntime, {sound.shape[1]} samples")
-        expected.require(streamed(native, feeds), f"{sound.shape[1]} samples")
+        expected.require(stream_whole(native, feeds), f"{sound.shape[1]} samples")
     feeds = {"input_audio": speech(5_000)}
     expected = Expected(typed, feeds)
     for backend in BACKENDS:
-        expected.require(streamed(compile_model(model, backend), feeds), backend)
+        expected.require(stream_whole(compile_model(model, backend), feeds), backend)
 
 
 def test_swift_f0_wants_whole_hops() -> None:

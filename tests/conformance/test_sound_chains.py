@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse import Stage, TypedModel, chain, front
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from streaming import Session
 from tests.shared import shared
 
@@ -75,7 +75,7 @@ def test_the_authors_chain(name: str) -> None:
     pulsed = model.declutter().pulsify()
     (port,) = pulsed.outputs
     program = pulsed.compile()
-    near(streamed(program, {"x": x})[port.name], wanted)
+    near(stream_whole(program, {"x": x})[port.name], wanted)
     session, rng, at, made = Session(program), np.random.default_rng(0), 0, []
     while at < x.shape[1]:
         size = int(rng.integers(0, 3000))
@@ -87,9 +87,9 @@ def test_the_authors_chain(name: str) -> None:
     part = x[:, :8000]
     offline = model.run({"x": part})[port.name]
     np.testing.assert_allclose(
-        streamed(program, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+        stream_whole(program, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
     )
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify().compile()
     np.testing.assert_allclose(
-        streamed(again, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
+        stream_whole(again, {"x": part})[port.name], offline, 0, SCALED * np.abs(wanted).max()
     )

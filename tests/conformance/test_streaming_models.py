@@ -10,7 +10,7 @@ import soundfile
 
 from pulse.facts import Array
 from pulse.oracle import oracle_of
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.tolerance import Reference
 from streaming.session import Session
 from tests.pulse.chunks import models
@@ -129,7 +129,7 @@ def test_chunk_by_chunk(
     assert {port.name for port in program.outputs} == set(wanted) - set(states.values())
     first = {name: np.take(x, range(FEW * frames), axis)}
     reference = Reference(oracle_of(program.model), first)
-    for output, got in streamed(program, first).items():
+    for output, got in stream_whole(program, first).items():
         assert reference.judge(output, got, program.model.port(output).axis).agrees, output
     state = program.spawn()
     for number in range(CHUNKS):

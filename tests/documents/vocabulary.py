@@ -51,6 +51,23 @@ def _words_of(tree: ast.Module) -> Iterator[str]:
 
 
 @cache
+def definitions(folder: str) -> frozenset[str]:
+    """The names that a package gives to modules, functions, classes, parameters and variables."""
+    found: set[str] = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        found.add(path.stem)
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                    found.add(name)
+                case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                    found.add(name)
+                case _:
+                    pass
+    return frozenset(found)
+
+
+@cache
 def texts() -> frozenset[str]:
     """Every string of the package's code."""
     trees = (ast.parse(path.read_text("utf-8")) for path in (ROOT / "pulse").rglob("*.py"))

@@ -157,21 +157,21 @@ def fewer(count: int) -> Callable[[int], int]:
 FRONTS = (
     conv([0, 0, 1], (1, 1), name="padded convolution"),
     conv([1, 0, 0], (2, 0), name="causal convolution"),
-    conv([0, 1, 0], (4, 0), frames=lambda n: n + 2, name="convolution with a lead"),
+    conv([0, 1, 0], (4, 0), frames=lambda n: n + 2, name="convolution with a prefix"),
     conv([0, 0, 1], (1, 1), 2, lambda n: (n + 1) // 2, "strided convolution"),
-    piece(before=1, frames=lambda n: n + 1, name="lead of one"),
-    piece(before=3, frames=lambda n: n + 3, name="lead"),
-    piece(before=2, behind=1, frames=lambda n: n + 3, name="lead and tail"),
+    piece(before=1, frames=lambda n: n + 1, name="prefix of one"),
+    piece(before=3, frames=lambda n: n + 3, name="prefix"),
+    piece(before=2, behind=1, frames=lambda n: n + 3, name="prefix and tail"),
     piece(before=2, cut=2, name="shifted"),
     piece(before=3, cut=5, frames=fewer(2), name="shifted and cut"),
-    piece(before=5, step=2, frames=lambda n: (n + 6) // 2, name="lead of a half"),
+    piece(before=5, step=2, frames=lambda n: (n + 6) // 2, name="prefix of a half"),
     piece(start=1, frames=fewer(1), name="late"),
     piece(start=1, behind=1, name="late, filled up"),
     piece(start=1, step=2, frames=lambda n: n // 2, name="every other"),
     piece(cut=2, frames=fewer(2), name="cut"),
     doubled(name="doubled"),
     doubled(start=1, name="doubled, late"),
-    doubled(before=1, name="doubled lead"),
+    doubled(before=1, name="doubled prefix"),
 )
 
 

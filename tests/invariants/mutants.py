@@ -35,7 +35,7 @@ from pulse.program.memory import aligned_bytes
 from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.program.table import link, row_starts
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
 from pulse.tolerance import Feeds
 from tests.pulse.models import Sketch
@@ -416,7 +416,7 @@ def same_bits(
 ) -> bool:
     """Whether two programs give the same for each of these inputs, bit by bit."""
     for feeds in streams:
-        one, two = streamed(first, feeds), streamed(second, feeds)
+        one, two = stream_whole(first, feeds), stream_whole(second, feeds)
         if any(one[name].tobytes() != two[name].tobytes() for name in one):
             return False
     return True

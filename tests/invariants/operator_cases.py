@@ -10,7 +10,7 @@ from pulse.errors import FactError, InputError, LoadError, PulseError, PulsifyEr
 from pulse.facts import Array, dtype_name
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.program import Program
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
 from tests.agreement import Expected
 from tests.pulse.cases.build import Case
@@ -58,7 +58,7 @@ def compared(typed: TypedModel, programs: Iterable[Program], feeds: dict[str, Ar
     except InputError:
         return False
     for program in programs:
-        expected.require(streamed(program, feeds), (what, program.backend))
+        expected.require(stream_whole(program, feeds), (what, program.backend))
     return True
 
 

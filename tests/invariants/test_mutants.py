@@ -12,7 +12,7 @@ from pulse.program.native_program import NativeProgram
 from pulse.program.reference import ReferenceProgram
 from pulse.proof import compare
 from pulse.proof.signals import feeds_of
-from pulse.proof.trials import short_lengths, trials_of
+from pulse.proof.trials import plan_trials, short_lengths
 from pulse.tolerance import Feeds
 from tests.invariants.mutants import (
     MODELS,
@@ -36,7 +36,7 @@ def streams(model: PulsedModel) -> list[Feeds]:
         feeds_of(model, length, seed=length)
         for length in (lengths[0], lengths[len(lengths) // 2], lengths[-1])
     ]
-    return [*plain, feeds_of(model, trials_of(model).longest, "mixed", 9)]
+    return [*plain, feeds_of(model, plan_trials(model).longest, "mixed", 9)]
 
 
 def outcome(model: PulsedModel, good: Any, mutant: Any, heard: list[Feeds]) -> str:

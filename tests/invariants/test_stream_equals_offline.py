@@ -20,7 +20,7 @@ REACHED = (
     "Cumulative",
     "Banded",
     "delay",
-    "lead",
+    "prefix",
     "rate",
     "several lengths",
     "side input",
@@ -33,7 +33,7 @@ def note(reached: Counter[str], typed: TypedModel, model: PulsedModel) -> None:
     reached.update({type(relation).__name__ for relation in relations})
     streams = [where.fact.stream for where in model.wires.values() if where.fact.stream is not None]
     reached["delay"] += any(stream.offset > 0 for stream in streams)
-    reached["lead"] += any(stream.offset < 0 for stream in streams)
+    reached["prefix"] += any(stream.offset < 0 for stream in streams)
     reached["rate"] += any(stream.rate != 1 for stream in streams)
     reached["side input"] += any(not port.streams for port in model.inputs)
     reached["nodes"] += len(typed.graph.nodes)

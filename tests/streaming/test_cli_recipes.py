@@ -56,7 +56,7 @@ def test_check_bench_and_dump(tmp_path, make):
     path = make(tmp_path)
     assert report("check", path, "--pulse", "8")["proof"]["outcome"] == "equal"
     assert report("bench", path, "--pulse", "8", "--steps", "20", "--rounds", "1")["model"] == path.stem
-    for stage in ("typed", "decluttered", "pulsed", "program", "account"):
+    for stage in ("typed", "decluttered", "pulsed", "program", "costs"):
         assert path.stem in pulse("dump", path, "--stage", stage).stdout or stage == "program"
     assert "digraph" in pulse("dump", path, "--stage", "typed", "--dot").stdout
     assert "has no nodes of a file" in refused("dump", path, "--stage", "load")

@@ -7,7 +7,7 @@ import pytest
 
 import pulse as package
 from pulse.errors import PulseError, PulseWarning
-from pulse.wording import speaking, spelled
+from pulse.wording import spell, use_spelling
 from streaming.cli import app
 from streaming.cli.spelling import OPTIONS, as_options
 from tests.pulse.chunks import models
@@ -25,13 +25,13 @@ def test_both_ways():
     """The same message, for Python and inside of the command line, and Python again behind it."""
     values = [("symbol", None), ("inputs", {"x": "1,T"}), ("states", {}), ("ignore_value_info", True)]
     python = ["symbol=", 'inputs={"x": "1,T"}', "chunking=Chunking(states={})", "ignore_value_info=True"]
-    assert [spelled(*value) for value in values] == python
-    with speaking(as_options):
+    assert [spell(*value) for value in values] == python
+    with use_spelling(as_options):
         options = ["--symbol", "--input x=1,T", "--state none", "--ignore-value-info"]
-        assert [spelled(*value) for value in values] == options
-        assert spelled("inputs", {"my x": "1,T", "y": "T"}) == "--input 'my x=1,T' --input y=T"
-        assert spelled("backend", "numpy") == "--backend numpy"
-    assert [spelled(*value) for value in values] == python
+        assert [spell(*value) for value in values] == options
+        assert spell("inputs", {"my x": "1,T", "y": "T"}) == "--input 'my x=1,T' --input y=T"
+        assert spell("backend", "numpy") == "--backend numpy"
+    assert [spell(*value) for value in values] == python
 
 
 def test_every_parameter_has_an_option():

@@ -113,8 +113,8 @@ def row(model: SharedModel, folder: Path) -> Sequence[object]:
     path = folder / model.file
     try:
         chunking = Chunking(context=model.context)
-        loaded = load(path, model.inputs, model.constants, chunking=chunking).at(model.pulse)
-        same = "yes" if equal(path, loaded.form.call or loaded.typed, model) else "no"
+        loaded = load(path, model.inputs, model.constants, chunking=chunking).with_pulse(model.pulse)
+        same = "yes" if equal(path, loaded.resolved.call or loaded.typed, model) else "no"
     except PulseError as error:
         return model.file, model.options, f"no: {error}", "", "", "", ""
     try:

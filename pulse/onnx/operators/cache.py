@@ -32,8 +32,8 @@ def tensor_scatter(node: NodeContext) -> OutletId:
             unify(cache.shape[other], update.shape[other], f"{node.wire_name} (TensorScatter): axis {other}")
     begin = np.zeros(1, np.int64) if not node.has(2) else known(node.graph, node.input(2))
     if begin is not None and begin.size and (begin == begin.flat[0]).all():
-        start, room = TDim.of(int(begin.flat[0])), cache.shape[axis] - update.shape[axis]
-        if mode == "linear" or room.prove_ge(start).yes:
+        start, available = TDim.of(int(begin.flat[0])), cache.shape[axis] - update.shape[axis]
+        if mode == "linear" or available.prove_ge(start).yes:
             starts = (*[TDim.of(0)] * axis, start)
             return node.finished(
                 pasted(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")

@@ -31,8 +31,10 @@ def col2im(node: NodeContext) -> OutletId:
     channels = int(exact_quotient([columns], [TDim.of(size)], f"{node.wire_name} (Col2Im)"))
     spans = [(k - 1) * dilation + 1 for k, dilation in zip(block, dilations)]
     covered = [goal + sum(pad, TDim.of(0)) - span for goal, pad, span in zip(image, pads, spans)]
-    counts = tuple(room // stride + 1 for room, stride in zip(covered, strides)) if rank > 1 else (blocks,)
-    extra = [room - (count - 1) * stride for room, count, stride in zip(covered, counts, strides)]
+    counts = (
+        tuple(extent // stride + 1 for extent, stride in zip(covered, strides)) if rank > 1 else (blocks,)
+    )
+    extra = [extent - (count - 1) * stride for extent, count, stride in zip(covered, counts, strides)]
     if not all(more.is_const and int(more) >= 0 for more in extra):
         raise node.error(f"{blocks} blocks do not cover an image of {', '.join(map(str, image))}")
     spread = (

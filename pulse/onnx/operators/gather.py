@@ -18,7 +18,7 @@ from pulse.ops.shape import RemoveAxis, Reshape, volume
 from pulse.ops.slice import Slice
 from pulse.ops.within import Within
 from pulse.typed import known
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @onnx_op("GatherElements")
@@ -77,7 +77,7 @@ def _looked_up(node: NodeContext, indices: OutletId) -> OutletId:
     depth = index_depth(x, node.graph.fact(indices))
     sizes, rest = x.shape[:depth], x.shape[depth:]
     if not all(size.is_const for size in sizes[1:]):
-        raise node.error(f"it looks up along axes of symbolic size in {x}; fix them with {spelled('inputs')}")
+        raise node.error(f"it looks up along axes of symbolic size in {x}; fix them with {spell('inputs')}")
     data = node.input(0)
     if depth > 1:
         data = node.wire(Reshape((volume(sizes), *rest)), [data], "flat")

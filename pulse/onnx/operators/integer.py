@@ -21,7 +21,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis
 from pulse.ops.slice import Slice
 from pulse.typed import known
-from pulse.wording import spelled
+from pulse.wording import spell
 
 EXACT = 1 << 24
 """Integers up to here are exact in f32."""
@@ -111,7 +111,7 @@ def _product(node: NodeContext, a: OutletId, b: OutletId) -> OutletId:
     size = shape[-1]
     if not size.is_const:
         raise node.error(
-            f"the axis that is summed over has the symbolic size {size}; fix it with {spelled('inputs')}"
+            f"the axis that is summed over has the symbolic size {size}; fix it with {spell('inputs')}"
         )
     count = int(size)
     left = np.broadcast_to(_peaks(_largest(node, a), -1), count)

@@ -16,7 +16,7 @@ from pulse.ops.matmul import MatMul
 from pulse.ops.resize import Interpolate
 from pulse.ops.sampling import ROUNDING, WHOLE, Coordinates, Crop, Rounding, Sampling
 from pulse.ops.shape import Expand, Transpose, with_dim
-from pulse.wording import spelled
+from pulse.wording import spell
 
 COORDINATES: dict[str, Coordinates] = {
     "asymmetric": "asymmetric",
@@ -171,7 +171,7 @@ def _resized(
     if not frames.is_const or not length.is_const or not node.affords(max(int(frames), int(length))):
         if cropped:
             raise node.error(
-                f"cropping {frames} to {length} frames: give both as numbers with {spelled('inputs')}"
+                f"cropping {frames} to {length} frames: give both as numbers with {spell('inputs')}"
             )
         return node.wire(Interpolate(axis, length, ratio, sampling), [x])
     factor = ratio or Fraction(1)

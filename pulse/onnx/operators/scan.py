@@ -13,7 +13,7 @@ from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @onnx_op("Scan")
@@ -36,7 +36,7 @@ def _batched(node: NodeContext, body: Subgraph) -> list[OutletId]:
     given = [node.input(slot) for slot in range(1, len(node.inputs))]
     batch = node.graph.fact(given[0]).shape[0]
     if not batch.is_const or int(batch) < 1:
-        raise node.error(f"a batch of {batch} examples; give the number with {spelled('inputs')}")
+        raise node.error(f"a batch of {batch} examples; give the number with {spell('inputs')}")
     results: list[Sequence[OutletId]] = []
     for number in range(int(batch)):
         example = node.named(f"{node.wire_name}.example{number}")

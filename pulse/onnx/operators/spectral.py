@@ -23,7 +23,7 @@ LARGEST_MATRIX = 1 << 25
 
 @onnx_op("STFT")
 def stft(node: NodeContext) -> OutletId:
-    """A convolution with the windowed waves of a Fourier transform; the hop is its stride."""
+    """A convolution with the windowed basis of a Fourier transform; the hop is its stride."""
     signal = node.fact(0)
     parts = int(signal.shape[2]) if signal.rank == 3 and signal.shape[2].is_const else 1
     if signal.rank not in (2, 3) or parts not in (1, 2):
@@ -39,10 +39,10 @@ def stft(node: NodeContext) -> OutletId:
     bins = length // 2 + 1 if onesided else length
     if 2 * length * parts * bins > LARGEST_MATRIX:
         raise node.error(f"frames of {length} samples are too long; their matrix is at most {LARGEST_MATRIX}")
-    waves = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
-    kernel = waves.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
+    basis = dft_matrix(length, parts, length, bins, inverse=False) * window[:, None, None, None]
+    kernel = basis.transpose(2, 3, 1, 0).reshape(2 * bins, parts, length)
     order = node.wire(Transpose((0, 2, 1)) if signal.rank == 3 else AddAxis(1), [node.input(0)], "signal")
-    stored = node.constant(kernel.astype(signal.dtype), "waves")
+    stored = node.constant(kernel.astype(signal.dtype), "basis")
     rows = node.wire(Conv((hop,), (1,), no_pads(1)), [order, stored], "frames")
     shape = node.graph.fact(rows).shape
     turned = node.wire(Transpose((0, 2, 1)), [rows], "bins")
@@ -108,7 +108,7 @@ def _dft_product(node: NodeContext, op: Dft, frames: int, parts: int) -> OutletI
         moved = node.wire(Transpose((*others, op.axis, rank - 1)), [moved], "behind")
     flat = node.wire(Reshape((*outer, x.shape[op.axis] * parts)), [moved], "flat")
     stored = node.constant(
-        matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "waves"
+        matrix.reshape(int(x.shape[op.axis]) * parts, bins * results).astype(x.dtype), "basis"
     )
     product = node.wire(MatMul(), [flat, stored], "product")
     back = op.axis != rank - 2

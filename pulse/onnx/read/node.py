@@ -11,9 +11,9 @@ from onnx import ValueInfoProto
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
+from pulse.infer.wire_facts import WireFacts
 from pulse.onnx import rules as rules
 from pulse.onnx.context import NodeContext
 from pulse.onnx.read.stated import is_stated, stated_facts
@@ -117,9 +117,9 @@ class OnnxOp(ModelOp):
         return RULES.get(self.type, DEFAULT) if plain else DEFAULT
 
     def says(
-        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
-        facts = (self.attributes, self._placed(inputs), tuple(outlets), board)
+        facts = (self.attributes, self._placed(inputs), tuple(outlets), wire_facts)
         return self._rule.says(Clues(self.type, self.opset, wire, *facts))
 
     def _placed(self, inputs: Sequence[OutletId]) -> tuple[OutletId | None, ...]:

@@ -7,17 +7,17 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.filenode import FileNode
 
 
 @dataclass(frozen=True, eq=False)
 class Clues(FileNode):
-    """One node while its rule looks at it; what it reads off the board grows from one look to the next."""
+    """One node while its rule looks at it; what it reads off ``wire_facts`` grows from one look to the next."""
 
     outlets: tuple[OutletId, ...]
-    board: Board
+    wire_facts: WireFacts
 
     @property
     def output(self) -> OutletId:
@@ -26,15 +26,15 @@ class Clues(FileNode):
 
     def fact(self, wire: OutletId) -> InferenceFact:
         """What is known of a wire."""
-        return self.board.fact(wire)
+        return self.wire_facts.fact(wire)
 
     def rank(self, wire: OutletId) -> int | None:
         """The number of axes of a wire, where it is known."""
-        return self.board.rank(wire)
+        return self.wire_facts.rank(wire)
 
     def numbers(self, slot: int) -> Array | None:
         """The value of an input, where it is known and free of symbols."""
-        value = self.board.value(self.input(slot))
+        value = self.wire_facts.value(self.input(slot))
         return None if value is None or is_symbolic(value) else value
 
     def integers(self, slot: int) -> list[int] | None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, Relation, SameSize, SameType
 from pulse.infer.shapes import Broadcast
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import rule
 

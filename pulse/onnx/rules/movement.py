@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.fact import Dim
 from pulse.infer.relations import (
     HasRank,
@@ -17,6 +16,7 @@ from pulse.infer.relations import (
     SameType,
 )
 from pulse.infer.shapes import SameCount
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import rule
 

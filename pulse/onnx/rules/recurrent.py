@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, HasSize, Relation, SameSize, SameType, Scaled
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import rule
 

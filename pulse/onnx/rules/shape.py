@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pulse.infer.board import Axis
 from pulse.infer.relations import HasRank, HasSizes, HasType, Relation, SameSize, SameType
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import rule
 

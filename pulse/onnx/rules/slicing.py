@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from pulse.infer.board import Axis
 from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameSize, SameType, Scaled, SizeSum
+from pulse.infer.wire_facts import Axis
 from pulse.onnx.rules.clues import Clues
 from pulse.onnx.rules.registry import EVERY, rule
 

@@ -8,7 +8,7 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import WriteError
 from pulse.onnx.write.dims import DimWriter
 from pulse.onnx.write.graph import GraphWriter
-from pulse.wording import spelled
+from pulse.wording import spell
 
 PULSES, END = "pulses", "end"
 """The names of the two registers, i64 scalars."""
@@ -99,7 +99,7 @@ class ClockWriter:
     def _symbol(self, symbol: Symbol) -> str:
         if symbol != self.symbol:
             raise WriteError(
-                f"a length depends on {symbol.name}, which does not stream; fix it with {spelled('inputs')}"
+                f"a length depends on {symbol.name}, which does not stream; fix it with {spell('inputs')}"
             )
         return self.stream_end()
 

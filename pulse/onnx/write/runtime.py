@@ -9,13 +9,13 @@ from onnx import ModelProto
 
 from pulse.errors import InputError, WriteError
 from pulse.facts import Array
+from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
 from pulse.ops.length import FAR_END
 from pulse.program.program import Program
 from pulse.program.state import Feed, State
 from pulse.pulsify.network import PulsedNetwork
-from pulse.uncopied import Uncopied
 
 Run: TypeAlias = Callable[[Mapping[str, Array]], Mapping[str, Array]]
 """One call of a runtime: arrays by name, in and out."""
@@ -58,7 +58,7 @@ def _evaluator(model: ModelProto) -> tuple[str, Run]:
     return "onnx.reference", run
 
 
-class RuntimeProgram(Uncopied, Program):
+class RuntimeProgram(NotCopyable, Program):
     """A file that ``to_onnx`` made of a model, in a runtime. Raises WriteError where it is none."""
 
     instead = "its file is open in a runtime of this process; pickle the model, and write and open it there"

@@ -15,6 +15,7 @@ from pulse.facts import Array
 from pulse.graph import OutletId
 from pulse.ops.conv import Conv, ConvTranspose
 from pulse.ops.matmul import MatMul
+from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
 from pulse.program.kernels.copy import Fill
 from pulse.program.kernels.depthwise import Depthwise
 from pulse.program.kernels.finish import NO_FINISH, Finish
@@ -24,21 +25,18 @@ from pulse.program.kernels.product import Product, pack_product
 from pulse.program.lower.finishing import finishing
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.program.waves import Waves, tables, waves
 from pulse.program.weights import Stored, is_depthwise, packed_operand, stored_operand
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
     """A constant f32 operand that is not empty. Raises CompileError."""
     value = cx.known(node.inputs[slot])
     if value is not None and not value.size:
-        raise CompileError(
-            f"{node.name} ({node.op.name}): {what} is empty; use {spelled('backend', 'numpy')}"
-        )
+        raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use {spell('backend', 'numpy')}")
     if value is None or value.dtype != np.float32:
         raise CompileError(
-            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use {spelled('backend', 'numpy')}"
+            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use {spell('backend', 'numpy')}"
         )
     return value
 
@@ -93,7 +91,7 @@ def emit_product(
     finish  the steps that follow, see ``Finishing.steps_on``
     """
     depth = matrix.shape[0] // max(1, len(taps))
-    found = None if bias.any() or scales is not None else waves(matrix)
+    found = None if bias.any() or scales is not None else find_dft_basis(matrix)
     if found is not None:
         depths: Array = np.arange(depth, dtype=np.int64)
         places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
@@ -123,7 +121,7 @@ def emit_product(
 
 def _emit_fourier(
     cx: Lowering,
-    found: Waves,
+    found: DftBasis,
     x: Value,
     rows_x: Array,
     places: Array,
@@ -132,7 +130,7 @@ def _emit_fourier(
     columns: int,
     finish: Finish,
 ) -> None:
-    """A product with a matrix of waves; ``places``: offset of each of its rows in x."""
+    """A product with a DFT basis; ``places``: offset of each of its rows in x."""
     first, second, w1, turns, w2 = tables(found)
     points, bins = found.points, found.bins
     nowhere = np.zeros(1, np.int64)

@@ -14,7 +14,7 @@ from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
 from pulse.program.memory import Value
-from pulse.wording import spelled
+from pulse.wording import spell
 
 MAX_INPUTS = 8
 MAX_REGISTERS = 16
@@ -100,7 +100,7 @@ def code_of(cx: Lowering, dtype: DType) -> int:
     """The kernel's number for a type. Raises CompileError."""
     if dtype not in CODES:
         raise CompileError(
-            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spelled('backend', 'numpy')}"
+            f"{cx.node} ({cx.op}): no kernel for {dtype_name(dtype)}; use {spell('backend', 'numpy')}"
         )
     return CODES[dtype]
 
@@ -134,7 +134,7 @@ def lower_elementwise(cx: Lowering, node: PulsedNode, op: Elementwise | Cast) ->
         if known is not None and known.dtype.kind in "iu" and known.size and int(abs(known).max()) > EXACT:
             raise CompileError(
                 f"{node.name} ({node.op.name}): input {slot} holds integers beyond 2**53; "
-                f"use {spelled('backend', 'numpy')}"
+                f"use {spell('backend', 'numpy')}"
             )
     cx.chained[outlet] = 1 + sum(cx.chained[child] for child in set(node.inputs) if child in cx.pending)
     if cx.chained[outlet] < MOST_CHAINED and _mergeable(cx, outlet):
@@ -148,20 +148,20 @@ def _stored(cx: Lowering, outlet: OutletId) -> Value:
     chain = Chain()
     if len(node.inputs) > MAX_INPUTS:
         raise CompileError(f"{node.name} ({node.op.name}): {len(node.inputs)} operands, at most {MAX_INPUTS}")
-    _expand(cx, chain, node, room=MAX_INPUTS - len(node.inputs))
+    _expand(cx, chain, node, free_inputs=MAX_INPUTS - len(node.inputs))
     target = cx.new(outlet, result_order(cx, outlet, chain.inputs))
     store_chain(cx, chain, target)
     return target
 
 
-def _expand(cx: Lowering, chain: Chain, node: PulsedNode, room: int) -> int:
+def _expand(cx: Lowering, chain: Chain, node: PulsedNode, free_inputs: int) -> int:
     registers: list[int] = []
     for outlet in node.inputs:
         child = cx.graph.node(outlet)
-        if outlet in cx.pending and len(child.inputs) - 1 <= room and len(chain.free) > 2:
-            room -= len(child.inputs) - 1
+        if outlet in cx.pending and len(child.inputs) - 1 <= free_inputs and len(chain.free) > 2:
+            free_inputs -= len(child.inputs) - 1
             del cx.pending[outlet]
-            registers.append(_expand(cx, chain, child, room))
+            registers.append(_expand(cx, chain, child, free_inputs))
         else:
             registers.append(chain.load(cx.value(outlet)))
     op = node.op

@@ -24,11 +24,11 @@ from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.program.weights import Stored
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
-class Times:
+class StateTiming:
     """When a layer runs: as a stream, or afresh with every pulse."""
 
     clock: Value
@@ -41,13 +41,13 @@ class Times:
 def lower_recurrent(cx: Lowering, node: PulsedNode, op: Recurrent) -> list[Value]:
     """Whole sequences with every pulse: the state begins anew each time, as at a clock of 0."""
     h = [cx.new(OutletId(node.id, slot), (0, 1)) for slot in range(1, 1 + op.cell.states)]
-    return _lower(cx, node, op, h, always(cx))
+    return _lower(cx, node, op, h, restart_each_pulse(cx))
 
 
-def always(cx: Lowering) -> Times:
+def restart_each_pulse(cx: Lowering) -> StateTiming:
     """Every pulse is the first one of a stream without an end."""
     zero, far = (cx.table([moment]) for moment in (0, FAR))
-    return Times(zero, far, 0, True)
+    return StateTiming(zero, far, 0, True)
 
 
 @lowers(RecurrentStream)
@@ -60,15 +60,15 @@ def lower_recurrent_stream(cx: Lowering, node: PulsedNode, op: RecurrentStream) 
     if op.past is None:
         begin = [zeros if value is None else zeros + value for zeros, value in zip(begin, known)]
     state = [cx.remembered(np.ascontiguousarray(first), (0, 1)) for first in begin]
-    times = Times(cx.clock, cx.end(op.length), op.offset, reload)
+    times = StateTiming(cx.clock, cx.end(op.length), op.offset, reload)
     return _lower(cx, node, op.op, state, times)
 
 
 def _lower(
-    cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: Times
+    cx: Lowering, node: PulsedNode, op: Recurrent, state: Sequence[Value], times: StateTiming
 ) -> list[Value]:
     if op.lengths is not None:
-        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spelled('backend', 'numpy')}")
+        raise CompileError(f"{node.name}: no kernel for sequence_lens; use {spell('backend', 'numpy')}")
     outlet = OutletId(node.id)
     w = stored_of(cx, node, 1, "its input weights")
     r = stored_of(cx, node, 2, "its recurrent weights")
@@ -161,7 +161,7 @@ def _initial(cx: Lowering, node: PulsedNode, op: Recurrent, name: str) -> tuple[
 def _activation(node: PulsedNode, function: Activation) -> layers.ActivationWords:
     if function.name not in ACTIVATIONS:
         raise CompileError(
-            f"{node.name}: no kernel for the activation {function}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for the activation {function}; use {spell('backend', 'numpy')}"
         )
     code = ACTIVATIONS[function.name]
     return layers.ActivationWords(code=code, alpha=function.alpha, beta=function.beta)
@@ -176,7 +176,7 @@ def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
     sizes = list(cx.fact(node.inputs[0]).sizes)
     sizes[op.axis] = 1
     sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
-    return _lower_sums(cx, node, op, sums, always(cx))
+    return _lower_sums(cx, node, op, sums, restart_each_pulse(cx))
 
 
 @lowers(CumSumStream)
@@ -185,7 +185,7 @@ def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> lis
     (first,) = op.begin()
     wide = first.astype(_sum_dtype(op.dtype))
     sums = cx.remembered(wide, range(wide.ndim))
-    return _lower_sums(cx, node, op.op, sums, Times(cx.clock, cx.end(op.length), op.offset, False))
+    return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
 
 
 def _sum_dtype(dtype: DType) -> DType:
@@ -193,12 +193,12 @@ def _sum_dtype(dtype: DType) -> DType:
     return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
 
 
-def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: Times) -> list[Value]:
+def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
     """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
     x = cx.value(node.inputs[0])
     if dtype_name(x.dtype) not in SUMMED:
         raise CompileError(
-            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spell('backend', 'numpy')}"
         )
     y = cx.new(OutletId(node.id))
     others = [axis for axis in range(len(x.shape)) if axis != op.axis]

@@ -9,9 +9,9 @@ from pulse.program.kernels.scan import KeepFrame
 from pulse.program.lower.faults import Valid, checking, every
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
-from pulse.pulsify.constant import transferred
+from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import PulsedGraph
-from pulse.wording import spelled
+from pulse.wording import spell
 
 MOST_INSTRUCTIONS = 4096
 """A scan that becomes more of them is refused: each frame adds the whole body to the table."""
@@ -102,7 +102,7 @@ class _Frames:
         if len(cx.instructions) - self._emitted > MOST_INSTRUCTIONS:
             raise CompileError(
                 f"{self._node.name}: its body for {self.count} frames is more than {MOST_INSTRUCTIONS} "
-                f"instructions; take fewer frames, or use {spelled('backend', 'numpy')}"
+                f"instructions; take fewer frames, or use {spell('backend', 'numpy')}"
             )
         return results[: len(states)]
 
@@ -124,10 +124,8 @@ def _pulsed(node: PulsedNode, op: Scan) -> tuple[PulsedGraph, dict[str, OutletId
     """
     source, graph = op.body.graph, PulsedGraph()
     try:
-        mapping = transferred(source, graph, prefix=f"{node.name}/")
+        mapping = transfer_constants(source, graph, prefix=f"{node.name}/")
     except PulsifyError as error:
-        raise CompileError(
-            f"{node.name}: in its body {error}, or use {spelled('backend', 'numpy')}"
-        ) from error
+        raise CompileError(f"{node.name}: in its body {error}, or use {spell('backend', 'numpy')}") from error
     graph.set_outputs([mapping[outlet] for outlet in source.outputs], source.output_names)
     return graph, {name: mapping[source.find(name)] for name in (*op.states, *op.frames, *op.captured)}

@@ -15,7 +15,7 @@ from pulse.program.kernels.scatter import ScatterRows
 from pulse.program.lower.elementwise import Chain, store_chain
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value, dense_strides
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @lowers(GatherElements)
@@ -113,7 +113,7 @@ def _write(
 ) -> Value:
     if reduction != "none":
         raise CompileError(
-            f"{node.name}: no kernel for the reduction {reduction}; use {spelled('backend', 'numpy')}"
+            f"{node.name}: no kernel for the reduction {reduction}; use {spell('backend', 'numpy')}"
         )
     y = cx.new(OutletId(node.id), range(len(x.shape)))
     if not y.dense(range(len(x.shape))):

@@ -14,7 +14,7 @@ from pulse.program.kernels.copy import Move
 from pulse.program.lower.elementwise import code_of
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Region, Value
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def outermost(cx: Lowering, value: Value, axis: int) -> Value:
@@ -177,7 +177,7 @@ def lower_table_rows(cx: Lowering, node: PulsedNode, op: TableRows) -> list[Valu
     """Rows of a table that lies with its stream axis outermost."""
     table = cx.known(node.inputs[0])
     if table is None:
-        raise CompileError(f"{node.name}: the table must be constant; use {spelled('backend', 'numpy')}")
+        raise CompileError(f"{node.name}: the table must be constant; use {spell('backend', 'numpy')}")
     order = [op.axis, *(axis for axis in range(table.ndim) if axis != op.axis)]
     y = cx.new(OutletId(node.id), order)
     run = table.size // max(1, table.shape[op.axis])

@@ -7,7 +7,7 @@ from pulse.substitution import Terms
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
 from pulse.typed import TypedNetwork
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 def _grafted(node: TensorflowNode, model: TypedNetwork, x: OutletId) -> OutletId:
@@ -52,7 +52,7 @@ def mfcc(node: TensorflowNode) -> OutletId:
     if node.value(1) is None:
         name = node.graph.label(node.input(1))
         raise node.error(
-            f"its sample rate {name} must be known; give it, as in {spelled('constants', {name: 16000})}"
+            f"its sample rate {name} must be known; give it, as in {spell('constants', {name: 16000})}"
         )
     if x.rank != 3 or not x.shape[0].is_const or not x.shape[2].is_const:
         raise node.error(f"it needs [channels, frames, frequencies], got {x}")

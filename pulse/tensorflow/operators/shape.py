@@ -15,7 +15,7 @@ from pulse.ops.slice import Slice
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.delayed import delayed_rows
 from pulse.tensorflow.registry import tensorflow_op
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @tensorflow_op("Shape")
@@ -142,7 +142,7 @@ def unpack(node: TensorflowNode) -> list[OutletId]:
     count = node.integer("num")
     if dims[axis] != count:
         raise node.error(
-            f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spelled('inputs')}"
+            f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
         )
     parts: list[OutletId] = []
     for place, name in enumerate(node.outputs):

@@ -6,9 +6,9 @@ from typing import Any, cast
 
 from pulse.errors import LoadError
 from pulse.graph import OutletId
-from pulse.infer.board import Board
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
+from pulse.infer.wire_facts import WireFacts
 from pulse.onnx.registry import translator_of
 from pulse.tensorflow import operators as operators
 from pulse.tensorflow import rules
@@ -87,7 +87,7 @@ class TensorflowOp(ModelOp):
         return outlets[: len(self.outputs)]
 
     def says(
-        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], board: Board
+        self, wire: str, inputs: Sequence[OutletId], outlets: Sequence[OutletId], wire_facts: WireFacts
     ) -> Iterable[Relation]:
         rule = rules.RULES.get(self.type)
         return () if rule is None else rule(inputs, outlets, self.attributes)

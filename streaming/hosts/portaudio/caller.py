@@ -6,12 +6,12 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 
 Result = TypeVar("Result")
 
 
-class Caller(Uncopied):
+class Caller(NotCopyable):
     """A thread that makes calls one after the other.
 
     stuck  a call has not returned within its limit: nothing more is called, not even when it returns after all

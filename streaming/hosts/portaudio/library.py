@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 
 FLOAT32 = 1
@@ -111,7 +111,7 @@ _FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 """Name without ``Pa_`` -> result and arguments."""
 
 
-class Library(Uncopied):
+class Library(NotCopyable):
     """One copy of the library in this process; it is never unloaded, since its threads may outlive their use.
 
     name    what the dynamic linker finds it by; by default where PortAudio is

@@ -4,7 +4,7 @@ import ctypes
 import time
 from ctypes import c_void_p
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.host import StreamRequest
 from streaming.hosts.portaudio.stream_spec import StreamSide, StreamSpec
@@ -16,7 +16,7 @@ _given_up: list["NativeStream"] = []
 """Streams that could not be closed. Their device may come back and call; it then finds a shut gate."""
 
 
-class NativeStream(Uncopied):
+class NativeStream(NotCopyable):
     """A stream that is open; see ``host.OpenStream``.
 
     block_frames, rate_hz  as the device runs; blocks may have any size where block_frames is 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device, Kind
 from streaming.hosts.host import StreamRequest
@@ -56,7 +56,7 @@ def devices() -> tuple[Device, ...]:
     )
 
 
-class PythonStream(Uncopied):
+class PythonStream(NotCopyable):
     """A stream that is open; see ``host.OpenStream``. Raises DeviceError."""
 
     instead = "it has a device; open another one"

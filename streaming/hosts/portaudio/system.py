@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from ctypes import byref, c_void_p
 
-from pulse.uncopied import Uncopied
+from pulse.not_copyable import NotCopyable
 from streaming.errors import DeviceError
 from streaming.hosts.devices import Device
 from streaming.hosts.portaudio import library as c
@@ -22,7 +22,7 @@ _NEVER = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 2)
 """The callback of a stream that is never started."""
 
 
-class AudioSystem(Uncopied):
+class AudioSystem(NotCopyable):
     """PortAudio's state in one copy of its library. Whatever may hang is called by one thread, with a limit.
 
     devices  as they were when it was initialised

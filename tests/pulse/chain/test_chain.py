@@ -8,7 +8,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse import Chunking, Stage, chain, front
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import Array, F, loop, node, noise, pieces
 
@@ -75,7 +75,7 @@ def test_a_model_of_chunks_behind_another(frames: int) -> None:
     np.testing.assert_allclose(joined.run(x)["y"], wanted, 1e-5, 1e-5)
     for backend in ("numba", "numpy"):
         program = joined.declutter().pulsify().compile(backend)
-        np.testing.assert_allclose(streamed(program, {"x": x})["y"], wanted, 1e-5, 1e-5)
+        np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], wanted, 1e-5, 1e-5)
 
 
 def test_models_of_chunks_prove_equal_in_chains() -> None:
@@ -115,8 +115,8 @@ def test_one_file_of_a_chain() -> None:
     x = noise(1, 1, 30)
     pulsed = joined.declutter().pulsify()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
-    wanted = streamed(pulsed.compile(), {"x": x})["y"]
-    np.testing.assert_allclose(streamed(again.compile(), {"x": x})["y"], wanted, 1e-5, 1e-5)
+    wanted = stream_whole(pulsed.compile(), {"x": x})["y"]
+    np.testing.assert_allclose(stream_whole(again.compile(), {"x": x})["y"], wanted, 1e-5, 1e-5)
 
 
 def test_wires_by_name() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pulse
-from pulse.chunks.exported import reopened
+from pulse.chunks.exported import reopen_stream
 from pulse.errors import InputError, LoadError, PulseError, PulsifyError
 from pulse.facts import Array
 from pulse.models import PulsedModel
@@ -143,7 +143,7 @@ def test_a_register_of_the_wrong_shape() -> None:
 
 def test_no_exported_file() -> None:
     with pytest.raises(LoadError, match="does not say that it is a pulsed model"):
-        reopened(late_layer().typed)
+        reopen_stream(late_layer().typed)
 
 
 def test_the_end_is_not_told_twice() -> None:

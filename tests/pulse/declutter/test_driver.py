@@ -2,7 +2,7 @@
 
 import pytest
 
-from pulse.declutter import DECLUTTER, Rule, declutter, decluttered
+from pulse.declutter import DECLUTTER, Rewrite, declutter, decluttered
 from pulse.errors import PulseError
 from pulse.graph import OutletId
 from pulse.models import TypedModel
@@ -20,7 +20,7 @@ def ten_ones() -> TypedModel:
     return small.model(outlet)
 
 
-def test_every_rule_has_a_name_of_its_own_and_a_law() -> None:
+def test_every_rule_has_its_own_name_and_a_reason() -> None:
     assert len({rule.name for rule in DECLUTTER}) == len(DECLUTTER)
     assert all(rule.reason and "\n" not in rule.reason for rule in DECLUTTER)
 
@@ -59,7 +59,7 @@ def test_a_rule_that_would_change_a_shape_is_refused() -> None:
     small.source("other", "2,f32")
     model = small.model(small.add("y", Elementwise("neg"), small.x))
     with pytest.raises(PulseError, match=r"2,f32 in place of y: 1,4,T,f32"):
-        declutter(model, [Rule("wrong", "none", wrong)])
+        declutter(model, [Rewrite("wrong", "none", wrong)])
 
 
 def test_an_op_that_changes_its_facts_is_caught() -> None:
@@ -82,4 +82,4 @@ def test_an_op_that_changes_its_facts_is_caught() -> None:
     small = Small()
     model = small.model(small.add("y", Elementwise("neg"), small.x))
     with pytest.raises(PulseError, match=r"after swap, y \(neg\) is 4,T,f32, not 1,4,T,f32"):
-        declutter(model, [Rule("swap", "none", swap)])
+        declutter(model, [Rewrite("swap", "none", swap)])

@@ -3,19 +3,19 @@
 import gc
 import weakref
 
-from pulse.dim import Symbol, SymbolScope, TDim, remembered
+from pulse.dim import Symbol, SymbolScope, TDim, cached_in_scope
 from pulse.ops.stateful import FAR, most_frames
 
 
 def test_once_for_equal_dims_and_arguments() -> None:
     asked: list[tuple[TDim, int]] = []
 
-    @remembered
+    @cached_in_scope
     def found(dim: TDim, more: int) -> int:
         asked.append((dim, more))
         return more
 
-    @remembered
+    @cached_in_scope
     def other(dim: TDim, more: int) -> int:
         return -more
 

@@ -14,7 +14,7 @@ import pulse
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.front import micro_frontend
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from streaming import Session
 from tests.pulse.front.agree import offline, streams
 from tests.shared import shared
@@ -232,7 +232,7 @@ def test_the_recipe_of_the_docs(tmp_path: Path) -> None:
     path = tmp_path / "micro.toml"
     path.write_text(text)
     rows = offline(micro_frontend(), chirp()[None] / F(32768))
-    (got,) = streamed(pulse.stream(path, pulse=480), {"x": chirp()[None] / F(32768)}).values()
+    (got,) = stream_whole(pulse.stream(path, pulse=480), {"x": chirp()[None] / F(32768)}).values()
     assert np.array_equal(got, rows.reshape(1, 8, 120))
 
 

@@ -14,7 +14,7 @@ from onnx import ModelProto
 import pulse
 from pulse.loading import formats
 from pulse.loading.formats import Content, Format
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.recipes.models import OPTIONS
 from pulse.wording import OF_CHUNKING
 from tests.pulse.chunks import models
@@ -44,7 +44,7 @@ def test_every_source_of_one_model(tmp_path: Path) -> None:
     for source in (path, str(path), path.read_bytes(), proto, *made):
         program = pulse.stream(source, 4, backend="numpy")
         x = noise(1, 9)
-        np.testing.assert_array_equal(streamed(program, {"x": x})["y"], -x)
+        np.testing.assert_array_equal(stream_whole(program, {"x": x})["y"], -x)
         assert pulse.verify(source, 4, [5], "numpy").equal
         np.testing.assert_array_equal(pulse.chain(source).run(x)["y"], -x)
     with pytest.raises(
@@ -108,22 +108,22 @@ def test_what_is_said_of_a_model_that_was_read() -> None:
 def test_a_model_of_chunks_says_so_and_leads_on() -> None:
     """Each step from load to compile, without a word about chunks in between."""
     loaded = pulse.load(models.gru())
-    assert loaded.ready and loaded.chunks is not None
-    assert ("state", "h -> hn, by name") in loaded.told()
+    assert loaded.defines_pulse and loaded.chunks is not None
+    assert ("state", "h -> hn, by name") in loaded.detected()
     x = noise(1, 7, 4)
     states = {"h": ("hn", np.zeros((1, 1, 3), np.float32))}
     parts = loop(models.gru(), [{"x": piece} for piece in pieces(x, 1, 1)], states)
     wanted = np.concatenate([part["y"] for part in parts], 1)
     np.testing.assert_allclose(loaded.analyse().run(x)["y"], wanted, 1e-5, 1e-6)
     program = loaded.analyse().declutter().pulsify(pulse=2).compile("numpy")
-    np.testing.assert_allclose(streamed(program, {"x": x})["y"], wanted, 1e-5, 1e-6)
+    np.testing.assert_allclose(stream_whole(program, {"x": x})["y"], wanted, 1e-5, 1e-6)
     assert pulse.verify(loaded, 3, [7], "numpy").require().equal
     length = pulse.load(models.gru("time"))
     with pytest.raises(pulse.PulsifyError, match=r"takes chunks of any length .* with pulse="):
         length.analyse()
-    for chosen in (length.at(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
+    for chosen in (length.with_pulse(2), pulse.load(length, chunking=pulse.Chunking(pulse=2))):
         np.testing.assert_allclose(chosen.analyse().run(x[:, :6])["y"], wanted[:, :6], 1e-5, 1e-6)
-    assert length.pulsed(2).pulse == 2 and length.at(2).at(5).pulsed().pulse == 2
+    assert length.pulsed(2).pulse == 2 and length.with_pulse(2).with_pulse(5).pulsed().pulse == 2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_symbol_that_counts_streams(inputs: Shapes, counted: str | None) -> No
                 loaded.pulsed()
             continue
         assert loaded.sizes == {counted: 1} and loaded.pulsed(4).sizes == {counted: 1}
-        (line,) = loaded.told()
+        (line,) = loaded.detected()
         assert line[1].startswith(f"{counted} = 1")
         assert pulse.verify(source, 3, [7], "numpy").require().equal
         assert counted not in {symbol.name for symbol in loaded.analyse().symbols}

@@ -1,4 +1,4 @@
-"""Recurrent layers and running sums as streams: over time, over the batch, behind leads, delays and strides."""
+"""Recurrent layers and running sums as streams: over time, over the batch, behind prefixes, delays and strides."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pulse
 from pulse.errors import CompileError, FactError, PulsifyError
 from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.pulse.cases import recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
@@ -27,7 +27,7 @@ def prove(proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None 
     names = [value.name for value in proto.graph.output]
     wanted = dict(zip(names, reference(proto, feeds), strict=True))
     for backend in BACKENDS:
-        got = streamed(compile_model(model, backend), feeds)
+        got = stream_whole(compile_model(model, backend), feeds)
         for name, expected in wanted.items():
             np.testing.assert_allclose(got[name], expected, 1e-4, 1e-5, err_msg=f"{name}, {backend}")
     return typed
@@ -59,7 +59,7 @@ def test_every_case_streams() -> None:
             except CompileError as error:
                 assert "activation" in str(error), name
                 continue
-            for output, got in streamed(program, feeds).items():
+            for output, got in stream_whole(program, feeds).items():
                 np.testing.assert_allclose(got, wanted[output], 1e-4, 1e-5, err_msg=f"{name} {backend}")
             reached[backend] += 1
     assert reached["refused"] == 4
@@ -106,7 +106,7 @@ def test_behind_a_convolution(
 @pytest.mark.parametrize("op", LAYERS)
 @pytest.mark.parametrize("frames", [1, 2, 5])
 def test_frames_in_front_of_the_stream_are_in_the_state(op: str, frames: int) -> None:
-    """The layer has read a constant pad before the first pulse; a causal convolution behind it has a lead too."""
+    """The layer has read a constant pad before the first pulse; a causal convolution behind it has a prefix too."""
     constants = {
         **recurrent.weights(op, 1),
         "pads": np.array([0, 0, frames, 0, 0, 0], np.int64),

@@ -9,7 +9,7 @@ from pulse.ops.scan import ScanStream
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.lower.scan import MOST_INSTRUCTIONS
 from pulse.program.native_program import NativeProgram
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.scan import scan, smoothed
 from tests.pulse.ops.test_recurrent import prove
@@ -33,7 +33,7 @@ def test_every_forward_case_streams() -> None:
         for frames in (1, 3, 8):
             pulsed = typed.declutter().pulsify(pulse=frames)
             for backend in BACKENDS:
-                got = streamed(compile_model(pulsed, backend), feeds)
+                got = stream_whole(compile_model(pulsed, backend), feeds)
                 for output, expected in wanted.items():
                     np.testing.assert_allclose(got[output], expected, 1e-5, 1e-6, err_msg=f"{name} {backend}")
         ran += 1
@@ -43,7 +43,7 @@ def test_every_forward_case_streams() -> None:
 @pytest.mark.parametrize("pulse_frames", [1, 2, 5])
 @pytest.mark.parametrize("pads", [[2, 0], [0, 2], [1, 1]])
 def test_behind_a_convolution(pads: list[int], pulse_frames: int) -> None:
-    """A lead is in the state before the first pulse; a delay does not touch it."""
+    """A prefix is in the state before the first pulse; a delay does not touch it."""
     nodes = [
         node("Conv", "x k", "z", pads=pads),
         node("Transpose", "z", "zt", perm=[2, 0, 1]),
@@ -63,7 +63,7 @@ def test_behind_a_convolution(pads: list[int], pulse_frames: int) -> None:
         wanted = typed.run(feeds)
         pulsed = typed.declutter().pulsify(pulse=pulse_frames)
         for backend in BACKENDS:
-            for name, got in streamed(compile_model(pulsed, backend), feeds).items():
+            for name, got in stream_whole(compile_model(pulsed, backend), feeds).items():
                 np.testing.assert_allclose(got, wanted[name], 1e-5, 1e-6, err_msg=f"{name} {backend}")
 
 

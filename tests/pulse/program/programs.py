@@ -20,7 +20,7 @@ MODELS = ["windows", "matrix", "transform", "foreign", "limited", "constant"]
 
 
 def windows() -> TypedModel:
-    """Delays, a lead, ends, a mirror; a second output of half the rate."""
+    """Delays, a prefix, ends, a mirror; a second output of half the rate."""
     s = Sketch(x="1,2,T")
     causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
     same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")
@@ -38,8 +38,8 @@ def matrix() -> TypedModel:
 def transform() -> TypedModel:
     """A Fourier transform of 64 points."""
     s = Sketch(x="1,T,64")
-    waves = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
-    return s.model(s.add("spectrum", MatMul(), s["x"], s.constant(waves, "waves")))
+    basis = dft_matrix(64, 1, 64, 33, False).transpose(1, 0, 3, 2).reshape(64, 66).astype(np.float32)
+    return s.model(s.add("spectrum", MatMul(), s["x"], s.constant(basis, "basis")))
 
 
 def foreign() -> TypedModel:

@@ -6,14 +6,14 @@ from pulse.dim import SymbolScope
 from pulse.facts import Array
 from pulse.models import PulsedModel, TypedModel
 from pulse.program.native_program import NativeProgram
-from pulse.pulsify.constant import transferred
+from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import Port, PulsedGraph
 
 
 def static_model(typed: TypedModel) -> PulsedModel:
     """The model as a pulsed one in which nothing streams."""
     graph = PulsedGraph()
-    places = transferred(typed.graph, graph)
+    places = transfer_constants(typed.graph, graph)
     graph.inputs = [places[outlet] for outlet in typed.graph.inputs]
     graph.set_outputs([places[outlet] for outlet in typed.graph.outputs], typed.graph.output_names)
     inputs = tuple(Port.of(graph.label(outlet), graph.fact(outlet), None) for outlet in graph.inputs)

@@ -6,7 +6,7 @@ import pytest
 from pulse.errors import FaultError, InputError
 from pulse.ops.gather import Gather
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.proof.prover import prove
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch
@@ -19,7 +19,7 @@ def test_each_op(name: str) -> None:
     typed, feeds, value = CASES[name]()
     (wanted,) = typed.run(feeds).values()
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)[typed.graph.output_names[0]], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)[typed.graph.output_names[0]], wanted)
     for frames in ((0,), (11,), (28,), (3, 17)):
         wrong = faulty(typed, feeds, value, *frames)
         with pytest.raises(FaultError, match=r"^the ") as offline:
@@ -27,7 +27,7 @@ def test_each_op(name: str) -> None:
         assert [(fault.node, fault.count) for fault in offline.value.faults] == [("the", len(frames))]
         for program in programs(typed, 4, 16):
             with pytest.raises(FaultError, match=r"^the .*in pulse"):
-                streamed(program, wrong)
+                stream_whole(program, wrong)
 
 
 @pytest.mark.parametrize("name", CASES)

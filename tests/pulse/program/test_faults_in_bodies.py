@@ -8,7 +8,7 @@ import pulse
 from pulse import Chunking
 from pulse.errors import FaultError
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
 from tests.pulse.cases.build import model, node
 from tests.pulse.cases.scan import body
@@ -45,10 +45,10 @@ def test_scans(final: bool) -> None:
         wanted = typed.run({"x": x})
         wrong = np.where(np.arange(count) >= count - 1, 3 * ROWS + 1, x)
         for program in programs(typed, 1, 4):
-            for name, values in streamed(program, {"x": x}).items():
+            for name, values in stream_whole(program, {"x": x}).items():
                 np.testing.assert_array_equal(values, wanted[name])
             with pytest.raises(FaultError) as error:
-                streamed(program, {"x": wrong})
+                stream_whole(program, {"x": wrong})
             nodes_of = {fault.node for fault in error.value.faults}
             assert nodes_of <= {"final", "last/y_out"} and nodes_of
         with pytest.raises(FaultError):
@@ -93,11 +93,11 @@ def test_frames_cut_off_in_front_of_a_scan() -> None:
         x[-2:] = 100
         wanted = typed.run({"x": x})["rows"]
         for program in programs(typed, 1, 4):
-            np.testing.assert_array_equal(streamed(program, {"x": x})["rows"], wanted)
+            np.testing.assert_array_equal(stream_whole(program, {"x": x})["rows"], wanted)
         x[-3] = 100
         for program in programs(typed, 1, 4):
             with pytest.raises(FaultError, match="y_out"):
-                streamed(program, {"x": x})
+                stream_whole(program, {"x": x})
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -12,7 +12,7 @@ from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
 from pulse.ops.slice import Slice
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import Sketch, pads_of
 from tests.pulse.program.faulty_models import (
@@ -38,11 +38,11 @@ def test_frames_that_are_cut_off(frames: int) -> None:
             x[-tail:] = -100
             wanted = typed.run({"i": x})["the"]
             for program in programs(typed, frames):
-                np.testing.assert_array_equal(streamed(program, {"i": x})["the"], wanted)
+                np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], wanted)
         x[-tail - 1] = -100
         for program in programs(typed, frames):
             with pytest.raises(FaultError, match=r"the .*1 value"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})
 
 
 def garbage_before_the_start(s: Sketch) -> OutletId:
@@ -81,7 +81,7 @@ def test_what_is_no_frame_of_the_stream(make: Callable[[Sketch], OutletId]) -> N
             x = indices(count, 1, 9)
             wanted = typed.run({"i": x})
             for program in programs(typed, 1, 4):
-                for name, values in streamed(program, {"i": x}).items():
+                for name, values in stream_whole(program, {"i": x}).items():
                     np.testing.assert_array_equal(values, wanted[name])
 
 
@@ -98,7 +98,7 @@ def test_a_fault_that_no_output_shows() -> None:
             typed.run({"i": x})
         for program in programs(typed, 1, 4, 5):
             with pytest.raises(FaultError, match="the"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})
 
 
 def test_constants_given_once() -> None:
@@ -129,8 +129,8 @@ def test_the_last_frames() -> None:
         x = np.zeros((1, 1, count), I64)
         x[..., -3:] = 2
         for program in programs(typed, 1, 4):
-            np.testing.assert_array_equal(streamed(program, {"i": x})["the"], [[[30, 30, 30]]])
+            np.testing.assert_array_equal(stream_whole(program, {"i": x})["the"], [[[30, 30, 30]]])
         x[..., -2] = 0
         for program in programs(typed, 1, 4):
             with pytest.raises(FaultError, match=r"the .*1 value"):
-                streamed(program, {"i": x})
+                stream_whole(program, {"i": x})

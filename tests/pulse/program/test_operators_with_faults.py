@@ -10,7 +10,7 @@ import pulse
 from pulse.errors import FaultError
 from pulse.ops.lookup import GatherBatches
 from pulse.ops.scatter import ScatterND
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import model, node
 from tests.pulse.models import Sketch
 from tests.pulse.program.faulty_models import F32, I64, U8, Feeds, programs, table
@@ -29,7 +29,7 @@ def test_shifts_have_results(kind: str, name: str) -> None:
     )
     feeds = {"x": np.repeat(x, len(places)), "n": np.tile(np.array(places, dtype), len(x))}
     for program in programs(typed, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)["y"], typed.run(feeds)["y"])
+        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], typed.run(feeds)["y"])
 
 
 @pytest.mark.parametrize("name", ["i8", "i32"])
@@ -41,7 +41,7 @@ def test_the_least_integer_by_minus_one(name: str) -> None:
     feeds = {"x": np.array([least, least, -7, 7], dtype), "n": np.array([-1, 1, 2, -2], dtype)}
     assert typed.run(feeds)["y"].tolist() == [least, least, -3, -3]
     for program in programs(typed, 4):
-        assert streamed(program, feeds)["y"].tolist() == [least, least, -3, -3]
+        assert stream_whole(program, feeds)["y"].tolist() == [least, least, -3, -3]
 
 
 OPERATORS: dict[str, tuple[list[NodeProto], Feeds, Feeds, list[Any]]] = {
@@ -71,7 +71,7 @@ def test_operators(name: str) -> None:
     typed = pulse.load(model(nodes, feeds, constants, 17, {"i": 0})).analyse()
     wanted = typed.run(feeds)["y"]
     for program in programs(typed, 1, 4):
-        np.testing.assert_array_equal(streamed(program, feeds)["y"], wanted)
+        np.testing.assert_array_equal(stream_whole(program, feeds)["y"], wanted)
     for entry in wrong:
         for frame in (0, 5, 8):
             bad = feeds["i"].copy()
@@ -80,7 +80,7 @@ def test_operators(name: str) -> None:
                 typed.run({"i": bad})
             for program in programs(typed, 1, 4):
                 with pytest.raises(FaultError, match=r": 1 value"):
-                    streamed(program, {"i": bad})
+                    stream_whole(program, {"i": bad})
 
 
 def test_lengths_of_reversed_sequences() -> None:

@@ -12,7 +12,7 @@ from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.length import FAR_END, StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
-from pulse.pulsify.registers import Awaited
+from pulse.pulsify.registers import AwaitedWire
 from tests.pulse.chunks import models
 
 F = np.float32
@@ -57,7 +57,7 @@ def test_outputs_that_wait(backend: str) -> None:
     """A flush runs until the last frame of a wire has come, for which an output waits."""
     model = chunk_model()
     frames = TDim.of(model.symbol)
-    late = replace(model, awaited=(Awaited(8, 20, frames),))
+    late = replace(model, awaited=(AwaitedWire(8, 20, frames),))
     assert [compile_model(each, backend).steps(9) for each in (model, late)] == [2, 4]
     assert len(compile_model(late, backend).spawn().flush(np.zeros((1, 3), F))) == 3
 

@@ -22,7 +22,7 @@ F = np.float32
 
 
 def everything() -> TypedModel:
-    """Delays, a lead, ends, a position, a mirror, last frames; outputs of three rates."""
+    """Delays, a prefix, ends, a position, a mirror, last frames; outputs of three rates."""
     s = Sketch(x="1,2,T")
     causal = s.conv(s.pad(s["x"], (4, 0), fill=0.5), 3, dilation=2, name="causal")
     same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")

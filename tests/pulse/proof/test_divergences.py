@@ -27,7 +27,7 @@ from tests.pulse.models import Sketch
 
 
 def small() -> TypedModel:
-    """A causal conv, a same conv after it, a residual: a lead, ends and delays."""
+    """A causal conv, a same conv after it, a residual: a prefix, ends and delays."""
     s = Sketch(x="1,2,T")
     causal = s.conv(s.pad(s["x"], (2, 0)), 3, name="causal")
     same = s.conv(s.each("tanh", causal), 3, (1, 1), name="same")

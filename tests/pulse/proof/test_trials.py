@@ -12,7 +12,7 @@ from pulse.ops.cumsum import CumSum
 from pulse.ops.matmul import MatMul
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE
-from pulse.proof.trials import LONG_S, TOTAL_S, receptive_frames, short_lengths, trials_of
+from pulse.proof.trials import LONG_S, TOTAL_S, plan_trials, receptive_frames, short_lengths
 from pulse.pulsify.driver import pulsify
 from tests.pulse.chunks import models as chunk_models
 from tests.pulse.models import Sketch
@@ -40,7 +40,7 @@ def test_short_lengths() -> None:
 def test_long_streams_fill_what_an_output_sees_twice(taps: int, frames: int) -> None:
     """And have some thousand frames, or some pulses, in any case; no whole number of pulses."""
     model = filtered(taps, frames)
-    trials = trials_of(model)
+    trials = plan_trials(model)
     assert receptive_frames(model) == trials.seen == taps
     assert trials.longest >= trials.wanted >= max(2 * taps, 4096, 8 * frames)
     assert frames == 1 or trials.longest % frames
@@ -51,29 +51,29 @@ def test_states_are_given_time_to_drift() -> None:
     """A sum over all frames sees everything; the stream is longer then."""
     s = Sketch(x="1,2,T")
     model = pulsify(s.model(s.add("total", CumSum(2, False, False), s["x"])), pulse=4)
-    trials = trials_of(model)
+    trials = plan_trials(model)
     assert trials.seen is None and trials.longest >= trials.wanted >= 16_384
 
 
 def test_one_length_hears_every_signal() -> None:
     """So that outputs of the same length can be compared; every long stream too, with ``long``."""
-    trials = trials_of(filtered(3, 4)).trials
+    trials = plan_trials(filtered(3, 4)).trials
     lengths = Counter(trial.length for trial in trials if trial.signal != "noise" and not trial.long)
     assert list(lengths.values()) == [len(PURE) - 1]
-    more = trials_of(filtered(3, 4), long=True).trials
+    more = plan_trials(filtered(3, 4), long=True).trials
     assert {trial.signal for trial in more if trial.long} == {*PURE, "mixed"}
 
 
 def test_lengths_of_the_user() -> None:
     """Nothing else is tried; noise and a mixture, and every signal with ``long``."""
-    trials = trials_of(filtered(3, 4), [5, 9]).trials
+    trials = plan_trials(filtered(3, 4), [5, 9]).trials
     assert [(trial.length, trial.signal) for trial in trials] == [
         (5, "noise"),
         (5, "mixed"),
         (9, "noise"),
         (9, "mixed"),
     ]
-    assert len(trials_of(filtered(3, 4), [5], long=True).trials) == len(PURE) + 1
+    assert len(plan_trials(filtered(3, 4), [5], long=True).trials) == len(PURE) + 1
 
 
 def heavy() -> PulsedModel:
@@ -89,8 +89,8 @@ def test_what_takes_long_is_offered() -> None:
     """Less than is wanted by default; the report says so, and how to get the rest."""
     model, effort = heavy(), Effort(heavy())
     assert 0.9 * LONG_S < effort.seconds(effort.affordable(LONG_S)) < 1.1 * LONG_S
-    trials, more = trials_of(model), trials_of(model, long=True)
-    assert trials == trials_of(model)
+    trials, more = plan_trials(model), plan_trials(model, long=True)
+    assert trials == plan_trials(model)
     assert trials.longest < trials.wanted == more.longest
     assert trials.left_out > 0 == more.left_out
     assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
@@ -115,5 +115,5 @@ def test_lengths_that_suit_the_model() -> None:
 def test_models_of_chunks() -> None:
     """They have states; the work is counted by the chunk."""
     model = pulse.stream(chunk_models.cached()).model
-    trials = trials_of(model)
+    trials = plan_trials(model)
     assert trials.seen is None and trials.longest > 1000

@@ -12,7 +12,7 @@ from pulse.models import PulsedModel, TypedModel
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import run_whole
-from pulse.pulsify.attention import attended
+from pulse.pulsify.attention import band_attention
 from tests.pulse.cases.attention import (
     HEADS,
     MASKS,
@@ -82,7 +82,7 @@ def check(
 def band_of(proto: ModelProto, max_context: int | None = None) -> BandedAttention:
     """The only attention of a model."""
     typed = loaded(proto)
-    graph = attended(typed, typed.find_symbol(None), max_context).model.graph
+    graph = band_attention(typed, typed.find_symbol(None), max_context).model.graph
     (op,) = (node.op for node in graph.nodes if isinstance(node.op, BandedAttention))
     return op
 
@@ -165,7 +165,7 @@ def test_heads_as_a_batch() -> None:
     ("back", "ahead", "delay"), [(3, 0, 2), (3, 1, 3), (0, 4, 6), (5, -1, 1), (6, -4, 0)]
 )
 def test_queries_keys_and_values_at_different_places(back: int, ahead: int, delay: int) -> None:
-    """Keys have a lead of two, values are two late; time is the last axis."""
+    """Keys have a prefix of two, values are two late; time is the last axis."""
     feeds = {"x": floats("x", 1, WIDTH, 9)}
     proto = convolved(window(back, ahead)).model(feeds)
     model = check(proto, feeds, 2, lengths=(1, 6, 12, 29))
@@ -429,6 +429,6 @@ def test_layers_share_the_work_of_reading_a_mask() -> None:
     """Equal masks of several layers are one after declutter, and give equal tables."""
     feeds = {"x": floats("x", 1, 9, WIDTH)}
     typed = loaded(block(chunks(4, 1), 3).model(feeds))
-    graph = attended(typed, typed.find_symbol(None)).model.graph
+    graph = band_attention(typed, typed.find_symbol(None)).model.graph
     tables = [node.op.bias for node in graph.nodes if isinstance(node.op, BandedAttention)]
     assert len(tables) == 3 and all(np.array_equal(table, tables[0]) for table in tables)

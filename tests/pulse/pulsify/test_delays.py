@@ -89,19 +89,19 @@ def position_after(pads: Pair) -> Build:
     return build
 
 
-def position_at_a_lead(s: Sketch, x: OutletId) -> OutletId:
+def position_at_a_prefix(s: Sketch, x: OutletId) -> OutletId:
     padded = s.pad(x, (2, 0))
     steps = s.add("steps", Range(1.0, 0.5, s.length(padded), np.dtype(np.float32)))
     return s.conv(s.each("add", padded, steps), 3)
 
 
-def table_at(lead: bool) -> Build:
+def table_at(prefix: bool) -> Build:
     def build(s: Sketch, x: OutletId) -> OutletId:
-        y = s.pad(x, (2, 0)) if lead else s.conv(x, 3, (1, 1))
+        y = s.pad(x, (2, 0)) if prefix else s.conv(x, 3, (1, 1))
         table = s.constant(s.taps(1, 2, 200), "table")
         rows = s.add("rows", Slice(2, TDim.of(3), s.length(y) + 3), table)
         total = s.each("add", y, rows)
-        return s.conv(total, 3, name="after") if lead else total
+        return s.conv(total, 3, name="after") if prefix else total
 
     return build
 
@@ -145,7 +145,7 @@ CASES = [
     Case("mirrored, long pulse", pad(2, 0, "reflect"), 4, 0, 1, "T+2", [(0, 2, 16)]),
     Case("mirrored with the border, pulse 1", pad(2, 0, "symmetric"), 1, 1, 1, "T+2", [(0, 3, 24)]),
     Case("mirrored behind", pad(0, 3, "reflect"), 4, 0, 1, "T+3", [(0, 6, 48)]),
-    Case("lead through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
+    Case("prefix through functions", causal_chain, 4, 0, 1, "T", [(0, 4, 32)]),
     Case("causal stack", causal_stack, 4, 0, 1, "T", [(0, 2, 16)] * 3),
     Case(
         "residual", residual, 4, 2, 1, "T", [(0, 2, 16), (0, 4, 32), (2, 0, 16), (1, 0, 8)],
@@ -157,9 +157,9 @@ CASES = [
     Case("average, padding counted", average(3, (1, 1), 2, True), 4, 0, HALF, "(T-1)/2+1", [(0, 1, 8)]),
     Case("range at no delay", position_after((2, 0)), 4, 0, 1, "T", [(0, 2, 16)]),
     Case("range at a delay", position_after((1, 1)), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("range at a lead", position_at_a_lead, 4, 0, 1, "T", [(0, 2, 16)]),
+    Case("range at a prefix", position_at_a_prefix, 4, 0, 1, "T", [(0, 2, 16)]),
     Case("table at a delay", table_at(False), 4, 1, 1, "T", [(0, 2, 16)]),
-    Case("table at a lead", table_at(True), 4, 0, 1, "T", [(0, 2, 16)]),
+    Case("table at a prefix", table_at(True), 4, 0, 1, "T", [(0, 2, 16)]),
 ]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_delay_rate_length_and_buffers(case: Case) -> None:
 
 
 def test_free_wires_are_made_where_their_reader_is() -> None:
-    """One reader at a delay and one at a lead: two sources, no buffer for either."""
+    """One reader at a delay and one at a prefix: two sources, no buffer for either."""
     s = Sketch(x="1,2,T")
     x = s["x"]
     steps = s.add("steps", Range(0.0, 1.0, s.length(x), np.dtype(np.float32)))

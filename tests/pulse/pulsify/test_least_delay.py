@@ -125,7 +125,7 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
 ) -> None:
     """Edge, reflect and symmetric padding whose new frames are themselves what the model gives.
 
-    Where what is mirrored begins with constants (a lead), those are waited for although they are known.
+    Where what is mirrored begins with constants (a left-context prefix), those are waited for although they are known.
     """
     reached: Counter[str] = Counter()
     for seed in range(40):
@@ -138,12 +138,12 @@ def test_a_mirror_at_the_end_of_a_chain_is_no_later_than_it_must_be(
         (mirror,) = model.typed.graph.outputs
         source = model.wires[model.typed.graph.node(mirror).inputs[0]].fact.stream
         assert source is not None
-        if source.lead:
+        if source.prefix_frames:
             assert least <= reported <= least + 2, (seed, pulse)
         else:
             assert reported == least, (seed, pulse)
-        reached["lead" if source.lead else "no lead"] += 1
-    assert reached["no lead"] >= 25 and reached["lead"] >= 2, reached
+        reached["prefix" if source.prefix_frames else "no prefix"] += 1
+    assert reached["no prefix"] >= 25 and reached["prefix"] >= 2, reached
 
 
 def mirrored_conv(mode: str, pads: tuple[int, int]) -> Callable[[Sketch], OutletId]:

@@ -47,7 +47,7 @@ def split(frames: int, pads: tuple[int, int], kernel: int = 3) -> ModelProto:
 @pytest.mark.parametrize("pads", [(1, 1), (2, 0), (0, 2)])
 @pytest.mark.parametrize("times", [1, 3])
 def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int], times: int) -> None:
-    """A late stream delays them by one group; one whose lead makes up for it, not at all."""
+    """A late stream delays them by one group; one whose prefix makes up for it, not at all."""
     pulsed = pulsify(pulse.load(split(frames, pads)).analyse(), pulse=frames * times)
     assert pulsed.port("y").delay == (0 if pads == (2, 0) else 1)
     made = programs(pulsed)
@@ -57,7 +57,7 @@ def test_groups_that_do_not_begin_with_a_pulse(frames: int, pads: tuple[int, int
 
 @pytest.mark.parametrize("before", [1, 2, 3, 5])
 def test_groups_of_which_some_are_known_before_the_stream(before: int) -> None:
-    """Frames in front of a split: whole groups of them are a lead, the rest is history."""
+    """Frames in front of a split: whole groups of them are a prefix, the rest is history."""
     typed = pulse.load(split(2, (before, 0), kernel=1), inputs={"x": "1,1,T,f32"}).analyse()
     pulsed = pulsify(typed, pulse=2)
     made = programs(pulsed)

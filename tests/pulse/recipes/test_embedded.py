@@ -10,9 +10,9 @@ import pulse
 from pulse.loading.formats import read_onnx
 from pulse.onnx.metadata import RECIPE
 from pulse.onnx.read.entries import stored_values
-from pulse.recipes.embedding import embedded, require_opens
+from pulse.recipes.embedding import embed_recipe, require_opens
 from pulse.recipes.reading import LARGEST_FILE
-from pulse.recipes.recipe import Surroundings
+from pulse.recipes.recipe import RecipeContext
 from pulse.recipes.whole import recipe_model
 from streaming import Session
 from tests.pulse.chunks.models import Array, noise
@@ -85,7 +85,7 @@ def test_writing(tmp_path: Path) -> None:
         SPECTRAL.replace('"sqrt_hann"', f"{[1.0] * 15 + [0.5]}")
         + '\n# the end\nas = { sound = "a\\u007fb" }\n'
     )
-    made = embedded(text, Surroundings.of(written(tmp_path, text)))
+    made = embed_recipe(text, RecipeContext.of(written(tmp_path, text)))
     assert {entry.key for entry in made.metadata_props} == {"author", RECIPE}
     onnx.save(made, tmp_path / "whole.onnx")
     require_opens(tmp_path / "whole.onnx", tmp_path / "other.onnx")
@@ -103,10 +103,10 @@ def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
         ('[[stage]]\nmodel = "gain.onnx"\n' * 2, "names 2 models"),
     ]:
         with pytest.raises(pulse.LoadError, match=message):
-            embedded(text, Surroundings.of(tmp_path / "recipe.toml"))
+            embed_recipe(text, RecipeContext.of(tmp_path / "recipe.toml"))
     onnx.save(pulse.stream(tmp_path / "gain.onnx").model.to_onnx(), tmp_path / "gain.onnx")
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
-        embedded(SPECTRAL, Surroundings.of(tmp_path / "recipe.toml"))
+        embed_recipe(SPECTRAL, RecipeContext.of(tmp_path / "recipe.toml"))
     saved(tmp_path, "both.onnx", holding(onnx.load(tmp_path / "gain.onnx"), ITSELF))
     with pytest.raises(pulse.LoadError, match="was written in pulses, so it needs no recipe"):
         pulse.stream(tmp_path / "both.onnx")

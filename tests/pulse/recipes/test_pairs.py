@@ -8,10 +8,10 @@ import pytest
 
 import pulse
 from bench.page import recipes
-from pulse.recipes.proposal import Proposal, proposed
-from pulse.recipes.reading import parsed
-from pulse.recipes.recipe import Surroundings
-from pulse.recipes.whole import joined, recipe_model
+from pulse.recipes.proposal import Proposal, propose_recipe
+from pulse.recipes.reading import parse_recipe
+from pulse.recipes.recipe import RecipeContext
+from pulse.recipes.whole import join_stages, recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
 from tests.pulse.recipes.references import REFERENCES
@@ -27,7 +27,7 @@ def pair(folder: Path, sizes: list[tuple[Size, Size]]) -> Proposal:
     for number, (read, made) in enumerate(sizes, 1):
         nodes = [node("Neg", "x", "y")] if read == made else [node("ReduceMean", "x", "y", axes=[-1])]
         paths.append(saved(folder, f"{number}.onnx", models.build(nodes, {"x": read}, {"y": made})))
-    found = proposed(paths, folder)
+    found = propose_recipe(paths, folder)
     recipe_model(written(folder, found.text))
     assert not [note for note in found.notes if "does not fit" in note]
     return found
@@ -60,7 +60,7 @@ PAIRS: list[tuple[Size, Size, list[str]]] = [
 def test_what_is_between(tmp_path: Path, one: Size, other: Size, stages: list[str]) -> None:
     """The stages of both, and what leads from one to the other."""
     found = pair(tmp_path, [(one, one), (other, other)])
-    recipe = parsed(found.text, Surroundings.of(tmp_path / "recipe.toml"))
+    recipe = parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml"))
     assert [stage.options.get("model", stage.kind) for stage in recipe.stages] == stages
     assert any("1.onnx" in note or "2.onnx" in note for note in found.notes)
 
@@ -76,7 +76,7 @@ def test_two_stages_of_an_author(tmp_path: Path) -> None:
     """Of the two files of DTLN, by their sizes alone: the recipe of the page, and the author's sound."""
     for name in ("dtln_1.onnx", "dtln_2.onnx"):
         (tmp_path / name).symlink_to(shared("models") / name)
-    found = proposed([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
+    found = propose_recipe([tmp_path / "dtln_1.onnx", tmp_path / "dtln_2.onnx"], tmp_path)
     told = recipes()["dtln.toml"].partition("rate = ")[2]
     assert found.text.partition("rate = ")[2] == told
     x, wanted = REFERENCES["dtln.toml"]()
@@ -88,7 +88,7 @@ def test_every_published_model(tmp_path: Path) -> None:
     """A proposal opens and streams."""
     for file in sorted(shared("models").glob("*.onnx")):
         (tmp_path / file.name).symlink_to(file)
-        found = proposed([tmp_path / file.name], tmp_path)
+        found = propose_recipe([tmp_path / file.name], tmp_path)
         path = written(tmp_path, found.text)
         x = noise(1, 8_192) / 10
         assert all(np.isfinite(made).all() for made in recipe_model(path).run(x).values()), file
@@ -111,9 +111,9 @@ def test_every_pair_of_published_models(tmp_path: Path) -> None:
         (tmp_path / file.name).symlink_to(file)
     for one, other in product(files, files):
         try:
-            found = proposed([tmp_path / one.name, tmp_path / other.name], tmp_path)
+            found = propose_recipe([tmp_path / one.name, tmp_path / other.name], tmp_path)
         except pulse.LoadError as error:
             assert "nothing usual leads from one to the other" in str(error), (one, other)
             continue
         assert not [note for note in found.notes if "does not fit" in note], (one.name, other.name, found)
-        joined(parsed(found.text, Surroundings.of(tmp_path / "recipe.toml")))
+        join_stages(parse_recipe(found.text, RecipeContext.of(tmp_path / "recipe.toml")))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import pulse
-from pulse.recipes.proposal import Proposal, proposed
+from pulse.recipes.proposal import Proposal, propose_recipe
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
@@ -16,7 +16,7 @@ def proposal(folder: Path, read: list[int | str], made: list[int | str] | None =
     """Of a model of one input and output, which stand as axes of numbers; its recipe opens."""
     nodes = [node("Neg", "x", "y")] if made is None else [node("ReduceMean", "x", "y", axes=[-1])]
     saved(folder, "model.onnx", models.build(nodes, {"x": read}, {"y": made or read}))
-    found = proposed([folder / "model.onnx"], folder)
+    found = propose_recipe([folder / "model.onnx"], folder)
     path = written(folder, found.text)
     assert not [note for note in found.notes if "does not fit" in note]
     assert [fact.rank for fact in recipe_model(path).inputs.values()] == [2]
@@ -71,12 +71,12 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
         nodes, {"x": ["batch", "time", 80]}, {"y": ["batch", "time", 80], "z": []}, {"w": noise(3)}
     )
     saved(tmp_path, "model.onnx", model)
-    found = proposed([tmp_path / "model.onnx"], tmp_path)
+    found = propose_recipe([tmp_path / "model.onnx"], tmp_path)
     assert 'outputs = ["y"]\n' in found.text and "inputs" not in found.text
     (tmp_path / "below").mkdir()
-    assert 'model = "../model.onnx"' in proposed([tmp_path / "model.onnx"], tmp_path / "below").text
+    assert 'model = "../model.onnx"' in propose_recipe([tmp_path / "model.onnx"], tmp_path / "below").text
     saved(tmp_path, "told.onnx", models.cached(), rate_hz=44_100)
-    found = proposed([tmp_path / "told.onnx"], tmp_path)
+    found = propose_recipe([tmp_path / "told.onnx"], tmp_path)
     assert found.text == 'rate = 44100\n\n[[stage]]\nmodel = "told.onnx"\n'
     assert found.notes == ("x (1,T) is sound; nothing is put in front of it",)
     size = [1, "time", 80]
@@ -86,7 +86,7 @@ def test_what_the_stage_has_to_say(tmp_path: Path) -> None:
         "chunks.onnx",
         models.build(nodes, {"x": size, "h": [1, 1, 80]}, {"y": size, "hn": [1, 1, 80]}),
     )
-    found = proposed([tmp_path / "chunks.onnx"], tmp_path)
+    found = propose_recipe([tmp_path / "chunks.onnx"], tmp_path)
     assert "pulse = 1\n" in found.text and any("chunks of any length" in note for note in found.notes)
     x = noise(1, 4_000, seed=4)
     assert recipe_model(written(tmp_path, found.text)).run(x)["y"].shape == (1, 23, 80)
@@ -96,7 +96,7 @@ def test_refusals(tmp_path: Path) -> None:
     def said(model: object) -> str:
         saved(tmp_path, "model.onnx", model)
         with pytest.raises(pulse.PulseError) as raised:
-            proposed([tmp_path / "model.onnx"], tmp_path)
+            propose_recipe([tmp_path / "model.onnx"], tmp_path)
         return str(raised.value)
 
     size = [1, "T", 77]
@@ -117,5 +117,5 @@ def test_two_spectra(tmp_path: Path) -> None:
     size = [1, 257, "T", 2]
     model = models.build([node("Sub", "mic far", "y")], {"mic": size, "far": size}, {"y": size})
     saved(tmp_path, "aec.onnx", model)
-    notes = proposed([tmp_path / "aec.onnx"], tmp_path).notes
+    notes = propose_recipe([tmp_path / "aec.onnx"], tmp_path).notes
     assert any(note.startswith("far has the shape of mic: if it is that of a second sound") for note in notes)

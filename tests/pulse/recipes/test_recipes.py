@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse import Stage, front
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.recipes.whole import recipe_model
 from tests.pulse.chunks import models
 from tests.pulse.chunks.models import node, noise
@@ -24,7 +24,7 @@ def equal(path: Path, wanted: pulse.TypedModel) -> None:
         (made,) = recipe_model(path).run(x).values()
         np.testing.assert_array_equal(made, wanted.run(x)[name])
         for backend in ("numba", "numpy"):
-            (got,) = streamed(pulse.stream(path, backend=backend), {"x": x}).values()
+            (got,) = stream_whole(pulse.stream(path, backend=backend), {"x": x}).values()
             np.testing.assert_allclose(got, made, 1e-4, 1e-5)
 
 
@@ -66,8 +66,8 @@ def test_one_file_with_its_state(tmp_path: Path, make: Callable[[Path], Path]) -
     pulsed = pulse.load(path).pulsed()
     again = pulse.load(pulsed.to_onnx()).analyse().pulsify()
     for x in SOUND:
-        (wanted,) = streamed(pulsed.compile(), {"x": x}).values()
-        (made,) = streamed(again.compile(), {"x": x}).values()
+        (wanted,) = stream_whole(pulsed.compile(), {"x": x}).values()
+        (made,) = stream_whole(again.compile(), {"x": x}).values()
         np.testing.assert_allclose(made, wanted, 1e-5, 1e-5)
 
 
@@ -75,7 +75,7 @@ def test_told_by_content(tmp_path: Path) -> None:
     """A recipe of any name, a comment first; a path of any kind."""
     path = masked(tmp_path).rename(tmp_path / "recipe.txt")
     assert recipe_model(path).title == "masked"
-    (y,) = streamed(pulse.stream(str(path)), {"x": SOUND[0]}).values()
+    (y,) = stream_whole(pulse.stream(str(path)), {"x": SOUND[0]}).values()
     assert y.shape == (1, 8)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pulse.facts import Array
-from pulse.torch.inputs import Sample, drawn, lengths_of
+from pulse.torch.inputs import Sample, draw_inputs, lengths_of
 
 
 def draw(samples: dict[str, Sample], lengths: dict[str, int]) -> dict[str, Array]:
-    return drawn(samples, {**lengths_of(samples), **lengths}, np.random.default_rng(0))
+    return draw_inputs(samples, {**lengths_of(samples), **lengths}, np.random.default_rng(0))
 
 
 def test_frames_stay_whole_and_inputs_of_a_symbol_together() -> None:

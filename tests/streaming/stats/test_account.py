@@ -6,7 +6,7 @@ from math import inf, nan
 
 import pytest
 
-from pulse.wording import speaking
+from pulse.wording import use_spelling
 from streaming.cli.spelling import as_options
 from streaming.realtime.options import RealtimeSetting
 from streaming.stats.problems import GROUPS, count_of, describe_counters, find_problems, group_count
@@ -120,7 +120,7 @@ def test_help_depends_on_what_was_had_already(good):
         late, replace(SETUP, realtime_settings=(RealtimeSetting("priority", "70", "70"),)), missed=1
     )
     assert "headroom_s=" in had.help
-    with speaking(as_options):
+    with use_spelling(as_options):
         (option,) = told(late, replace(SETUP, realtime_settings=()), missed=1)
     assert "--priority 70" in option.help
 

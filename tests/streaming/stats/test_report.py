@@ -46,7 +46,7 @@ def test_words(bad, tmp_path):
     assert "missed by " in text
     assert "--headroom" in text
     assert "headroom=" not in text
-    for heading in ("times", "end to end", "worst moments"):
+    for heading in ("times", "end-to-end latency", "worst moments"):
         assert [heading] in lines or heading.split() in lines
     assert "late pulses, 480 silent frames, 2 output underflows" in text
     assert "1 stall, 1 reopening; opened again after 1.3 s" in text

@@ -12,7 +12,7 @@ from pulse.onnx.metadata import Notes
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
 from pulse.program.compiler import BACKENDS
-from pulse.program.whole import streamed
+from pulse.program.whole import stream_whole
 from pulse.proof.signals import feeds_of
 from tests.agreement import Expected
 
@@ -59,7 +59,7 @@ def prove(
             continue
         ran += 1
         for program in programs:
-            expected.require(streamed(program, values), f"{length} frames, {program.backend}")
+            expected.require(stream_whole(program, values), f"{length} frames, {program.backend}")
     assert ran
     return proto
 

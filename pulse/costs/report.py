@@ -1,4 +1,4 @@
-"""The account of a model: shapes, parameters, multiply-adds and memory, for each node and in all."""
+"""The cost report of a model: shapes, parameters, multiply-adds and memory, for each node and in all."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from pulse.printable import printable
 
 
 @dataclass(frozen=True)
-class Row:
+class NodeCost:
     """One node: what it makes, and what that takes.
 
     shapes      of its outputs, as text
@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Streamed:
+class PulseCost:
     """What a pulsed model takes.
 
     pulse        frames of the symbol in each pulse
@@ -65,7 +65,7 @@ class Streamed:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class ProgramCost:
     """What a program takes, in bytes: weights once, state and arena for each stream."""
 
     instructions: int
@@ -84,7 +84,7 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class Account:
+class CostReport:
     """What a model is made of and what it takes to run it.
 
     symbol        the dim that is time; None where there is not one alone
@@ -98,13 +98,13 @@ class Account:
     title: str
     symbol: Symbol | None
     rate_hz: float | None
-    rows: tuple[Row, ...]
+    rows: tuple[NodeCost, ...]
     parameters: int
     weight_bytes: int
     work: Work
     uncounted: tuple[str, ...] = ()
-    streamed: Streamed | None = None
-    compiled: Compiled | None = None
+    pulse_cost: PulseCost | None = None
+    program_cost: ProgramCost | None = None
 
     def per_frame(self, amount: TDim) -> float | None:
         """How much of an amount each frame of the symbol adds in a long stream; None where that has no limit."""
@@ -130,23 +130,24 @@ class Account:
         ]
         if self.uncounted:
             pairs.append(("not counted", ", ".join(self.uncounted)))
-        if self.streamed is not None:
-            work, pulse = self.streamed.work, self.streamed.pulse
+        if self.pulse_cost is not None:
+            work, pulse = self.pulse_cost.work, self.pulse_cost.pulse
             pairs += [
                 ("pulse", f"{pulse:,} frame{'s' if pulse > 1 else ''}"),
                 ("multiply-adds", self._of_pulse(work.macs, pulse)),
                 ("elementwise", self._of_pulse(work.elementwise, pulse)),
                 (
                     "state",
-                    f"{self.streamed.state_bytes:,} bytes, {self.streamed.delay_bytes:,} of them delay buffers",
+                    f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers",
                 ),
             ]
-        if self.compiled is not None:
+        if self.program_cost is not None:
+            cost = self.program_cost
             pairs.append(
                 (
                     "program",
-                    f"{self.compiled.instructions:,} instructions, {self.compiled.weight_bytes:,} bytes of weights, "
-                    f"{self.compiled.state_bytes:,} of state, {self.compiled.arena_bytes:,} of arena",
+                    f"{cost.instructions:,} instructions, {cost.weight_bytes:,} bytes of weights, "
+                    f"{cost.state_bytes:,} of state, {cost.arena_bytes:,} of arena",
                 )
             )
         return [printable(f"{name:<14} {text}") for name, text in pairs]
@@ -189,8 +190,8 @@ class Account:
             "elementwise_per_frame": self.per_frame(self.work.elementwise),
             "elementwise_per_second": self.per_second(self.work.elementwise),
             "uncounted": list(self.uncounted),
-            **({} if self.streamed is None else self.streamed.as_dict()),
-            **({} if self.compiled is None else self.compiled.as_dict()),
+            **({} if self.pulse_cost is None else self.pulse_cost.as_dict()),
+            **({} if self.program_cost is None else self.program_cost.as_dict()),
             "nodes": [row.as_dict() for row in self.rows],
         }
 

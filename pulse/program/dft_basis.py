@@ -40,7 +40,7 @@ class Parts:
 
 
 @dataclass(frozen=True, eq=False)
-class Waves:
+class DftBasis:
     """A matrix [rows, columns] that is a transform of ``length``: ``X[k] = sum_n x[n] exp(2i pi n k / length)``."""
 
     length: int
@@ -86,7 +86,7 @@ class Waves:
         return matrix
 
 
-def waves(matrix: Array) -> Waves | None:
+def find_dft_basis(matrix: Array) -> DftBasis | None:
     """The transform that a matrix is, if it is one and worth it; whatever the order of its parts, windowed or not.
 
     Its rows may begin later than with the first point of the transform.
@@ -104,7 +104,7 @@ def waves(matrix: Array) -> Waves | None:
     return found
 
 
-def _searched(matrix: Array, bound: float) -> Waves | None:
+def _searched(matrix: Array, bound: float) -> DftBasis | None:
     """The transform of all layouts and lengths that fits."""
     rows, columns = matrix.shape
     for points in _layouts(rows):
@@ -124,7 +124,7 @@ def _searched(matrix: Array, bound: float) -> Waves | None:
     return None
 
 
-def _late(matrix: Array, bound: float) -> Waves | None:
+def _late(matrix: Array, bound: float) -> DftBasis | None:
     """A transform of real points without its first ones: with points in front that read any place and count nothing."""
     row = int((matrix**2).sum(axis=1).argmax())
     for bins in _layouts(matrix.shape[1]):
@@ -141,15 +141,15 @@ def _late(matrix: Array, bound: float) -> Waves | None:
     return None
 
 
-def _missing(waves_of: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
+def _missing(row_values: Array, row: int, re: Array, im: Array, length: int) -> set[int]:
     """How many points are missing in front of a row, by the phase of its second bin; with either sign."""
-    sign = -1.0 if waves_of[re[0]] < 0 else 1.0
-    turn = math.atan2(sign * float(waves_of[im[1]]), sign * float(waves_of[re[1]])) / (2 * math.pi)
+    sign = -1.0 if row_values[re[0]] < 0 else 1.0
+    turn = math.atan2(sign * float(row_values[im[1]]), sign * float(row_values[re[1]])) / (2 * math.pi)
     places = (turn * length, -turn * length)
     return {round(place % length) - row for place in places if abs(place - round(place)) < 1e-2}
 
 
-def _within(found: Waves | None, matrix: Array, bound: float) -> TypeGuard[Waves]:
+def _within(found: DftBasis | None, matrix: Array, bound: float) -> TypeGuard[DftBasis]:
     """Whether a transform is the matrix, in the columns of its bins."""
     if found is None:
         return False
@@ -189,7 +189,7 @@ def _fitted(
     bins: tuple[Array, Array | None],
     begin: int,
     part: slice = slice(None),
-) -> Waves | None:
+) -> DftBasis | None:
     """The factors of rows and columns that fit; None where a look at ``part`` of the bins shows that none do.
 
     Imaginary parts whose columns are zeros get the factor 0: they are zeros, and not what rounding makes of them.
@@ -214,7 +214,7 @@ def _fitted(
         seen = -into[:, None] * np.sin(2 * np.pi * turns) * out
         sign_in = _sign(seen, matrix[np.ix_(points[1], re)])
     out_im = sign_out * out * (1.0 if im is None else matrix[:, im].any(axis=0))
-    return Waves(
+    return DftBasis(
         length,
         Parts(points[0], points[1], np.stack([into, sign_in * into])),
         Parts(re, im, np.stack([out, out_im])),
@@ -226,7 +226,7 @@ def _sign(expected: Array, found: Array) -> float:
     return -1.0 if float((expected * found).sum()) < 0 else 1.0
 
 
-def tables(found: Waves) -> tuple[int, int, Array, Array, Array]:
+def tables(found: DftBasis) -> tuple[int, int, Array, Array, Array]:
     """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], turns [N2, 2, P], w2 [N2, N2, 2], f32."""
     first, second, _ = found.split()
     padded = -(-first // LANES) * LANES

@@ -9,7 +9,7 @@ import pytest
 
 import pulse
 import pulse.ops
-from pulse.costs.account import Account
+from pulse.costs.report import CostReport
 from pulse.costs.work import UNCOUNTED, WORK, op_work
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
@@ -92,7 +92,7 @@ def test_attention_and_transforms() -> None:
     assert op_work(total, [x, x, x], total.facts([x, x, x])).elementwise == 2 * 8 * length
 
 
-def small() -> Account:
+def small() -> CostReport:
     """Conv of 3 taps and 2 to 4 channels, relu, then every second frame by another."""
     made = model(
         [node("Conv", "x w b", "h", pads=[2, 0]), node("Relu", "h", "r"), node("Conv", "r v", strides=[2])],
@@ -100,7 +100,7 @@ def small() -> Account:
         {"w": floats("w", 4, 2, 3), "b": floats("b", 4), "v": floats("v", 4, 4, 1)},
         stream={"x": 2},
     )
-    return pulse.account(pulse.load(made).analyse().declutter().pulsify(pulse=4), rate_hz=100)
+    return pulse.cost_report(pulse.load(made).analyse().declutter().pulsify(pulse=4), rate_hz=100)
 
 
 def test_account_of_a_model() -> None:
@@ -109,9 +109,9 @@ def test_account_of_a_model() -> None:
     assert made.weight_bytes == 4 * made.parameters
     assert made.per_frame(made.work.macs) == 24 + 8
     assert made.per_second(made.work.macs) == 3200
-    assert made.streamed is not None
-    assert made.streamed.work.macs == 4 * 24 + 2 * 16
-    assert (made.streamed.delay_bytes, made.streamed.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
+    assert made.pulse_cost is not None
+    assert made.pulse_cost.work.macs == 4 * 24 + 2 * 16
+    assert (made.pulse_cost.delay_bytes, made.pulse_cost.state_bytes) == (2 * 2 * 4, 2 * 2 * 4)
     lines = made.lines()
     assert "parameters" in lines[1] and "44" in lines[1]
     assert "a frame, 3200 a second" in str(made)
@@ -132,18 +132,18 @@ def test_account_of_every_stage() -> None:
     typed = pulse.load(made).analyse()
     program = typed.pulsify().compile()
     for stage in (made.SerializeToString(), pulse.load(made), typed, typed.pulsify(), program):
-        found = pulse.account(stage)
+        found = pulse.cost_report(stage)
         assert (found.parameters, found.weight_bytes) == (16, 64)
         assert str(found.work.macs) == "32*T"
         assert found.per_second(found.work.macs) is None
-    assert found.compiled is not None and found.compiled.instructions == len(program.instructions)  # type: ignore[attr-defined]
+    assert found.program_cost is not None and found.program_cost.instructions == len(program.instructions)  # type: ignore[attr-defined]
     with pytest.raises(pulse.InputError, match="numpy backend has no instructions"):
-        pulse.account(typed.pulsify().compile("numpy"))
+        pulse.cost_report(typed.pulsify().compile("numpy"))
 
 
 def test_products_over_time_grow_without_limit() -> None:
     scores = [node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t")]
-    made = pulse.account(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
+    made = pulse.cost_report(model(scores, {"x": floats("x", 1, 9, 4)}, stream={"x": 1}))
     assert str(made.work.macs) == "4*T*T"
     assert made.per_frame(made.work.macs) is None and "4*T*T" in made.header()[2]
 
@@ -153,7 +153,7 @@ def test_bodies_count_for_each_frame() -> None:
 
     for name, proto, _ in (case for family in scan.ALL for case in family()):
         if name.endswith("-T"):
-            work = pulse.account(proto).work
+            work = pulse.cost_report(proto).work
             assert (work.macs + work.elementwise).symbols, name
 
 
@@ -163,7 +163,7 @@ def test_published_figures_of_gtcrn() -> None:
     Here normalisations are folded into convolutions, which leaves 23,372; the file stores the two constant filter
     banks besides (64 x 192 each). Multiply-adds and elementwise operations together are 31.4 million a second.
     """
-    made = pulse.account(shared("models") / "gtcrn_offline.onnx", rate_hz=62.5)
+    made = pulse.cost_report(shared("models") / "gtcrn_offline.onnx", rate_hz=62.5)
     assert made.parameters == 23_372 + 2 * 64 * 192
     macs, each = made.per_second(made.work.macs), made.per_second(made.work.elementwise)
     assert macs is not None and each is not None
@@ -173,6 +173,6 @@ def test_published_figures_of_gtcrn() -> None:
 def test_published_figures_of_firered_vad() -> None:
     """0.6 million parameters."""
     typed = pulse.load(shared("models/fireredvad_stream.onnx"), inputs={"feat": "1,T,80,f32"}).analyse()
-    made = pulse.account(typed.declutter(), rate_hz=100)
+    made = pulse.cost_report(typed.declutter(), rate_hz=100)
     assert made.parameters == pytest.approx(588_000, rel=0.05)
     assert made.per_frame(made.work.macs) == pytest.approx(made.parameters, rel=0.05)

@@ -35,16 +35,16 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
-from pulse.pulsify.ends import extended, mirrored_ends, sure_delay, surely_ended
+from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related
-from pulse.pulsify.windows import fixed, place_window
-from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluated, still
+from pulse.pulsify.windows import fix_offset, schedule_window
+from pulse.pulsify.wiring import Free, Mirrored, Stream, Wire, Wiring, evaluate_prefix, static_outlet
 from pulse.typed import TypedNetwork
 
 
 @dataclass
-class Placer:
+class Scheduler:
     """Carries each typed wire into the pulsed graph."""
 
     model: TypedNetwork
@@ -66,7 +66,9 @@ class Placer:
                 facts = [outlet.fact for outlet in node.outputs]
                 self._keep(
                     node,
-                    self.wiring.add_all(node.name, node.op, [still(w) for w in inputs], [None] * len(facts)),
+                    self.wiring.add_all(
+                        node.name, node.op, [static_outlet(w) for w in inputs], [None] * len(facts)
+                    ),
                 )
                 continue
             results = self._place(node, relation, inputs)
@@ -88,7 +90,7 @@ class Placer:
         wire = self.wires[outlet]
         if isinstance(wire, Mirrored):
             name = self.model.graph.label(outlet)
-            wire = self.wires[outlet] = mirrored_ends(self.wiring, name, wire)
+            wire = self.wires[outlet] = write_mirrored_ends(self.wiring, name, wire)
         return wire
 
     def _keep(self, node: Node[TypedFact, Op], results: Sequence[Wire]) -> None:
@@ -121,14 +123,14 @@ class Placer:
             case Pointwise():
                 return self._pointwise(node, relation, inputs, flows)
             case Window():
-                return [place_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
+                return [schedule_window(self.wiring, node, relation, inputs, flows[0].rate, length)]
             case Ends():
                 return [
-                    extended(
+                    extend_ends(
                         self.wiring,
                         node.name,
                         relation,
-                        fixed(self.wiring, inputs[0], relation, node.name),
+                        fix_offset(self.wiring, inputs[0], relation, node.name),
                         length,
                     )
                 ]
@@ -141,7 +143,7 @@ class Placer:
             case Banded():
                 return [self._banded(node, relation, inputs, flows[0].rate, length)]
             case Final():
-                reads = [still(wire) for wire in inputs]
+                reads = [static_outlet(wire) for wire in inputs]
                 return self.wiring.add_all(node.name, node.op, reads, [None] * len(flows))
             case Whole():
                 raise AssertionError("refused by the first pass")
@@ -196,7 +198,7 @@ class Placer:
             return self.wiring.delayed(wire, offset, name).outlet
         if isinstance(wire, Free):
             return wire.at(offset).outlet
-        return still(wire)
+        return static_outlet(wire)
 
     def _pointwise_prefix(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], frames: int
@@ -208,7 +210,7 @@ class Placer:
                 return None
             values.append(value)
         op = node.op if relation.at is None else relation.at(frames)
-        return evaluated(op, values, node.name)
+        return evaluate_prefix(op, values, node.name)
 
     def _first_frames(self, wire: Wire, frames: int) -> Array | None:
         if isinstance(wire, Free):
@@ -216,7 +218,7 @@ class Placer:
         if isinstance(wire, Stream):
             prefix = wire.fact.prefix
             return None if prefix is None else frames_at(prefix, wire.fact.axis, 0, frames)
-        return self.wiring.known(still(wire))
+        return self.wiring.known(static_outlet(wire))
 
     def _free_pointwise(
         self, node: Node[TypedFact, Op], relation: Pointwise, inputs: list[Wire], flows: list[Flow]
@@ -261,7 +263,7 @@ class Placer:
         if offset < 0:
             values = [self._first_frames(wire, -offset) for wire in inputs]
             known = [value for value in values if value is not None]
-            past = evaluated(node.op, known, node.name) if len(known) == len(values) else None
+            past = evaluate_prefix(node.op, known, node.name) if len(known) == len(values) else None
             offset = 0 if past is None else offset
         reads = [self._synchronised(wire, offset, node.name) for wire in inputs]
         op = relation.at(offset, streams[0].fact.length, past)
@@ -321,7 +323,7 @@ class Placer:
     def _positional(
         self, node: Node[TypedFact, Op], relation: Positional, inputs: list[Wire], flow: Flow, length: TDim
     ) -> Free:
-        reads = [still(wire) for wire in inputs]
+        reads = [static_outlet(wire) for wire in inputs]
         made: dict[int, Stream] = {}
 
         def first(frames: int) -> Array | None:
@@ -332,7 +334,7 @@ class Placer:
             op = relation.at(0, frames)
             if isinstance(op, Stateful):
                 return op.step(operands, op.begin(), Clock(self.wiring.symbol))[0]
-            return evaluated(op, operands, node.name)[0]
+            return evaluate_prefix(op, operands, node.name)[0]
 
         def at(offset: int) -> Stream:
             if offset not in made:
@@ -350,11 +352,11 @@ class Placer:
         stream = (
             wire
             if isinstance(wire, Stream)
-            else fixed(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
+            else fix_offset(self.wiring, wire, Ends(tail.axis, TDim.of(0), TDim.of(1)), node.name)
         )
         if stream.fact.offset < 0:
             stream = self.wiring.delayed(stream, 0, node.name)
-        stream = surely_ended(self.wiring, stream, node.name)
+        stream = delay_until_sure(self.wiring, stream, node.name)
         fact = self.wiring.graph.fact(stream.outlet)
         op = LastFrames(tail.axis, tail.frames, stream.fact.offset, stream.fact.length, fact)
         out = StreamFact(tail.axis, length, Fraction(0), 0)

@@ -1,4 +1,4 @@
-"""Products with matrices of waves: recognised in every form, and only those; as exact as the product."""
+"""Products with DFT bases: recognised in every form, and only those; as exact as the product."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 import pulse
 from pulse.facts import Array
 from pulse.ops.dft import dft_matrix
+from pulse.program.dft_basis import find_dft_basis, tables
 from pulse.program.kernels.fourier import fourier
 from pulse.program.lower.convolution import neighbours_from
-from pulse.program.waves import tables, waves
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.kernels.rows import At, run_both
 
@@ -29,7 +29,7 @@ def arranged(parts: Array, rows: str, columns: str) -> Array:
 def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order: str) -> None:
     bins = length // 2 + 1 if parts == 1 else length
     matrix = arranged(dft_matrix(length, parts, length, bins, inverse), order, order)
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None and found.length == length
     assert (found.points.im is None) == (parts == 1)
 
@@ -37,11 +37,11 @@ def test_transforms_are_recognised(length: int, inverse: bool, parts: int, order
 def test_windows_short_frames_and_one_sided_inverses_are_recognised() -> None:
     window = np.hanning(400)[:, None, None, None]
     matrix = arranged(dft_matrix(400, 1, 512, 257, False) * window, "turns", "blocks")
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.points.count == 400
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     matrix = arranged((dft_matrix(257, 2, 512, 512, True) * weight)[..., :1], "turns", "turns")
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None and found.bins.im is None and found.points.count == 257
 
 
@@ -54,12 +54,12 @@ def test_windows_behind_an_inverse_are_recognised(order: str, zeros: int) -> Non
     weight = np.where(np.arange(257) % 256 == 0, 1, 2)[:, None, None, None]
     parts = (dft_matrix(257, 2, 512, 512, True) * weight)[..., :1] * window[:, None]
     matrix = arranged(parts, order, "turns")
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.bins.im is None
     np.testing.assert_allclose(found.matrix(), matrix, atol=1e-8)
     bent = matrix.copy()
     bent[9, 300] += 1e-4
-    assert waves(bent) is None
+    assert find_dft_basis(bent) is None
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
@@ -72,7 +72,7 @@ def test_transforms_without_their_first_points_are_recognised(
     window = np.hamming(size)[:, None, None, None]
     part = dft_matrix(512, 1, 512, 257 if onesided else 512, False)[first : first + size] * window
     matrix = arranged(part, "turns", order)
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None and found.length == 512 and found.points.count == first + size
     assert not found.points.factors[:, :first].any() and found.points.re.max() == size - 1
     bins = found.bins
@@ -80,13 +80,13 @@ def test_transforms_without_their_first_points_are_recognised(
     np.testing.assert_allclose(found.matrix(), matrix[:, np.r_[bins.re, bins.im]], atol=5e-7)
     bent = matrix.copy()
     bent[300, 7] += 1e-4
-    assert waves(bent) is None
+    assert find_dft_basis(bent) is None
 
 
 @pytest.mark.parametrize("length", [400, 512])
 def test_real_bins_have_no_imaginary_part(length: int) -> None:
     """Exactly none: neither at frequency 0 nor at half of the rate."""
-    found = waves(arranged(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks"))
+    found = find_dft_basis(arranged(dft_matrix(length, 1, length, length // 2 + 1, False), "turns", "blocks"))
     assert found is not None
     assert (
         found.bins.factors[1, 0] == 0 and found.bins.factors[1, -1] == 0 and found.bins.factors[1, 1:-1].all()
@@ -99,16 +99,16 @@ def test_other_matrices_are_not() -> None:
     bent[3, 7] += 1e-4
     scaled = transform.copy()
     scaled[5] *= 1.001
-    assert waves(transform) is not None and waves(scaled) is not None  # a window
+    assert find_dft_basis(transform) is not None and find_dft_basis(scaled) is not None  # a window
     for other in (
         bent,
         floats("w", 128, 130),
         np.zeros((128, 130), np.float32),
         np.ones((128, 128), np.float32),
     ):
-        assert waves(other) is None
+        assert find_dft_basis(other) is None
     assert (
-        waves(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
+        find_dft_basis(arranged(dft_matrix(127, 1, 127, 64, False), "turns", "turns")) is None
     )  # a prime: nothing gained
 
 
@@ -119,7 +119,7 @@ def test_other_matrices_are_not() -> None:
 def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool) -> None:
     bins = length // 2 + 1 if one_sided else length
     matrix = arranged(dft_matrix(length, parts, length, bins, False), "turns", "turns")
-    found = waves(matrix)
+    found = find_dft_basis(matrix)
     assert found is not None
     rows, gap = 3, 5
     x = floats("x", rows * (matrix.shape[0] + gap))
@@ -147,7 +147,7 @@ def test_the_kernel_equals_the_product(length: int, parts: int, one_sided: bool)
 
 
 @pytest.mark.parametrize("order", ["turns", "blocks"])
-def test_a_convolution_of_windowed_waves_streams_as_a_transform(order: str) -> None:
+def test_a_convolution_with_a_windowed_basis_streams_as_a_transform(order: str) -> None:
     matrix = arranged(
         dft_matrix(256, 1, 256, 129, False) * np.hanning(257)[:256, None, None, None], "turns", order
     )

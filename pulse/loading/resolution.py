@@ -6,18 +6,18 @@ from functools import cached_property
 
 from pulse.budget import counting
 from pulse.chunks.chunking import Chunking, Chunks
-from pulse.chunks.plan import candidates
-from pulse.chunks.scanned import scanned
+from pulse.chunks.plan import find_candidates
+from pulse.chunks.scanned import scan_over_chunks
 from pulse.dim import Symbol
 from pulse.errors import FactError, LoadError, PulsifyError
 from pulse.loading.sizes import Call, call_of, stream_counts, symbols_of
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import is_exported
-from pulse.wording import spelled
+from pulse.wording import spell
 
 
 @dataclass(frozen=True)
-class Form:
+class ResolvedModel:
     """A model whose way of streaming is known.
 
     original  a scan over its calls where it takes chunks: what a stream has to equal
@@ -39,9 +39,9 @@ class Form:
         return self.original.declutter()
 
 
-def form_of(
+def resolve(
     read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
-) -> Form:
+) -> ResolvedModel:
     """Find out whether a model is one of chunks.
 
     It is, where the user says how it is called, where its file keeps variables, or where states are found
@@ -53,21 +53,21 @@ def form_of(
         return _exported(read, given, symbol, outputs)
     if not symbols_of(read):
         typed = _analysed(read)
-        if given.asked or given.states is not None or _has_states(typed):
+        if given.is_chunked or given.states is not None or _has_states(typed):
             return _calling(_keeping(typed, outputs), given, Call({}, {}, symbol), outputs)
-        return Form(_kept(typed, outputs), symbol)
+        return ResolvedModel(_kept(typed, outputs), symbol)
     call = call_of(read, given, symbol) if isinstance(read, Model) else None
     if call is not None:
         typed = _called(read, call)
-        if given.asked or _has_states(typed):
+        if given.is_chunked or _has_states(typed):
             return _calling(_keeping(typed, outputs), given, call, outputs)
     ones = stream_counts(read, symbol)
-    return Form(_kept(_analysed(_sized(read, ones)), outputs), symbol, sizes=_by_name(ones))
+    return ResolvedModel(_kept(_analysed(_sized(read, ones)), outputs), symbol, sizes=_by_name(ones))
 
 
 def _has_states(call: TypedModel) -> bool:
     """Whether a model keeps something from call to call."""
-    return bool(call.variables or candidates(call).pairs())
+    return bool(call.variables or find_candidates(call).pairs())
 
 
 def _analysed(read: Model | TypedModel) -> TypedModel:
@@ -82,11 +82,11 @@ def _by_name(sizes: Mapping[Symbol, int]) -> Mapping[str, int]:
     return {symbol.name: size for symbol, size in sizes.items()}
 
 
-def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[str] | None) -> Form:
+def _calling(call: TypedModel, given: Chunking, sized: Call, outputs: Sequence[str] | None) -> ResolvedModel:
     """Of a model that takes chunks, ``call`` being one call of it. Raises PulsifyError."""
     with counting(call.spending):
-        original, chunks = scanned(call, given, sized.symbol, outputs, sized.axes)
-    return Form(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
+        original, chunks = scan_over_chunks(call, given, sized.symbol, outputs, sized.axes)
+    return ResolvedModel(TypedModel.of(original), sized.symbol, chunks, call, _by_name(sized.sizes))
 
 
 def _called(read: Model | TypedModel, call: Call) -> TypedModel:
@@ -96,21 +96,21 @@ def _called(read: Model | TypedModel, call: Call) -> TypedModel:
     except (LoadError, FactError) as error:
         sizes = ", ".join(f"{symbol.name}={size}" for symbol, size in call.sizes.items())
         raise type(error)(
-            f"{read.title}: does not take chunks of {sizes}: {error}; use its author's {spelled('pulse')} and "
-            f"{spelled('context')}, or {spelled('inputs')}"
+            f"{read.title}: does not take chunks of {sizes}: {error}; use its author's {spell('pulse')} and "
+            f"{spell('context')}, or {spell('inputs')}"
         ) from error
 
 
 def _exported(
     read: Model | TypedModel, given: Chunking, symbol: str | None, outputs: Sequence[str] | None
-) -> Form:
+) -> ResolvedModel:
     """A file that was written in pulses; it says itself how it is called. Raises PulsifyError."""
-    if given.asked or given.states is not None or outputs is not None:
+    if given.is_chunked or given.states is not None or outputs is not None:
         raise PulsifyError(
             f"{read.title}: it was written in pulses, so its file says what its states, axes, delays and outputs are; "
             "leave these options out, or give them for the model that it was made of"
         )
-    return Form(_analysed(read), symbol or read.metadata.get("pulse_symbol"))
+    return ResolvedModel(_analysed(read), symbol or read.metadata.get("pulse_symbol"))
 
 
 def _keeping(typed: TypedModel, outputs: Sequence[str] | None) -> TypedModel:

@@ -14,17 +14,17 @@ TypedNode: TypeAlias = Node[TypedFact, Op]
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rewrite:
     """One rewrite.
 
     reason   why the meaning is kept
-    rewrite  the patch for a node, None where the rule does not fit. Every patch must leave less to do:
+    patch    the patch for a node, None where the rule does not fit. Every patch must leave less to do:
              fewer nodes, or a shorter way to a wire
     """
 
     name: str
     reason: str
-    rewrite: Callable[[TypedGraph, TypedNode], Patch | None]
+    patch: Callable[[TypedGraph, TypedNode], Patch | None]
 
 
 def result(node: TypedNode) -> OutletId:
@@ -37,7 +37,7 @@ def reads_alone(graph: TypedGraph, outlet: OutletId) -> bool:
     return len(graph.outlet(outlet).successors) == 1 and not graph.is_output(outlet)
 
 
-def passed(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
+def bypass(graph: TypedGraph, node: TypedNode, outlet: OutletId) -> Patch | None:
     """The patch that lets the readers of a node read ``outlet``, if its type and shape are the same."""
     old = result(node)
     return bypassed(graph, old, outlet) if graph.fact(old).agrees(graph.fact(outlet)) else None

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NoReturn
 from pulse.errors import CopyError
 
 
-class Uncopied:
+class NotCopyable:
     """A thing of this process alone: it has a thread, a device, an open file, or addresses.
 
     ``copy``, ``deepcopy`` and ``pickle`` raise CopyError. ``instead`` says why, and what to do.

@@ -18,7 +18,7 @@ class Axis:
     axis: int
 
 
-class Board:
+class WireFacts:
     """What is known of some wires, and whether it grew.
 
     label   the name of a wire, for errors

@@ -1,0 +1,57 @@
+"""Every word of the public names is ordinary or in the glossary, and words of a private dialect stay away."""
+
+import re
+from collections.abc import Iterable
+
+import pulse
+import streaming
+from tests.documents.pages import ROOT, pages
+from tests.documents.vocabulary import commands, definitions
+
+MOST_TERMS = 40
+TERM = re.compile(r"^\| ([a-z][a-z -]*) \|", re.MULTILINE)
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+DIALECT = {
+    *("room", "rooms", "waves", "voices", "obey", "obeys", "wish", "wishes", "witness", "debt", "laws"),
+    *("attended", "settled", "intake", "uncopied", "placer"),
+}
+"""Words that once named something of this project's own; the field has others."""
+
+
+def parts(names: Iterable[str]) -> set[str]:
+    """The words of names, in lower case: ``PulseError`` and ``--pulse-error`` are pulse and error."""
+    return {word.lower() for name in names for word in WORD.findall(name) if len(word) > 1}
+
+
+def terms() -> list[str]:
+    """The terms of the glossary."""
+    return [term for term in TERM.findall(pages()["docs/glossary.md"].text) if term != "term"]
+
+
+def singular(words: Iterable[str]) -> set[str]:
+    """The words as the glossary has them: ``chunking`` is of chunk, ``frames`` of frame."""
+    return {re.sub(r"(s|ing)$", "", word) for word in words}
+
+
+def test_the_glossary_is_short_sorted_and_linked() -> None:
+    assert 20 < len(terms()) <= MOST_TERMS
+    assert terms() == sorted(terms())
+    for name in ("README.md", "ARCHITECTURE.md"):
+        assert "docs/glossary.md" in pages()[name].links()
+
+
+def test_public_names_are_ordinary_or_explained() -> None:
+    options = {name for command, known in commands().items() for name in (command, *known)}
+    public = parts([*pulse.__all__, *streaming.__all__, *options])
+    ordinary = set((ROOT / "tests/documents/ordinary_words.txt").read_text("utf-8").split())
+    explained = singular(parts(terms()))
+    assert not {word for word in public - ordinary if not singular([word]) & explained}
+    assert not ordinary - public, "no name has these words any more: take them off the list"
+
+
+def test_no_word_of_a_dialect_comes_back() -> None:
+    names = {name for name in definitions("pulse") if parts([name]) & DIALECT}
+    pattern = re.compile(rf"\b({'|'.join(sorted(DIALECT))})\b", re.IGNORECASE)
+    texts = {name: found for name, page in pages().items() if (found := pattern.findall(page.prose))}
+    assert not names
+    assert not texts
