@@ -33,6 +33,7 @@ def load_model(path: Path | None, options: ModelOptions) -> Loaded:
         chunking(options),
         options.ignore_value_info,
         budget(options),
+        options.signature,
     )
 
 

@@ -175,6 +175,15 @@ class ModelOptions:
             show_default=False,
         ),
     ] = None
+    signature: Annotated[
+        str | None,
+        typer.Option(
+            "--signature",
+            metavar="NAME",
+            help="Which function of a SavedModel or a TFLite file.",
+            show_default=False,
+        ),
+    ] = None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
