@@ -7,7 +7,7 @@ from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.proof import Report
+from pulse.proof import ProofReport
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
@@ -50,7 +50,7 @@ def verify(
     prepare: Prepare | None = None,
     seed: int = 0,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
     source   as of ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps
