@@ -15,9 +15,9 @@ import soundfile
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.channels import Samples
-from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
+from streaming.stats.summary import LiveReport
 from streaming.warming import LIVE, compile_in_parallel
 
 
@@ -56,8 +56,7 @@ def main() -> None:
         raise SystemExit(f"error: {error}") from error
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
-    for name, text in final_report(statistics, live.setup):
-        print(f"{name:10} {text}")
+    print(LiveReport(live.setup, statistics.summary()))
     said, measured = statistics.delay.frames, later_by(heard.mean(1), played[:, 0], 2 * rate_hz)
     print(f"reported   {said} frames = {said / rate_hz * 1e3:.2f} ms from device to device")
     off = "agrees" if abs(measured - said) < 1 else f"{measured - said:+.1f} frames off"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pulse
 from streaming.builtin import SAMPLE_RATE_HZ, model_path
 from streaming.cli.live.keys import key_presses
-from streaming.cli.live.summary import final_report
 from streaming.live import Live, Plan
 from streaming.live.file_host import FileHost
+from streaming.stats.summary import LiveReport
 from streaming.warming import LIVE, compile_in_parallel
 
 
@@ -55,8 +55,7 @@ def main() -> None:
         raise SystemExit(f"error: {error}") from error
     except KeyboardInterrupt:  # before it runs
         raise SystemExit(130) from None
-    for name, text in final_report(statistics, live.setup):
-        print(f"{name:10} {text}")
+    print(LiveReport(live.setup, statistics.summary()))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pulse.loading.load import load
 from pulse.loading.proving import prove_loaded
 from pulse.program.compiler import Prepare
 from pulse.program.program import Program
-from pulse.proof import Report
+from pulse.proof import ProofReport
 
 if TYPE_CHECKING:
     from pulse.loading.load import Loadable
@@ -33,7 +33,8 @@ def stream(
     pulse    frames of the symbol for each step; the smallest possible where none is given
     align    delay the earlier outputs so that all belong to the same moment
     max_context  for attention to all frames before: the most frames of the symbol that a stream may have
-    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter
+    weights  how weights are stored: ``f32``; ``bf16`` and ``int8`` are rounded, and take a half and a quarter.
+             What fits into 16 bits as it is takes a half in any case
     prepare  as of ``compile_model``: ``streaming.warming.warm_shown`` compiles side by side and shows a bar
     Raises   PulseError
     """
@@ -49,7 +50,7 @@ def verify(
     prepare: Prepare | None = None,
     seed: int = 0,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """Prove on random input that the stream equals the offline model, or name the first wire that diverges.
 
     source   as of ``stream``. A model of chunks is compared with its author's loop, one in pulses with what it keeps

@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pulse.report import duration
+
 FINE_BITS = 6
 """A bucket is a power of two in so many parts, as a power of two."""
 BUCKETS = 41 << FINE_BITS
 """Up to 2**46 ns, 19 hours; longer ones count as that."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """A class of a histogram: how many took from ``from_s`` to ``to_s`` seconds."""
+
+    from_s: float
+    to_s: float
+    count: int
 
 
 @dataclass(frozen=True)
@@ -33,9 +44,19 @@ class LatencySummary:
     deadline_us: float | None
     missed: int | None
 
-    def as_dict(self) -> dict[str, Any]:
-        """The same, for JSON."""
-        return asdict(self)
+    def percentiles(self) -> dict[str, float]:
+        """Name and microseconds of the percentiles, the maximum with them."""
+        return {
+            "p50": self.p50_us,
+            "p90": self.p90_us,
+            "p99": self.p99_us,
+            "p99.9": self.p999_us,
+            "max": self.max_us,
+        }
+
+    def text(self) -> str:
+        """The percentiles in one line."""
+        return ", ".join(f"{name} {duration(us / 1e6)}" for name, us in self.percentiles().items())
 
 
 class Latency:
@@ -181,10 +202,10 @@ class Latency:
 
     def as_dict(self) -> dict[str, Any]:
         """The summary, for JSON."""
-        return self.summary().as_dict()
+        return asdict(self.summary())
 
-    def histogram(self, rows: int = 16) -> list[tuple[float, float, int]]:
-        """From, to (seconds) and count of ``rows`` classes of equal width on a log scale, over all times."""
+    def histogram(self, rows: int = 16) -> list[Bin]:
+        """``rows`` classes of equal width on a log scale, over all times."""
         if not self.count:
             return []
         used = [place for place, count in enumerate(self.counts) if count]
@@ -194,7 +215,8 @@ class Latency:
             row = int(np.searchsorted(edges, _lower_ns(place), "right")) - 1
             counts[min(max(row, 0), rows - 1)] += self.counts[place]
         return [
-            (float(low) / 1e9, float(high) / 1e9, count) for low, high, count in zip(edges, edges[1:], counts)
+            Bin(float(low) / 1e9, float(high) / 1e9, count)
+            for low, high, count in zip(edges, edges[1:], counts)
         ]
 
 

@@ -1,14 +1,16 @@
 """Text for terminals and reports. Names come from files that are not trusted: their control characters are escaped."""
 
-import json
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table as Grid
+from rich.text import Text as Styled
 
 from pulse.printable import printable, printable_lines
+from pulse.report import Pairs, Section, Text
 
 
 class Terminal(Console):
@@ -32,11 +34,35 @@ def write_text(text: str, file: TextIO | None = None) -> None:
     (file or sys.stdout).write(printable_lines(text))
 
 
-def json_text(value: Mapping[str, Any]) -> str:
-    """JSON that says all of a value in printable characters; what is not printable is escaped as JSON does."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    return "\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n"))
+def show_sections(console: Console, sections: Iterable[Section]) -> None:
+    """The sections of a report, an empty line between them."""
+    for number, section in enumerate(sections):
+        if number:
+            console.print()
+        console.print(_renderable(section))
 
 
-def _escaped(line: str) -> str:
-    return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in line)
+def _renderable(section: Section) -> RenderableType:
+    if isinstance(section, Text):
+        return Styled(section.words, section.style)
+    if isinstance(section, Pairs):
+        grid = Grid(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for name, value in section.rows:
+            grid.add_row(Styled(printable(name), "dim"), Styled(printable(value)))
+        return grid
+    title = Styled(printable(section.title), "bold")
+    grid = Grid(
+        box=None,
+        title=title,
+        title_justify="left",
+        padding=(0, 2, 0, 0),
+        header_style="dim",
+        show_header=any(section.columns),
+    )
+    for number, column in enumerate(section.columns):
+        grid.add_column(
+            printable(column), justify="right" if number in section.right else "left", overflow="fold"
+        )
+    for row in section.rows:
+        grid.add_row(*(Styled(printable(cell)) for cell in row))
+    return grid

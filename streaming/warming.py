@@ -25,6 +25,7 @@ from pulse.program import machine
 from pulse.program.compiler import Prepare
 from pulse.program.kernels import families as families
 from pulse.program.lowering import GROUP
+from pulse.report import Pairs, Report, Section, duration
 from streaming.native import callback as callback
 from streaming.native import gate as gate
 from streaming.native import pipeline as pipeline
@@ -32,6 +33,7 @@ from streaming.native import positions as positions
 from streaming.native import slots as slots
 from streaming.progress import Progress, progress
 
+DEAREST = 5
 FEW = 2
 """Functions for which starting processes is not worth it."""
 MICROPHONE = ("pipeline.callback", "device.gate", "device.shut", "pipeline.load_word", "pipeline.store_word")
@@ -52,19 +54,31 @@ EXECUTOR = tuple(name for name in ENTRIES if name.startswith("slots."))
 
 
 @dataclass(frozen=True)
-class WarmReport:
+class WarmReport(Report):
     """What ``warm`` found and did.
 
-    folder    where compiled functions are kept
-    compiled  name -> seconds that it took in its process, the longest first
-    present   what was there
-    jobs      how many processes compiled
+    folder      where compiled functions are kept
+    compiled_s  name -> seconds that it took in its process, the longest first
+    present     what was there
+    jobs        how many processes compiled
+    seconds     that it took in all
     """
 
     folder: Path
-    compiled: dict[str, float]
+    compiled_s: dict[str, float]
     present: tuple[str, ...]
     jobs: int
+    seconds: float
+
+    def sections(self) -> list[Section]:
+        """The folder, and what was compiled, the longest first."""
+        took = [f"{name} {duration(took_s)}" for name, took_s in self.compiled_s.items()]
+        text = str(len(took))
+        if took:
+            more = " …" if len(took) > DEAREST else ""
+            text += f" by {self.jobs} processes: {', '.join(took[:DEAREST])}{more}"
+        pairs = [("folder", str(self.folder)), ("there before", str(len(self.present)))]
+        return [Pairs([*pairs, ("compiled", text), ("time", duration(self.seconds))])]
 
 
 def kernel_names() -> list[str]:
@@ -85,6 +99,7 @@ def warm(
     progress  called with how many are done and how many there are to compile
     Raises    CompileError: no such name, or the compiled functions cannot be kept
     """
+    started = time.perf_counter()
     known = kernel_names()
     wanted = list(dict.fromkeys(known if only is None else only))
     if unknown := [name for name in wanted if name not in known]:
@@ -105,7 +120,8 @@ def warm(
             if progress is not None:
                 progress(done, len(missing))
     slowest = dict(sorted(compiled.items(), key=lambda item: -item[1]))
-    return WarmReport(location.path, slowest, tuple(name for name in wanted if name not in compiled), count)
+    present = tuple(name for name in wanted if name not in compiled)
+    return WarmReport(location.path, slowest, present, count, time.perf_counter() - started)
 
 
 def compile_in_parallel(*entries: str) -> Prepare:

@@ -8,7 +8,9 @@ import numpy as np
 from pulse.costs.work import Work
 from pulse.dim import Symbol, TDim
 from pulse.errors import DimError
-from pulse.printable import printable
+from pulse.report import Pairs, Report, Section, Table, Text
+
+COLUMNS = ("node", "op", "output", "parameters", "multiply-adds", "elementwise")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class ProgramCost:
 
 
 @dataclass(frozen=True)
-class CostReport:
+class CostReport(Report):
     """What a model is made of and what it takes to run it.
 
     symbol        the dim that is time; None where there is not one alone
@@ -93,6 +95,7 @@ class CostReport:
     weight_bytes  of all constants
     work          multiply-adds and elementwise operations, as functions of the symbols
     uncounted     ops whose work is not known
+    refused       why it does not stream; None where it does, or nobody asked
     """
 
     title: str
@@ -105,6 +108,7 @@ class CostReport:
     uncounted: tuple[str, ...] = ()
     pulse_cost: PulseCost | None = None
     program_cost: ProgramCost | None = None
+    refused: str | None = None
 
     def per_frame(self, amount: TDim) -> float | None:
         """How much of an amount each frame of the symbol adds in a long stream; None where that has no limit."""
@@ -120,8 +124,8 @@ class CostReport:
         frame = self.per_frame(amount)
         return None if frame is None or self.rate_hz is None else frame * self.rate_hz
 
-    def header(self) -> list[str]:
-        """The totals, one a line."""
+    def totals(self) -> Pairs:
+        """The totals of the model, of its pulse and of its program."""
         pairs = [
             ("parameters", f"{self.parameters:,}"),
             ("weights", f"{self.weight_bytes:,} bytes"),
@@ -132,50 +136,34 @@ class CostReport:
             pairs.append(("not counted", ", ".join(self.uncounted)))
         if self.pulse_cost is not None:
             work, pulse = self.pulse_cost.work, self.pulse_cost.pulse
+            state = f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers"
             pairs += [
                 ("pulse", f"{pulse:,} frame{'s' if pulse > 1 else ''}"),
                 ("multiply-adds", self._of_pulse(work.macs, pulse)),
                 ("elementwise", self._of_pulse(work.elementwise, pulse)),
-                (
-                    "state",
-                    f"{self.pulse_cost.state_bytes:,} bytes, {self.pulse_cost.delay_bytes:,} of them delay buffers",
-                ),
+                ("state", state),
             ]
         if self.program_cost is not None:
-            cost = self.program_cost
+            compiled = self.program_cost
             pairs.append(
                 (
                     "program",
-                    f"{cost.instructions:,} instructions, {cost.weight_bytes:,} bytes of weights, "
-                    f"{cost.state_bytes:,} of state, {cost.arena_bytes:,} of arena",
+                    f"{compiled.instructions:,} instructions, {compiled.weight_bytes:,} bytes of weights, "
+                    f"{compiled.state_bytes:,} of state, {compiled.arena_bytes:,} of arena",
                 )
             )
-        return [printable(f"{name:<14} {text}") for name, text in pairs]
+        return Pairs(pairs)
 
-    def lines(self) -> list[str]:
+    def sections(self) -> list[Section]:
         """The totals, then one line for each node."""
-        cells = [("node", "op", "output", "parameters", "multiply-adds", "elementwise")]
+        rows: list[list[str]] = []
         for row in self.rows:
-            macs, each = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
-            cells.append(
-                (
-                    printable(row.node),
-                    printable(row.op),
-                    printable(row.shapes),
-                    f"{row.parameters:,}",
-                    macs,
-                    each,
-                )
-            )
-        widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-        table = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
-        title = printable(f"{self.title}: {len(self.rows)} nodes")
-        return [title, *self.header(), "", *table]
+            work = ("?", "?") if row.work is None else (str(row.work.macs), str(row.work.elementwise))
+            rows.append([row.node, row.op, row.shapes, f"{row.parameters:,}", *work])
+        refused = [Text(f"not streamed: {self.refused}")] if self.refused else []
+        return [Text(self.title), self.totals(), Table(f"nodes, {len(rows)}", COLUMNS, rows), *refused]
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def as_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """The same, for JSON; amounts that depend on a length are text."""
         return {
             "model": self.title,
@@ -189,10 +177,11 @@ class CostReport:
             "elementwise": str(self.work.elementwise),
             "elementwise_per_frame": self.per_frame(self.work.elementwise),
             "elementwise_per_second": self.per_second(self.work.elementwise),
-            "uncounted": list(self.uncounted),
+            "uncounted": self.uncounted,
             **({} if self.pulse_cost is None else self.pulse_cost.as_dict()),
             **({} if self.program_cost is None else self.program_cost.as_dict()),
-            "nodes": [row.as_dict() for row in self.rows],
+            "nodes": self.rows,
+            "refused": self.refused,
         }
 
     def _amount(self, amount: TDim) -> str:

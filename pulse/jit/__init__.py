@@ -34,7 +34,8 @@ An instruction is declared once, and its kernel is a plain Python function that 
 
 - Read every field into a local first. An operand is a typed pointer (``p[i]``, ``p[i] = v``, ``p + n``; no checks, no
   wrapped index), a number an int64, a real a float64. ``raw`` sees the bytes of an operand of any type as elements.
-- ``packed_weights`` are of f32, bf16 or int8: there is a kernel for each, and ``weight_scales`` are None but for int8.
+- ``packed_weights`` are of f32, f16, bf16 or int8: there is a kernel for each, and ``weight_scales`` are None but for
+  int8.
 - Signed ints only. ``p[i]`` of f32 is a float32, a literal ``0.5`` a float64: a scalar loop that mixes them
   computes in float64 (wrap constants: ``np.float32(0.5)``). Vectors always stay float32.
 - ``simd`` values are one register (zmm) or several; four independent sums hide the latency of ``vfma``.

@@ -44,7 +44,7 @@ import numpy as np
 
 from pulse.jit.pointer import HEADER, Bases, Pointer, Row, operand_at, real_at, real_bits
 
-Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "bf16"]
+Element: TypeAlias = Literal["f32", "f64", "i64", "i32", "u8", "i8", "f16", "bf16"]
 DTYPES: dict[str, type[np.generic]] = {
     "f32": np.float32,
     "f64": np.float64,
@@ -52,11 +52,12 @@ DTYPES: dict[str, type[np.generic]] = {
     "i32": np.int32,
     "u8": np.uint8,
     "i8": np.int8,
+    "f16": np.float16,
     "bf16": np.uint16,
 }
 """A bfloat16 is seen as its bits; ``vload`` makes floats of them."""
-Form: TypeAlias = Literal["f32", "bf16", "int8"]
-FORMS: dict[Form, Element] = {"f32": "f32", "bf16": "bf16", "int8": "i8"}
+Form: TypeAlias = Literal["f32", "f16", "bf16", "int8"]
+FORMS: dict[Form, Element] = {"f32": "f32", "f16": "f16", "bf16": "bf16", "int8": "i8"}
 """What weights are stored as."""
 
 

@@ -35,6 +35,12 @@ def processor() -> Processor:
     )
 
 
+def has_f16() -> bool:
+    """Whether it has an instruction that makes float32 of float16, which every processor but old x86 has."""
+    here = processor()
+    return not here.triple.startswith(("x86", "i")) or "+f16c" in here.features.split(",")
+
+
 def target_machine() -> Any:
     """LLVM's compiler for the processor: of code that is linked into this process, or into a library."""
     here = processor()

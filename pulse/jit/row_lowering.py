@@ -19,6 +19,7 @@ ELEMENTS = {
     "i32": types.int32,
     "u8": types.uint8,
     "i8": types.int8,
+    "f16": types.int16,
     "bf16": types.uint16,
 }
 

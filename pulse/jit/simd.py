@@ -104,7 +104,7 @@ def _ints(value: Vector) -> NDArray[np.int32]:
 
 
 def vload(p: Pointer, i: int) -> Vector:
-    """The 16 elements from ``p[i]`` as float32, whether they are f32, bf16 or int8; any alignment."""
+    """The 16 elements from ``p[i]`` as float32, whether they are f32, f16, bf16 or int8; any alignment."""
     elements = p.elements[p.span(i, LANES)]
     if elements.dtype == np.uint16:
         return Vector((elements.astype(np.uint32) << 16).view(np.float32))

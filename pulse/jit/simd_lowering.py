@@ -14,10 +14,12 @@ from numba.extending import lower_builtin, lower_cast, models, register_model
 
 from pulse.jit import simd
 from pulse.jit.pointer_lowering import PointerType, typed
+from pulse.jit.processor import has_f16
 from pulse.jit.simd import LANES
 
 BIT, INT32, FLOAT32 = ir.IntType(1), ir.IntType(32), ir.FloatType()
 FLOATS_LL, INTS_LL, MASK_LL = (ir.VectorType(element, LANES) for element in (FLOAT32, INT32, BIT))
+HALVES_LL = ir.VectorType(ir.IntType(16), LANES)
 
 
 class LanesType(types.Type):
@@ -39,7 +41,9 @@ class LanesModel(models.PrimitiveModel):
 FLOATS = LanesType("float32", FLOATS_LL)
 INTS = LanesType("int32", INTS_LL)
 MASK = LanesType("bool", MASK_LL)
-FLOAT_POINTER, BF16_POINTER, INT8_POINTER = map(PointerType, (types.float32, types.uint16, types.int8))
+FLOAT_POINTER, INT8_POINTER = PointerType(types.float32), PointerType(types.int8)
+F16_POINTER, BF16_POINTER = PointerType(types.int16), PointerType(types.uint16)
+"""Of elements that are seen as their bits."""
 
 
 def constant(data: ir.VectorType, values):
@@ -123,9 +127,25 @@ def _load(builder, p, i):
     return builder.load(vector_pointer(builder, p, i), align=4)
 
 
+@lowers(simd.vload, FLOATS, F16_POINTER, types.int64)
+def _load_f16(builder, p, i):
+    """One instruction of the processor, or else what it does: denormals are read as they are in both."""
+    halves = builder.load(vector_pointer(builder, p, i, HALVES_LL), align=2)
+    if has_f16():
+        return builder.fpext(builder.bitcast(halves, ir.VectorType(ir.HalfType(), LANES)), FLOATS_LL)
+    bits = builder.sext(halves, INTS_LL)
+    magnitude = builder.and_(bits, constant(INTS_LL, 0x7FFF))
+    normal = builder.add(builder.shl(magnitude, constant(INTS_LL, 13)), constant(INTS_LL, 112 << 23))
+    small = builder.fmul(builder.sitofp(magnitude, FLOATS_LL), constant(FLOATS_LL, 2.0**-24))
+    is_small = builder.icmp_signed("<", magnitude, constant(INTS_LL, 0x400))
+    value = builder.select(is_small, builder.bitcast(small, INTS_LL), normal)
+    sign = builder.and_(bits, constant(INTS_LL, -(1 << 31)))
+    return builder.bitcast(builder.or_(value, sign), FLOATS_LL)
+
+
 @lowers(simd.vload, FLOATS, BF16_POINTER, types.int64)
 def _load_bf16(builder, p, i):
-    halves = builder.load(vector_pointer(builder, p, i, ir.VectorType(ir.IntType(16), LANES)), align=2)
+    halves = builder.load(vector_pointer(builder, p, i, HALVES_LL), align=2)
     bits = builder.shl(builder.zext(halves, INTS_LL), constant(INTS_LL, 16))
     return builder.bitcast(bits, FLOATS_LL)
 

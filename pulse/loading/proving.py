@@ -7,7 +7,7 @@ from pulse.loading.loaded import Loaded
 from pulse.models import PulsedModel
 from pulse.oracle import oracle_of
 from pulse.program.compiler import Prepare
-from pulse.proof import Report, prove
+from pulse.proof import ProofReport, prove
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -21,7 +21,7 @@ def prove_loaded(
     seed: int = 0,
     prepare: Prepare | None = None,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """The proof of a pulsed form of it; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
     original = loaded.with_pulse(pulsed.pulse).analyse()
     return prove(pulsed, oracle_of(pulsed, original), lengths, backend, seed, prepare, long)
@@ -34,7 +34,7 @@ def prove_file(
     lengths: Sequence[int] | None = None,
     seed: int = 0,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """The same of a file that was written of the pulsed form, run in another runtime. Raises PulsifyError."""
     from pulse.onnx.write.check import check
 

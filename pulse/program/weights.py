@@ -4,6 +4,9 @@ Weights are the constant matrices and kernels of products: of convolutions and t
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums
 and biases. Of depthwise convolutions, and of weights below ``SMALLEST_BYTES``, nothing is gained: they stay f32 too.
 So do Fourier transforms, which no product with a matrix is as fast as.
+
+Where a smaller form holds every weight as it is, it is stored so without being asked for: whole numbers as int8, halves
+of a file as f16 or bf16. Nothing is rounded then.
 """
 
 import math
@@ -58,7 +61,7 @@ class Layout:
 class Stored:
     """A weight at rest.
 
-    codes   f32 itself, bf16 as uint16, or int8; the shape of the weight
+    codes   f32 itself, f16, bf16 as uint16, or int8; the shape of the weight
     scales  of int8: f32 of the layout's shape, 1 along the summed axes: a weight is code * scale; else None
     layout  where its output units lie
     """
@@ -73,7 +76,7 @@ class Stored:
         if self.codes.dtype == np.uint16:
             return from_bf16(self.codes)
         if self.scales is None or self.layout is None:
-            return self.codes
+            return self.codes.astype(np.float32, copy=False)
         return (self.codes.reshape(self.layout.shape) * self.scales).reshape(self.codes.shape)
 
     def scales_of(self, first: int = 0, count: int | None = None) -> Array | None:
@@ -116,6 +119,18 @@ def as_codes(weight: Array, layout: Layout) -> Stored:
     return Stored(weight.astype(np.int8), np.ones(units, np.float32), layout)
 
 
+def as_halves(weight: Array) -> Array | None:
+    """The weight in 16 bits, f16 or else bf16, if one of them holds all of it as it is."""
+    bits = weight.view(np.uint32)
+    if bits.flat[0] & 0x1FFF or (bits & 0x1FFF).any() or not np.isfinite(weight).all():
+        return None
+    with np.errstate(over="ignore"):
+        halves = weight.astype(np.float16)
+    if np.array_equal(halves.astype(np.float32), weight):
+        return halves
+    return None if (bits & 0xFFFF).any() else to_bf16(weight)
+
+
 def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, form: str) -> Stored | None:
     """A constant operand of a node as it is stored in a form; None if it is no constant of f32.
 
@@ -129,8 +144,9 @@ def stored_operand(name: str, op: Op, inputs: Sequence[PulsedFact], slot: int, f
         return Stored(weight, None, layout)
     if are_codes(weight):
         return as_codes(weight, layout)
-    if form == "f32":
-        return Stored(weight, None, layout)
+    halves = None if form == "int8" else as_halves(weight)
+    if halves is not None:
+        return Stored(halves, None, layout)
     try:
         return store(weight, form, layout)
     except ValueError as error:

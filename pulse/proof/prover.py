@@ -13,7 +13,7 @@ from pulse.program.program import Program
 from pulse.program.whole import stream_whole
 from pulse.proof.effort import Effort
 from pulse.proof.locating import first_divergence, wrong_wires
-from pulse.proof.report import Coverage, Divergence, LargestError, Report, TrialRecord
+from pulse.proof.report import Coverage, Divergence, LargestError, ProofReport, TrialRecord
 from pulse.proof.signals import feeds_of, integer_ranges
 from pulse.proof.trials import LONG_S, Trial, plan_trials
 from pulse.pulsify.network import PulsedNetwork
@@ -29,7 +29,7 @@ def prove(
     seed: int = 0,
     prepare: Prepare | None = None,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """Run streams of a pulsed model, the padding of the last pulse NaN, and compare every frame with the oracle.
 
     oracle   what whole inputs should give
@@ -52,7 +52,7 @@ def compare(
     lengths: Sequence[int] | None = None,
     seed: int = 0,
     long: bool = False,
-) -> Report:
+) -> ProofReport:
     """The same for given programs of the model, the last of which is proved; see ``prove``."""
     trials, effort = plan_trials(model, lengths, long), Effort(model)
     ranges = integer_ranges(model, oracle, max(1, min(trial.length for trial in trials.trials)))
@@ -97,7 +97,7 @@ def compare(
     backends = tuple(program.backend for program in programs)
     skips = tuple(dict.fromkeys(skipped))
     outputs = seen.coverage()
-    return Report(model, backends, tuple(tried), skips, outputs, trials, seed, worst, found)
+    return ProofReport(model, backends, tuple(tried), skips, outputs, trials, seed, worst, found)
 
 
 def _in_time(program: Program, trial: Trial, effort: Effort) -> bool:

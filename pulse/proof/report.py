@@ -12,6 +12,7 @@ from pulse.ops.arithmetic import is_floating
 from pulse.proof.signals import SIGNALS, Signal
 from pulse.proof.trials import Trials
 from pulse.pulsify.network import PulsedNetwork
+from pulse.report import Pairs, Report, Section, Text
 from pulse.wording import spell
 
 Outcome = Literal["equal", "diverged", "not proved"]
@@ -44,21 +45,6 @@ class Divergence:
             f"{self.wire} ({self.op}) diverges at frame {self.frame} of {where}: offline {self.offline:.6g}, "
             f"streamed {self.streamed:.6g}, {self.allowed:.2g} apart at most by rounding"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "wire": self.wire,
-            "op": self.op,
-            "length": self.length,
-            "signal": self.signal,
-            "backend": self.backend,
-            "frame": self.frame,
-            "offline": json_number(self.offline),
-            "streamed": json_number(self.streamed),
-            "allowed": json_number(self.allowed),
-            "reason": self.reason,
-        }
 
 
 @dataclass(frozen=True)
@@ -136,8 +122,8 @@ class Coverage:
             "frames": self.frames,
             "values": self.values,
             "finite": self.finite,
-            "least": json_number(self.least) if self.finite else None,
-            "largest": json_number(self.largest) if self.finite else None,
+            "least": self.least if self.finite else None,
+            "largest": self.largest if self.finite else None,
             "moved": self.moved,
             "proved": not self.missing,
             "missing": self.missing,
@@ -166,7 +152,7 @@ class LargestError:
 
 
 @dataclass(frozen=True)
-class Report:
+class ProofReport(Report):
     """What was compared, and how it ended.
 
     tried    the streams; lengths that the offline model refuses are in ``skipped``
@@ -210,7 +196,7 @@ class Report:
         """The lengths that were run, each once."""
         return tuple(sorted({trial.length for trial in self.tried}))
 
-    def require(self) -> "Report":
+    def require(self) -> "ProofReport":
         """The report, if the outcome is ``equal``. Raises DivergenceError, NotProvedError."""
         if self.outcome == "equal":
             return self
@@ -225,20 +211,24 @@ class Report:
             return f"nothing was proved of {'; '.join(self.missing)}"
         return "equal: every frame of every stream"
 
-    def lines(self) -> list[tuple[str, str]]:
-        """Names and texts, for a terminal."""
+    def sections(self) -> list[Section]:
+        """What was tried, what it showed, and the verdict."""
+        return [Pairs(self.pairs()), Text(self.verdict)]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and texts of what was tried and what it showed."""
         lengths = self.lengths
         span = f"{len(self.tried)} of {lengths[0]:,} to {lengths[-1]:,} frames"
-        lines = [("streams", f"{span}: {_listed(self.tried)}; seed {self.seed}")]
-        lines += [("long enough", self._reach(lengths[-1]))]
+        pairs = [("streams", f"{span}: {_listed(self.tried)}; seed {self.seed}")]
+        pairs += [("long enough", self._reach(lengths[-1]))]
         if self.skipped:
-            lines.append(
+            pairs.append(
                 ("skipped", f"{', '.join(map(str, self.skipped))} frames: refused by the offline model too")
             )
-        lines += [(f"values of {output.name}", str(output)) for output in self.outputs]
+        pairs += [(f"values of {output.name}", str(output)) for output in self.outputs]
         worst = f"{self.worst.error:.3g} at most, {self.worst.relative:.2g} of the largest value"
-        lines.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
-        return lines
+        pairs.append(("difference", f"{worst}, no more than rounding may do" if self.equal else worst))
+        return pairs
 
     def _reach(self, longest: int) -> str:
         seen = "all frames before it" if self.trials.seen is None else f"{self.trials.seen:,} frames"
@@ -250,36 +240,28 @@ class Report:
         offer = longest < self.trials.wanted or self.trials.left_out
         return f"{text}: {spell('long')} tries them" if offer else text
 
-    def as_dict(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "outcome": self.outcome,
             "verdict": self.verdict,
-            "backends": list(self.backends),
+            "backends": self.backends,
             "pulse_frames": self.model.pulse,
-            "streams": [
-                {"length": trial.length, "signal": trial.signal, "backends": list(trial.backends)}
-                for trial in self.tried
-            ],
-            "lengths": list(self.lengths),
-            "skipped": list(self.skipped),
+            "streams": self.tried,
+            "lengths": self.lengths,
+            "skipped": self.skipped,
             "seen_frames": self.trials.seen,
             "wanted_frames": self.trials.wanted,
             "left_out": self.trials.left_out,
             "seed": self.seed,
-            "outputs": [output.as_dict() for output in self.outputs],
-            "error": json_number(self.error),
-            "relative_error": json_number(self.worst.relative),
-            "share": json_number(self.worst.share),
-            "divergence": None if self.divergence is None else self.divergence.as_dict(),
+            "outputs": self.outputs,
+            "error": self.error,
+            "relative_error": self.worst.relative,
+            "share": self.worst.share,
+            "divergence": self.divergence,
         }
 
 
 def _listed(tried: Sequence[TrialRecord]) -> str:
     used = {trial.signal for trial in tried}
     return ", ".join(signal for signal in SIGNALS if signal in used)
-
-
-def json_number(value: float) -> float | str:
-    """A number that JSON has, else its name."""
-    return value if abs(value) < float("inf") else str(value)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pulse.chunks.chunking import Chunking
 from pulse.errors import InputError
-from streaming.cli.options import ChunkOptions
+from streaming.cli.options import ModelOptions
 from streaming.frames import read_arrays
 
 V = TypeVar("V")
@@ -26,17 +26,17 @@ def pairs(option: str, texts: Sequence[str] | None, what: str, example: str) -> 
     return found
 
 
-def constants(options: ChunkOptions) -> Mapping[str, Any]:
+def constants(options: ModelOptions) -> Mapping[str, Any]:
     """The values of inputs that always have one. Raises InputError."""
     return _read("--constant", options.constant, "a value", "sr=16000", _value)
 
 
-def budget(options: ChunkOptions) -> Mapping[str, float]:
+def budget(options: ModelOptions) -> Mapping[str, float]:
     """The limits of reading a file that differ from the usual ones. Raises InputError."""
     return _read("--budget", options.budget, "a number", "nodes=1000000", float)
 
 
-def chunking(options: ChunkOptions, pulse: int | None = None) -> Chunking:
+def chunking(options: ModelOptions) -> Chunking:
     """What the user says of a model of chunks. Raises InputError."""
     return Chunking(
         _states(options.state),
@@ -44,7 +44,7 @@ def chunking(options: ChunkOptions, pulse: int | None = None) -> Chunking:
         _read("--axis", options.axis, "an axis", "x=1", _number),
         _read("--delay", options.delay, "a number of frames", "y=256", _number),
         _read("--initial", options.initial, "a value", "h=h0.npy", _value),
-        pulse,
+        options.pulse,
     )
 
 

@@ -1,13 +1,15 @@
 """What the commands print: reports on stdout, errors on stderr."""
 
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from pulse.report import Report
 
 CHECK_FAILED = 1
 BAD_USE = 2
@@ -41,6 +43,11 @@ def print_error(message: str) -> None:
         console.print(rest)
 
 
+def print_warning(message: object) -> None:
+    """``warning: …`` in yellow where errors go."""
+    stderr().print(f"warning: {message}", style="yellow")
+
+
 def print_note(message: str) -> None:
     """``note: …`` where errors go."""
     stderr().print(f"note: {message}")
@@ -55,7 +62,7 @@ def plain_warnings() -> Generator[None]:
         from pulse.errors import PulseWarning
 
         if issubclass(category, PulseWarning):
-            stderr().print(f"warning: {message}", style="yellow")
+            print_warning(message)
         else:
             usual(message, category, *place)
 
@@ -82,57 +89,26 @@ def documents() -> int:
     return _documents.get()
 
 
-def print_json(report: dict[str, Any]) -> None:
-    """A report as JSON, nothing else on stdout."""
+def print_json(values: Mapping[str, Any]) -> None:
+    """One JSON document, nothing else on stdout."""
     _documents.set(_documents.get() + 1)
-    from streaming.terminal import json_text
+    from pulse.report import json_text
 
-    sys.stdout.write(json_text(report) + "\n")
-
-
-def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and values, the values in one column."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from pulse.printable import printable
-
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in pairs:
-        table.add_row(Text(name, "dim"), Text(printable(value)))
-    stdout().print(table)
+    sys.stdout.write(json_text(values) + "\n")
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()
-) -> None:
-    """A table; ``right`` names the columns of numbers."""
-    from rich.table import Table
-    from rich.text import Text
+def print_report(report: "Report", json: bool = False, markdown: bool = False) -> None:
+    """A report on stdout: for reading, as JSON, or as Markdown. Raises InputError: it cannot be both."""
+    if json and markdown:
+        from pulse.errors import InputError
 
-    from pulse.printable import printable
+        raise InputError("--json and --markdown are two forms of one report; give one of them")
+    if json:
+        print_json(report.values())
+        return
+    from streaming.terminal import show_sections, write_text
 
-    table = Table(
-        box=None, title=Text(title, "bold"), title_justify="left", padding=(0, 2, 0, 0), header_style="dim"
-    )
-    for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(str(cell))) for cell in row))
-    stdout().print(table)
-
-
-def duration(seconds: float) -> str:
-    """A time with the unit that suits it: 45 ns, 12.3 us, 4.56 ms, 7.89 s."""
-    if 0 < seconds < 1e-6:
-        return f"{seconds * 1e9:.0f} ns"
-    if seconds < 1e-3:
-        return f"{seconds * 1e6:.1f} us"
-    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def size(count: int) -> str:
-    """Bytes with the unit that suits them."""
-    if count < 1 << 10:
-        return f"{count} B"
-    return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
+    if markdown:
+        write_text(report.to_markdown())
+    else:
+        show_sections(stdout(), report.sections())

@@ -1,16 +1,19 @@
 """pulse dump: a model as text or as a picture, at any stage."""
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streaming.cli import options
+from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
 
 if TYPE_CHECKING:
+    from pulse.costs.report import CostReport
     from pulse.loading.loaded import Loaded
     from pulse.models import PulsedModel, TypedModel
-    from streaming.cli.model import Opened
+    from streaming.reports.opened_model import OpenedModel
 
 
 class Stage(StrEnum):
@@ -24,20 +27,16 @@ class Stage(StrEnum):
     COSTS = "costs"
 
 
-@options.takes_chunks
+@takes_groups
 def dump(
     model: options.ModelPath = None,
     stage: Annotated[Stage, typer.Option("--stage", help="How far to go.")] = Stage.PULSED,
     dot: Annotated[bool, typer.Option("--dot", help="The language of Graphviz instead of text.")] = False,
-    pulse: options.Pulse = None,
-    symbol: options.SymbolName = None,
-    rate: options.Rate = None,
-    inputs: options.Inputs = None,
-    max_context: options.MaxContext = None,
+    *,
+    given: ModelOptions,
     backend: options.Backend = "numba",
     weights: options.Weights = "f32",
-    json: options.AsJson = False,
-    chunks: options.ChunkOptions = options.NO_CHUNKS,
+    shown: ReportOptions,
 ) -> None:
     """Print a model at one of its stages, or what it costs.
 
@@ -52,47 +51,39 @@ def dump(
       [cyan]pulse dump model.onnx --stage costs --rate 100[/cyan]     parameters, multiply-adds, memory
     """
     from pulse.errors import InputError
+    from streaming.cli.model import load_model, open_model
     from streaming.terminal import write_text
 
-    if json and stage is not Stage.COSTS:
-        raise InputError("--json goes with --stage costs; the other stages are text")
-    from streaming.cli.model import load_model, open_model
-
+    if shown != ReportOptions() and stage is not Stage.COSTS:
+        raise InputError("--json and --markdown go with --stage costs; the other stages are text")
     if stage in (Stage.LOAD, Stage.TYPED):
-        write_text(_read(stage, load_model(model, symbol, inputs, chunks, pulse), dot))
+        write_text(_read(stage, load_model(model, given), dot))
         return
-    opened = open_model(model, symbol, inputs, rate, max_context, chunks, pulse)
-    if stage is Stage.COSTS:
-        write_text(_costs(opened, pulse, backend, weights, dot, json))
-    else:
-        write_text(_text(stage, opened, pulse, backend, weights, dot))
-
-
-def _costs(
-    opened: "Opened", pulse: options.Pulse, backend: str, weights: str, dot: bool, as_json: bool
-) -> str:
-    """What the model costs, with its pulses and its program where it has them."""
-    from pulse.costs.counting import cost_report
-    from pulse.errors import CompileError, InputError, PulsifyError
-    from streaming.cli.model import compile_model
-    from streaming.terminal import json_text
-
+    opened = open_model(model, given)
+    if stage is not Stage.COSTS:
+        write_text(_text(stage, opened, given.pulse, backend, weights, dot))
+        return
     if dot:
         raise InputError("the costs are a table, not a graph; leave out --dot")
-    refused = ""
+    shown.print(_costs(opened, given.pulse, backend, weights))
+
+
+def _costs(opened: "OpenedModel", pulse: int | None, backend: str, weights: str) -> "CostReport":
+    """What the model costs, with its pulses and its program where it has them."""
+    from pulse.costs.counting import cost_report
+    from pulse.errors import CompileError, PulsifyError
+    from streaming.cli.model import compile_model
+
     try:
-        made = cost_report(compile_model(opened.pulsed(pulse), backend, weights), opened.rate_hz)
+        return cost_report(compile_model(opened.pulsed(pulse), backend, weights), opened.rate_hz)
     except (PulsifyError, CompileError) as error:
-        made, refused = cost_report(opened.typed, opened.rate_hz), str(error)
-    if as_json:
-        return json_text({**made.as_dict(), "refused": refused or None}) + "\n"
-    return "\n".join([*made.lines(), *(["", f"not streamed: {refused}"] if refused else [])]) + "\n"
+        return replace(cost_report(opened.typed, opened.rate_hz), refused=str(error))
 
 
 def _totals(model: "PulsedModel | TypedModel", rate_hz: float | None = None) -> str:
     from pulse.costs.counting import cost_report
 
-    return "".join(f"{line}\n" for line in cost_report(model, rate_hz).header())
+    return cost_report(model, rate_hz).totals().text() + "\n"
 
 
 def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
@@ -108,7 +99,9 @@ def _read(stage: Stage, loaded: "Loaded", dot: bool) -> str:
     return shown if dot else _totals(typed) + shown
 
 
-def _text(stage: Stage, opened: "Opened", pulse: options.Pulse, backend: str, weights: str, dot: bool) -> str:
+def _text(
+    stage: Stage, opened: "OpenedModel", pulse: int | None, backend: str, weights: str, dot: bool
+) -> str:
     """A model on its way to a program."""
     from pulse import dump as dumps
     from pulse.errors import InputError

@@ -48,6 +48,3 @@ class EventOptions:
         if self.events is None:
             raise InputError(f"--event {(self.event or [''])[0]}: is of --events; give --events segments too")
         return Choice.parse(self.events, self.event or ())
-
-
-NO_EVENTS = EventOptions()

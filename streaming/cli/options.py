@@ -1,58 +1,24 @@
 """Options that several commands have."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streaming.cli.spelling import as_options
+
+if TYPE_CHECKING:
+    from pulse.report import Report
 
 ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
         help="An ONNX file, or a recipe (.toml); the built-in denoiser where none is given.",
-        show_default=False,
-    ),
-]
-Pulse = Annotated[
-    int | None,
-    typer.Option(
-        "--pulse",
-        "-p",
-        help="Frames for each step. About 10 ms of sound, or the smallest possible.",
-        show_default=False,
-    ),
-]
-SymbolName = Annotated[
-    str | None,
-    typer.Option("--symbol", help="The dim that is time, where the model has several.", show_default=False),
-]
-Inputs = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--input",
-        help='A shape to give or to fix, such as "x=1,80,T,f32". May be repeated.',
-        show_default=False,
-    ),
-]
-Rate = Annotated[
-    int | None,
-    typer.Option(
-        "--rate", metavar="HZ", min=1, help="Samples (or frames) a second of the model.", show_default=False
-    ),
-]
-MaxContext = Annotated[
-    int | None,
-    typer.Option(
-        "--max-context",
-        metavar="FRAMES",
-        min=1,
-        help="The longest stream, where attention sees all frames before its own.",
         show_default=False,
     ),
 ]
@@ -65,12 +31,69 @@ Weights = Annotated[
         "--weights", help="f32; bf16 or int8: rounded, a half or a quarter of the memory, see pulse check."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the report as JSON.")]
 
 
 @dataclass(frozen=True)
-class ChunkOptions:
-    """What is said of a model as it is opened, most of all of one that takes chunks and states; as it is written."""
+class ReportOptions:
+    """How a report is printed."""
+
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the report as Markdown.")] = False
+
+    def print(self, report: "Report") -> None:
+        """Print a report on stdout. Raises InputError: both forms are wanted."""
+        from streaming.cli.console import print_report
+
+        print_report(report, self.json, self.markdown)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is said of a model as it is opened, as it is written; from ``constant`` on, of one of chunks and states."""
+
+    pulse: Annotated[
+        int | None,
+        typer.Option(
+            "--pulse",
+            "-p",
+            help="Frames for each step. About 10 ms of sound, or the smallest possible.",
+            show_default=False,
+        ),
+    ] = None
+    symbol: Annotated[
+        str | None,
+        typer.Option(
+            "--symbol", help="The dim that is time, where the model has several.", show_default=False
+        ),
+    ] = None
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            "--rate",
+            metavar="HZ",
+            min=1,
+            help="Samples (or frames) a second of the model.",
+            show_default=False,
+        ),
+    ] = None
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            help='A shape to give or to fix, such as "x=1,80,T,f32". May be repeated.',
+            show_default=False,
+        ),
+    ] = None
+    max_context: Annotated[
+        int | None,
+        typer.Option(
+            "--max-context",
+            metavar="FRAMES",
+            min=1,
+            help="The longest stream, where attention sees all frames before its own.",
+            show_default=False,
+        ),
+    ] = None
 
     constant: Annotated[
         list[str] | None,
@@ -163,33 +186,28 @@ class ChunkOptions:
     ] = None
 
 
-NO_CHUNKS = ChunkOptions()
-
-
-def takes(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that dataclasses describe; it has each of them as one argument of that name.
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the dataclasses among its parameters; it has each of them as one argument.
 
     While the command runs, messages name options instead of the parameters of Python.
     """
+    own = signature(command).parameters
+    groups: dict[str, type] = {name: of.annotation for name, of in own.items() if is_dataclass(of.annotation)}
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def wrapper(**given: Any) -> None:
-            for name, group in groups.items():
-                given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-            from pulse.wording import use_spelling
+    @wraps(command)
+    def wrapper(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        from pulse.wording import use_spelling
 
-            with use_spelling(as_options):
-                command(**given)
+        with use_spelling(as_options):
+            command(**given)
 
-        own = [parameter for name, parameter in signature(command).parameters.items() if name not in groups]
-        more = [parameter for group in groups.values() for parameter in signature(group).parameters.values()]
-        listed = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in (*own, *more)]
-        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
-        vars(wrapper)["__signature__"] = Signature(listed)
-        return wrapper
-
-    return decorate
-
-
-takes_chunks = takes(chunks=ChunkOptions)
+    listed = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name in own
+        for parameter in (signature(groups[name]).parameters.values() if name in groups else [own[name]])
+    ]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+    vars(wrapper)["__signature__"] = Signature(listed)
+    return wrapper

@@ -1,17 +1,14 @@
-"""What check and convert have in common: the options of a proof, and how its report is printed."""
+"""What check and convert have in common: the options of a proof, and how a command ends that proved nothing."""
 
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streaming.cli.console import CHECK_FAILED, NOT_PROVED, duration, print_error, stdout
+from streaming.cli.console import CHECK_FAILED, NOT_PROVED, print_error
 
 if TYPE_CHECKING:
-    from pulse.proof import Report
+    from streaming.reports.timed_proof import ProofChoice, TimedProof
 
 
 @dataclass(frozen=True)
@@ -32,45 +29,20 @@ class ProofOptions:
         bool, typer.Option("--long", help="Try longer streams, and every kind of input on them.")
     ] = False
 
+    def choice(self) -> "ProofChoice":
+        """The same, read."""
+        from streaming.reports.timed_proof import ProofChoice
 
-USUAL = ProofOptions()
-
-
-@dataclass
-class Spent:
-    """How long a proof took."""
-
-    seconds: float = 0.0
+        return ProofChoice(self.length or None, self.seed, self.long)
 
 
-@contextmanager
-def timed() -> Generator[Spent]:
-    """What is done inside is a proof."""
-    spent, started = Spent(), time.perf_counter()
-    yield spent
-    spent.seconds = time.perf_counter() - started
-
-
-def proof_lines(report: "Report", spent: Spent) -> list[tuple[str, str]]:
-    """Names and texts."""
-    backends = " and ".join(report.backends)
-    return [("proof", f"{backends}, {duration(spent.seconds)}"), *report.lines()]
-
-
-def proof_dict(report: "Report", spent: Spent) -> dict[str, Any]:
-    """For JSON."""
-    return {**report.as_dict(), "spent_s": spent.seconds}
-
-
-def end_with(report: "Report", json: bool, then: str = "") -> None:
-    """Say how the proof ended, and end the command accordingly.
+def require_proof(timed: "TimedProof", then: str = "") -> None:
+    """End the command with the verdict where the outcome is not ``equal``.
 
     then   what follows from a divergence
     """
-    verdict = f"{report.verdict}{then if report.outcome == 'diverged' else ''}"
-    if report.outcome == "equal":
-        if not json:
-            stdout().print(verdict, style="bold green")
+    proof = timed.proof
+    if proof.outcome == "equal":
         return
-    print_error(verdict)
-    raise typer.Exit(CHECK_FAILED if report.outcome == "diverged" else NOT_PROVED)
+    print_error(f"{proof.verdict}{then if proof.outcome == 'diverged' else ''}")
+    raise typer.Exit(CHECK_FAILED if proof.outcome == "diverged" else NOT_PROVED)

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli import options
 from streaming.cli.console import print_json, print_note
 
 
@@ -31,7 +30,7 @@ def recipe(
             show_default=False,
         ),
     ] = None,
-    json: options.AsJson = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the recipe and its notes as JSON.")] = False,
 ) -> None:
     """Write a first recipe of a model: what is in front of it and behind it, as far as its sizes tell.
 
@@ -62,8 +61,7 @@ def recipe(
     elif output is not None:
         write_recipe(text, output)
     if json:
-        written = None if target is None else str(target)
-        print_json({"recipe": text, "notes": list(notes), "written": written})
+        print_json({"recipe": text, "notes": notes, "written": target})
         return
     for note in notes:
         print_note(note)

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from streaming.cli import options
-from streaming.cli.console import print_json, print_pairs
+from streaming.cli.options import ReportOptions, takes_groups
 from streaming.progress import progress
 
 
+@takes_groups
 def report(
     source: Annotated[
         Path,
@@ -19,7 +19,8 @@ def report(
         Path | None,
         typer.Option("--output", "-o", help="Draw it: .png, .svg or .pdf.", show_default=False),
     ] = None,
-    json: options.AsJson = False,
+    *,
+    shown: ReportOptions,
 ) -> None:
     """Report how a live run went: latency, what was late or lost and when, and the end-to-end latency.
 
@@ -31,12 +32,9 @@ def report(
 
       [cyan]pulse report out.jsonl -o latency.png[/cyan]     and as a picture
     """
-    from pulse.wording import use_spelling
     from streaming.atomic_files import refuse_same
-    from streaming.cli.live.summary import print_delay, print_times, print_worst, summary_pairs
-    from streaming.cli.spelling import as_options
     from streaming.stats.reader import read_stats
-    from streaming.stats.report import as_dict, worst
+    from streaming.stats.report import StatsReport
 
     refuse_same([source], [target])
     with progress(f"reading {source.name}") as advance:
@@ -45,16 +43,4 @@ def report(
         from streaming.stats.plot import draw
 
         draw(stats, target)
-    with use_spelling(as_options):
-        if json:
-            print_json(as_dict(stats))
-            return
-        print_pairs(
-            [
-                ("run", f"{stats.started:%Y-%m-%d %H:%M:%S}"),
-                *summary_pairs(stats.header.setup, stats.statistics),
-            ]
-        )
-        print_times(stats.statistics)
-        print_delay(stats.statistics.delay)
-        print_worst(worst(stats))
+    shown.print(StatsReport(stats))

@@ -1,10 +1,9 @@
-"""The sources of the inputs of a model in ``pulse run``, as the command line gives them."""
+"""What the inputs of a model hear in ``pulse run``, as it is asked for on the command line."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pulse.errors import InputError
 from pulse.facts import Array
@@ -34,20 +33,6 @@ class Sounds:
     def title(self) -> str:
         """The names of all files."""
         return ", ".join(path.name for path in self.paths)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """For a report: input, file and channel."""
-        return [
-            {
-                "input": name,
-                "source": each.reader.name,
-                "rate_hz": each.reader.rate_hz,
-                "channels": each.reader.channels,
-                "channel": choice.index,
-            }
-            for each in self.routed
-            for name, choice in each.channels.items()
-        ]
 
 
 def open_sounds(

@@ -1,17 +1,14 @@
 """pulse warm: compile all kernels now, so that no first run waits for them."""
 
-import time
 from typing import Annotated
 
 import typer
 
-from streaming.cli import options
-from streaming.cli.console import duration, print_json, print_pairs
+from streaming.cli.options import ReportOptions, takes_groups
 from streaming.progress import progress
 
-DEAREST = 5
 
-
+@takes_groups
 def warm(
     jobs: Annotated[
         int | None,
@@ -21,7 +18,8 @@ def warm(
         list[str] | None,
         typer.Option("--only", metavar="KERNEL", help="Just this one. May be repeated.", show_default=False),
     ] = None,
-    json: options.AsJson = False,
+    *,
+    shown: ReportOptions,
 ) -> None:
     """Compile every kernel for this processor and keep it; what is there already is left alone.
 
@@ -29,26 +27,8 @@ def warm(
     built. They are kept in the user's cache folder, or in the folder that PULSE_CACHE names. Nobody else may be able to
     write there, unless PULSE_CACHE_SHARED is 1.
     """
-    started = time.perf_counter()
     from streaming.warming import warm as compile_ahead
 
     with progress("compiling kernels") as advance:
-        found = compile_ahead(only or None, jobs, advance)
-    seconds = time.perf_counter() - started
-    if json:
-        print_json(
-            {
-                "folder": str(found.folder),
-                "compiled_s": found.compiled,
-                "present": list(found.present),
-                "jobs": found.jobs,
-                "seconds": seconds,
-            }
-        )
-        return
-    pairs = [("folder", str(found.folder)), ("there before", str(len(found.present)))]
-    dearest = [f"{name} {duration(took_s)}" for name, took_s in list(found.compiled.items())[:DEAREST]]
-    text = str(len(found.compiled)) + (f" by {found.jobs} processes: {', '.join(dearest)}" if dearest else "")
-    if len(found.compiled) > DEAREST:
-        text += " …"
-    print_pairs([*pairs, ("compiled", text), ("time", duration(seconds))])
+        done = compile_ahead(only or None, jobs, advance)
+    shown.print(done)

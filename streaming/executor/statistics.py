@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
+from pulse.report import field_values, json_value
 from streaming.latency import Latency
 
 
@@ -44,10 +45,7 @@ class ExecutorStatistics:
 
     def as_dict(self) -> dict[str, Any]:
         """The same, for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            name: value.as_dict() if isinstance(value, Latency) else value for name, value in values.items()
-        }
+        return json_value(field_values(self))
 
 
 _COUNTERS = tuple(

@@ -1,13 +1,21 @@
 """Audio devices: what there is, and which one is meant."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pulse.errors import InputError
+from pulse.report import Report, Section, Table, Text, field_values
 
 Kind = Literal["input", "output"]
 COMMON_RATES_HZ = (8000, 11025, 16000, 22050, 24000, 32000, 44100, 48000, 88200, 96000, 176400, 192000)
+
+
+NO_DEVICES = (
+    "no audio devices: no sound card is plugged in or allowed to this user, and no sound server runs; "
+    "files work without one"
+)
+COLUMNS = ("", "device", "audio system", "in", "out", "rate", "latency in", "latency out", "default")
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Device:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return asdict(self) | {"monitor": self.monitor}
+        return field_values(self) | {"monitor": self.monitor}
 
     def channels(self, kind: Kind) -> int:
         """How many there are in a direction."""
@@ -66,6 +74,19 @@ class Device:
             "output": (self.low_output_latency_s, self.high_output_latency_s),
         }[kind]
         return pair[wanted == "high"]
+
+
+@dataclass(frozen=True)
+class DeviceList(Report):
+    """The devices of a machine."""
+
+    devices: Sequence[Device]
+
+    def sections(self) -> list[Section]:
+        """A table; there may be none."""
+        if not self.devices:
+            return [Text(NO_DEVICES)]
+        return [Table("devices", COLUMNS, [_row(device) for device in self.devices], (0, 3, 4, 5, 6, 7))]
 
 
 def choose_device(devices: Sequence[Device], kind: Kind, wanted: str | int | None) -> Device:
@@ -115,3 +136,23 @@ def _unclear(what: str, choice: Sequence[Device], kind: Kind) -> InputError:
         )
     listed = "; ".join(f"{device.index} {device.title}" for device in choice)
     return InputError(f"{what}; choose by index or name: {listed}")
+
+
+def _row(device: Device) -> list[str]:
+    is_default = ("in" if device.default_in else "", "out" if device.default_out else "")
+    plays = f"{device.name}, monitor of an output" if device.monitor else device.name
+    return [
+        str(device.index),
+        plays,
+        device.host_api,
+        str(device.inputs or "-"),
+        str(device.outputs or "-"),
+        f"{device.default_rate_hz} Hz",
+        _latency_text(device.inputs, device.low_input_latency_s, device.high_input_latency_s),
+        _latency_text(device.outputs, device.low_output_latency_s, device.high_output_latency_s),
+        ", ".join(filter(None, is_default)),
+    ]
+
+
+def _latency_text(channels: int, low_s: float, high_s: float) -> str:
+    return f"{low_s * 1e3:.0f}-{high_s * 1e3:.0f} ms" if channels else "-"

@@ -3,8 +3,6 @@
 Each group of fields has one writer, and begins on a cache line of its own.
 """
 
-CACHE_LINE = 8
-
 # Settings: written by Python before anything runs.
 (
     VIRTUAL_CLOCK,  # 1: the time is VIRTUAL_NOW_NS, which a test sets

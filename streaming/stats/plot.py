@@ -169,10 +169,10 @@ def _histogram(axes: "Axes", stats: Stats) -> None:
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    [(low, high, _)] = latency.histogram(1)
-    rows = latency.histogram(max(1, min(CLASSES, int(np.log(high / low) / FINEST))))
-    edges = np.array([rows[0][0], *(high for _, high, _ in rows)]) * 1e3
-    counts = np.array([count for *_, count in rows], float)
+    [whole] = latency.histogram(1)
+    bins = latency.histogram(max(1, min(CLASSES, int(np.log(whole.to_s / whole.from_s) / FINEST))))
+    edges = np.array([bins[0].from_s, *(each.to_s for each in bins)]) * 1e3
+    counts = np.array([each.count for each in bins], float)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.stairs(counts, edges, baseline=0.5, fill=True, color=P50, alpha=0.85)

@@ -1,15 +1,28 @@
-"""Report of a file of statistics: the worst moments, and all of it as JSON."""
+"""Report of a file of statistics: the run in words, its times, and the worst moments."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pulse.report import Pairs, Report, Section, Table, duration
+from streaming.latency import LatencySummary
 from streaming.stats.lines import Interval
-from streaming.stats.problems import GROUPS, find_problems, group_count
+from streaming.stats.problems import GROUPS, describe_counters, find_problems, group_count
 from streaming.stats.reader import Stats
-from streaming.stats.statistics import Counters
+from streaming.stats.statistics import Counters, Delay, StatisticsSummary
+from streaming.stats.summary import LiveReport, span
 
 WORST = 5
+BAR = 30
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+TIMES = {
+    "total": "arrival -> output ready",
+    "waiting": "arrival -> start of computing",
+    "compute": "start -> end of computing",
+    "callback": "inside of a callback",
+    "interval": "callback -> callback",
+}
 
 
 @dataclass(frozen=True)
@@ -59,25 +72,73 @@ def _moment(stats: Stats, interval: Interval) -> Moment:
     )
 
 
-def as_dict(stats: Stats) -> dict[str, Any]:
-    """All but the single intervals, for JSON."""
-    header, statistics = stats.header, stats.statistics
-    return {
-        "started": header.started,
-        "complete": stats.complete,
-        "intervals": len(stats.intervals),
-        "interval_s": header.interval_s,
-        "setup": asdict(header.setup),
-        "versions": header.versions,
-        "statistics": asdict(statistics),
-        "end_to_end": {
-            "total_s": statistics.delay.total_s,
-            "stages": [{"stage": name, "seconds": seconds} for name, seconds in statistics.delay.stages],
-        },
-        "histogram": [
-            {"from_s": low, "to_s": high, "count": count}
-            for low, high, count in stats.times["total"].histogram()
-        ],
-        "worst": [asdict(moment) | {"clock": moment.clock.isoformat()} for moment in worst(stats)],
-        "troubles": [asdict(trouble) for trouble in find_problems(header.setup, statistics)],
-    }
+@dataclass(frozen=True)
+class StatsReport(Report):
+    """All but the single intervals of a file of statistics."""
+
+    stats: Stats
+
+    def sections(self) -> list[Section]:
+        """The run in words, all times that are measured, the end-to-end latency, the worst moments."""
+        stats = self.stats
+        run = ("run", f"{stats.started:%Y-%m-%d %H:%M:%S}")
+        return [
+            Pairs([run, *LiveReport(stats.header.setup, stats.statistics).pairs()]),
+            _times_table(stats.statistics),
+            _delay_table(stats.statistics.delay),
+            _worst_table(worst(stats)),
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        stats, header, statistics = self.stats, self.stats.header, self.stats.statistics
+        return {
+            "started": header.started,
+            "complete": stats.complete,
+            "intervals": len(stats.intervals),
+            "interval_s": header.interval_s,
+            "setup": header.setup,
+            "versions": header.versions,
+            "statistics": statistics,
+            "end_to_end": {
+                "total_s": statistics.delay.total_s,
+                "stages": [{"stage": name, "seconds": seconds} for name, seconds in statistics.delay.stages],
+            },
+            "histogram": stats.times["total"].histogram(),
+            "worst": worst(stats),
+            "troubles": find_problems(header.setup, statistics),
+        }
+
+
+def _times_table(statistics: StatisticsSummary) -> Table:
+    rows: list[list[str]] = []
+    for name, words in TIMES.items():
+        latency: LatencySummary = getattr(statistics, name)
+        cells = [duration(us / 1e6) if latency.count else "" for us in latency.percentiles().values()]
+        rows.append([name, words, *cells, f"{latency.count:,}"])
+    return Table("times", ("", "", *PERCENTILES, "count"), rows, range(2, 8))
+
+
+def _delay_table(delay: Delay) -> Table:
+    total_s = delay.total_s
+    rows = [
+        [name, f"{1e3 * seconds:.2f} ms", "█" * round(BAR * seconds / total_s) if total_s else ""]
+        for name, seconds in delay.stages
+    ]
+    frames = f"{delay.frames:,} frames of the device without the device's own"
+    rows.append(["all", f"{1e3 * total_s:.2f} ms", frames])
+    return Table("end-to-end latency", ("", "", ""), rows, (1,))
+
+
+def _worst_table(moments: Sequence[Moment]) -> Table:
+    rows = [
+        [
+            f"{moment.clock:%Y-%m-%d %H:%M:%S}",
+            span(moment.at_s),
+            duration(moment.p99_us / 1e6),
+            duration(moment.longest_us / 1e6),
+            "; ".join(filter(None, [describe_counters(moment.new), *moment.events])),
+        ]
+        for moment in moments
+    ]
+    return Table("worst moments", ("clock", "after", "p99", "max", "what happened"), rows, (1, 2, 3))

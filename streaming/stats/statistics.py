@@ -81,6 +81,11 @@ class Delay:
     device_out_s: float
     frames: int
 
+    def __str__(self) -> str:
+        """Stage by stage; those that cost nothing are left out."""
+        stages = " + ".join(f"{name} {1e3 * seconds:.1f}" for name, seconds in self.stages if seconds)
+        return f"{1e3 * self.total_s:.1f} ms end to end" + (f" = {stages}" if stages else "")
+
     @property
     def total_s(self) -> float:
         """All of it."""

@@ -5,6 +5,7 @@ import json
 import pickle
 import traceback
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ import pulse
 from pulse import dump
 from pulse.errors import LoadError, PulseError, PulseWarning, PulsifyError, Refusal
 from pulse.printable import printable, printable_lines
+from pulse.report import Pairs, Report, Section, Table, Text, json_text
 from streaming.cli import app
-from streaming.cli.console import print_pairs, print_table, stderr
-from streaming.terminal import Terminal, json_text
+from streaming.cli.console import print_report, stderr
+from streaming.terminal import Terminal
 from tests.invariants.hostile import model
 from tests.streaming.command import RUNNER
 
@@ -36,6 +38,14 @@ def evil_model(op: str = "Relu", **attributes: object) -> ModelProto:
     made.graph.output[0].name = made.graph.node[1].output[0] = f"{EVIL}out"
     made.graph.name = f"{EVIL}title"
     return made
+
+
+@dataclass(frozen=True)
+class EvilReport(Report):
+    name: str = EVIL
+
+    def sections(self) -> list[Section]:
+        return [Pairs([(EVIL, EVIL)]), Table(EVIL, [EVIL], [[EVIL]]), Text(EVIL)]
 
 
 def assert_harmless(text: str) -> None:
@@ -80,7 +90,7 @@ def test_text_of_models() -> None:
     loaded = pulse.load(evil_model())
     typed = loaded.analyse()
     pulsed = typed.declutter().pulsify()
-    lines = loaded.model.lines() + pulse.account(typed).lines()
+    lines = loaded.model.lines() + str(pulse.cost_report(typed)).splitlines()
     assert all("\n" not in line and printable(line) == line for line in lines)
     for text in (dump.text(typed.graph, EVIL), dump.dot(typed.graph, EVIL), dump.text(pulsed.graph)):
         assert_harmless(text)
@@ -90,9 +100,9 @@ def test_text_of_models() -> None:
 
 @pytest.mark.parametrize("arguments", [
     ["dump", "--stage", "load"], ["dump", "--stage", "typed"], ["dump", "--dot"], ["dump"],
-    ["dump", "--stage", "program"], ["dump", "--stage", "account"],
+    ["dump", "--stage", "program"], ["dump", "--stage", "costs"],
     ["convert"], ["convert", "--json"], ["check", "--backend", "numpy"], ["check", "--backend", "numpy", "--json"],
-    ["dump", "--stage", "account", "--json"],
+    ["dump", "--stage", "costs", "--json"],
 ])  # fmt: skip
 @pytest.mark.parametrize("op", ["Sigmoid", "Nothing"])
 def test_commands(arguments: list[str], op: str, tmp_path: Path) -> None:
@@ -119,8 +129,9 @@ def test_a_terminal_escapes_what_it_is_given(capsys: pytest.CaptureFixture[str])
     Terminal(file=file, force_terminal=True, width=200).print(f"{EVIL}!", style="bold red")
     assert file.getvalue().startswith("\x1b[1;31m") and "\x1b]0" not in file.getvalue()
     stderr().print(EVIL)
-    print_pairs([(EVIL, EVIL)])
-    print_table(EVIL, [EVIL], [[EVIL]])
+    print_report(EvilReport())
+    print_report(EvilReport(), json=True)
+    print_report(EvilReport(), markdown=True)
     told = capsys.readouterr()
     assert_harmless(told.out)
     assert_harmless(told.err)

@@ -46,15 +46,15 @@ def test_once_and_then_there(folder):
     """Two processes compile; the second run finds all and starts none; the bar counts up to the end."""
     seen = []
     first = warming.warm(QUICK, jobs=2, progress=lambda done, total: seen.append((done, total)))
-    assert (first.folder, set(first.compiled), first.present, first.jobs) == (folder, set(QUICK), (), 2)
+    assert (first.folder, set(first.compiled_s), first.present, first.jobs) == (folder, set(QUICK), (), 2)
     assert seen == [(done, len(QUICK)) for done in range(1, len(QUICK) + 1)]
-    assert list(first.compiled.values()) == sorted(first.compiled.values(), reverse=True)
+    assert list(first.compiled_s.values()) == sorted(first.compiled_s.values(), reverse=True)
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) == len(QUICK) and {path.suffix for path in files} == {".kernel"}
     started = time.process_time()
     second = warming.warm(QUICK)
     assert time.process_time() - started < 2
-    assert (second.compiled, second.present, second.jobs) == ({}, QUICK, 0)
+    assert (second.compiled_s, second.present, second.jobs) == ({}, QUICK, 0)
     text = CliRunner().invoke(app, ["warm", *only(*QUICK)]).stdout
     assert str(folder) in text and "there before  4" in text
     found = json.loads(CliRunner().invoke(app, ["warm", "--json", *only(*QUICK)]).stdout)

@@ -6,7 +6,7 @@ from onnx import ModelProto
 
 from pulse.onnx.write.runtime import Run, RuntimeProgram
 from pulse.oracle import oracle_of
-from pulse.proof import Report, compare
+from pulse.proof import ProofReport, compare
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedNetwork
 
@@ -19,7 +19,7 @@ def check(
     seed: int = 0,
     long: bool = False,
     run: Run | None = None,
-) -> Report:
+) -> ProofReport:
     """Run streams through a file that ``to_onnx`` made of ``model``, as ``pulse.proof.prove`` does.
 
     typed    the offline model; see ``oracle_of``

@@ -1,4 +1,4 @@
-"""Sliding windows against packed weights, which are f32, bf16 or int8 with a scale for each column.
+"""Sliding windows against packed weights, which are f32, f16, bf16 or int8 with a scale for each column.
 
 The sums are f32 in every form. A kernel has one form of weights; what it does is written once.
 """

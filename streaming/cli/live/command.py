@@ -3,50 +3,42 @@
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from streaming.cli.console import print_json, print_pairs, stderr
+from pulse.errors import InputError, PulseError
+from pulse.program.program import Program
+from streaming.cli.console import print_warning
+from streaming.cli.live.configuration import (
+    engine_config,
+    file_host,
+    frames_port,
+    frames_target,
+    live_plan,
+    realtime,
+)
+from streaming.cli.live.display import Control
+from streaming.cli.live.frames import FramesWriter
 from streaming.cli.live.keys import key_presses
 from streaming.cli.live.options import LiveOptions
+from streaming.cli.live.view import LiveView
+from streaming.cli.options import ReportOptions
+from streaming.cli.run_request import RunRequest
 from streaming.cli.signals import gather_signals
 from streaming.cli.standard_output import take_stdout
-
-if TYPE_CHECKING:
-    from pulse.program.program import Program
-    from pulse.pulsify.network import Port
-    from streaming.cli.live.frames import FramesWriter
-    from streaming.cli.live.view import LiveView
-    from streaming.cli.model import Opened
-    from streaming.events.choice import Choice
-    from streaming.live.config import EngineConfig
-    from streaming.live.file_host import FileHost
-    from streaming.live.live import Live
-    from streaming.live.plan import Plan
-    from streaming.realtime import Realtime
-    from streaming.routing import Route
-    from streaming.stats.statistics import LiveStatistics
-    from streaming.stats.writer import StatsWriter
-    from streaming.target import Target
+from streaming.live.file_host import FileHost
+from streaming.live.live import Live
+from streaming.live.recorder import Recorder
+from streaming.reports.opened_model import OpenedModel
+from streaming.stats.statistics import LiveStatistics
+from streaming.stats.summary import LiveReport
+from streaming.stats.writer import StatsWriter
 
 LOOK_S = 0.1
-SILENT = "none"
 KEYS = {"m": "mute", "b": "bypass", "r": "reset", "q": "quit"}
 
 
 def run_live(
-    opened: "Opened",
-    program: "Program",
-    source: Path | None,
-    target: Path | None,
-    subtype: str | None,
-    output: str | None,
-    channel: str,
-    in_routes: Sequence[str],
-    options: LiveOptions,
-    events: "Choice | None",
-    json: bool,
+    opened: OpenedModel, program: Program, request: RunRequest, options: LiveOptions, shown: ReportOptions
 ) -> None:
     """Run until Ctrl-C or q, SIGTERM, the end of the file, or so many seconds; then tell how it went.
 
@@ -54,99 +46,117 @@ def run_live(
     What ends the run before its time, or keeps a file from being written, is raised after that: all that was written
     until then is kept.
     """
-    from pulse.errors import InputError, PulseError
-    from streaming.cli.live.display import Control
-    from streaming.cli.live.frames import FramesWriter
-    from streaming.cli.live.summary import final_report
-    from streaming.cli.live.view import LiveView
-    from streaming.live.live import Live
-    from streaming.stats.writer import StatsWriter
-
     if opened.rate_hz is None:
         raise InputError(f"{opened.title}: how many samples a second it takes is not known; give --rate")
-    place = _place(options.frames, events, source)
-    written = None if place is None else _written(program, output, events is not None)
-    if written is not None and events is not None:
-        events.of_port(written, opened.rate_hz)  # refuses before a device is opened
-    talks = place is not None and place.streamed and os.isatty(1)
-    host = _host(source, target, subtype)
+    target = frames_target(options, request)
+    port = None if target is None else frames_port(program, request)
+    if port is not None and request.events is not None:
+        request.events.of_port(port, opened.rate_hz)  # refuses before a device is opened
+    host = file_host(request)
     live = Live(
         program,
-        _plan(opened.rate_hz, program, channel, in_routes, options, target),
-        _behaviour(options, output if written is None else None, written is not None),
-        _realtime(options),
+        live_plan(opened.rate_hz, program, request, options),
+        engine_config(options, request.sound.output if port is None else None, port is not None),
+        realtime(options),
         options.reconnect,
         host=host,
     )
-    statistics: LiveStatistics | None = None
-    errors: list[PulseError] = []
-    problems: list[Exception] = []
-    frames = stats = recorder = None
+    run = _LiveRun(
+        live, host, options, quiet=options.quiet or (target is not None and target.streamed and os.isatty(1))
+    )
     with ExitStack() as signals, ExitStack() as files:
-        if place is not None and written is not None:
-            if place.streamed:
-                place = replace(place, descriptor=take_stdout(text=True))
-            frames = files.enter_context(FramesWriter(place, written, opened.rate_hz, live))
+        if target is not None and port is not None:
+            if target.streamed:
+                target = replace(target, descriptor=take_stdout(text=True))
+            run.frames = files.enter_context(FramesWriter(target, port, opened.rate_hz, live))
+        statistics = run.until_it_ends(signals, files)
+    shown.print(LiveReport(live.setup, statistics.summary()))
+    if host is not None and host.clipping is not None and host.clipping.total:
+        print_warning(
+            f"{request.target}: clipped: {host.clipping}; --subtype float keeps them in a .wav file"
+        )
+    run.raise_first()
+
+
+class _LiveRun:
+    """A live run, the files that it writes, and what goes wrong."""
+
+    def __init__(self, live: Live, host: FileHost | None, options: LiveOptions, quiet: bool) -> None:
+        self._live, self._host, self._options, self._quiet = live, host, options, quiet
+        self._errors: list[PulseError] = []
+        self._problems: list[Exception] = []
+        self._stats: StatsWriter | None = None
+        self._recorder: Recorder | None = None
+        self.frames: FramesWriter | None = None
+
+    def until_it_ends(self, signals: ExitStack, files: ExitStack) -> LiveStatistics:
+        """Open the device, run, and complete the files. Raises PulseError where the run does not begin."""
+        statistics: LiveStatistics | None = None
         try:
-            with live:
-                asked = signals.enter_context(gather_signals())
-                if options.stats is not None:
-                    stats = StatsWriter(options.stats, live.setup)
-                    files.callback(stats.close)
-                if options.record_in is not None or options.record_out is not None:
-                    recorder = live.record(options.record_in, options.record_out)
-                controls = [Control(key, name) for key, name in KEYS.items()]
+            with self._live:
+                requested = signals.enter_context(gather_signals())
+                self._open(files)
                 try:
-                    with LiveView(live.setup, controls, options.quiet or talks) as view:
-                        follow(live, view, stats, frames, options.seconds, asked)
-                except PulseError as error:
-                    errors.append(error)
-                except OSError as error:  # of the terminal, which may be closed
-                    problems.append(error)
+                    self._follow(requested)
                 finally:
-                    statistics = live.statistics()
-                    if stats is not None:
-                        stats.close(statistics)
-                if recorder is not None:
-                    with suppress(InputError):  # it is among ``problems``
-                        recorder.close()
+                    statistics = self._live.statistics()
+                    if self._stats is not None:
+                        self._stats.close(statistics)
+                if self._recorder is not None:
+                    with suppress(InputError):  # it is among its problems
+                        self._recorder.close()
         except PulseError as error:
             if statistics is None:
                 raise
-            errors.append(error)
-        if host is not None and host.problem is not None:
+            self._errors.append(error)
+        host_problem = None if self._host is None else self._host.problem
+        if host_problem is not None:
             # raised at the end of the run, which it has not ended
-            errors = [error for error in errors if error is not host.problem]
-            problems.append(host.problem)
-        if frames is not None and not errors:
-            frames.finish()
-        elif frames is not None:
-            frames.write()
-    problems += () if recorder is None else recorder.problems
-    problems += () if frames is None else frames.problems
-    problems += () if stats is None or stats.problem is None else (stats.problem,)
-    setup = live.setup
-    if json:
-        print_json({"setup": asdict(setup), "statistics": statistics.as_dict()})
-    else:
-        print_pairs(final_report(statistics, setup))
-    if host is not None and host.clipping is not None and host.clipping.total:
-        stderr().print(
-            f"warning: {target}: clipped: {host.clipping}; --subtype float keeps them in a .wav file",
-            style="yellow",
-        )
-    told = [*errors, *problems]
-    for problem in told[1:]:
-        stderr().print(f"warning: {problem}", style="yellow")
-    if told:
-        raise told[0]
+            self._errors = [error for error in self._errors if error is not host_problem]
+            self._problems.append(host_problem)
+        if self.frames is not None:
+            self.frames.write() if self._errors else self.frames.finish()
+        return statistics
+
+    def raise_first(self) -> None:
+        """Raise the first of all that went wrong; the others are warnings."""
+        writers = (self._recorder, self.frames)
+        problems = [
+            *self._problems,
+            *(problem for one in writers if one is not None for problem in one.problems),
+        ]
+        if self._stats is not None and self._stats.problem is not None:
+            problems.append(self._stats.problem)
+        first, *others = [*self._errors, *problems, None]
+        for problem in others[:-1]:
+            print_warning(problem)
+        if first is not None:
+            raise first
+
+    def _open(self, files: ExitStack) -> None:
+        options = self._options
+        if options.stats is not None:
+            self._stats = StatsWriter(options.stats, self._live.setup)
+            files.callback(self._stats.close)
+        if options.record_in is not None or options.record_out is not None:
+            self._recorder = self._live.record(options.record_in, options.record_out)
+
+    def _follow(self, requested: Sequence[int]) -> None:
+        controls = [Control(key, name) for key, name in KEYS.items()]
+        try:
+            with LiveView(self._live.setup, controls, self._quiet) as view:
+                follow(self._live, view, self._stats, self.frames, self._options.seconds, requested)
+        except PulseError as error:
+            self._errors.append(error)
+        except OSError as error:  # of the terminal, which may be closed
+            self._problems.append(error)
 
 
 def follow(
-    live: "Live",
-    view: "LiveView",
-    stats: "StatsWriter | None",
-    frames: "FramesWriter | None",
+    live: Live,
+    view: LiveView,
+    stats: StatsWriter | None,
+    frames: FramesWriter | None,
     seconds: float | None,
     asked: Sequence[int],
 ) -> None:
@@ -174,122 +184,3 @@ def follow(
                     control.reset()
                 case _:
                     pass
-
-
-def _plan(
-    rate_hz: int,
-    program: "Program",
-    channel: str,
-    in_routes: Sequence[str],
-    options: LiveOptions,
-    target: Path | None,
-) -> "Plan":
-    """Where it is not said whether to play, what is sound is played."""
-    from pulse.errors import InputError
-    from streaming.channels import Channels
-    from streaming.live.instances import live_inputs, sound_output
-    from streaming.live.plan import Plan
-
-    if target is not None and options.speaker == SILENT:
-        raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
-    asked = target is not None or options.speaker not in (None, SILENT)
-    sounds = sound_output(program, live_inputs(program)[0], None) is not None
-    plays = asked or (sounds and options.speaker != SILENT)
-    return Plan(
-        rate_hz,
-        None,
-        options.speaker if plays else None,
-        plays,
-        Channels.parse(channel),
-        options.device_rate,
-        options.block,
-        _latency(options.latency),
-        _routes(program, in_routes, options),
-    )
-
-
-def _routes(program: "Program", in_routes: Sequence[str], options: LiveOptions) -> "tuple[Route, ...]":
-    """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
-    from pulse.errors import InputError
-    from streaming.live.instances import live_inputs
-    from streaming.routing import Route, parse_routes, split_channel
-
-    routes = parse_routes(in_routes, program)
-    names = [port.name for port in live_inputs(program)]
-    for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
-        if device is None:
-            continue
-        if number >= len(names):
-            raise InputError(
-                f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
-            )
-        if names[number] in routes:
-            raise InputError(
-                f"{option} {device}: --in already gives the source of {names[number]}; leave out one"
-            )
-        routes[names[number]] = Route(names[number], *split_channel(device))
-    return tuple(routes.values())
-
-
-def _behaviour(options: LiveOptions, played: str | None, records: bool) -> "EngineConfig":
-    from streaming.live.config import EngineConfig
-
-    headroom_s = None if options.headroom is None else options.headroom / 1e3
-    return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
-
-
-def _realtime(options: LiveOptions) -> "Realtime":
-    from streaming.realtime import Realtime
-
-    return Realtime(options.priority or None, options.lock_memory, options.cpu)
-
-
-def _latency(text: str) -> str | float:
-    from pulse.errors import InputError
-
-    if text in ("low", "high"):
-        return text
-    try:
-        return float(text) / 1e3
-    except ValueError:
-        raise InputError(f"--latency {text}: give low, high or milliseconds") from None
-
-
-def _host(source: Path | None, target: Path | None, subtype: str | None) -> "FileHost | None":
-    """A file in place of the devices, where one is given. Raises InputError."""
-    from pulse.errors import InputError
-
-    if source is None and subtype is not None:
-        raise InputError("--subtype is for the file that is played to; give IN and OUT")
-    if source is None:
-        return None
-    from streaming.live.file_host import FileHost
-
-    return FileHost(source, target, encoding=subtype)
-
-
-def _place(path: Path | None, events: "Choice | None", source: Path | None) -> "Target | None":
-    """Where frames go, or events: to standard output if no file is named; None: nowhere. Raises InputError."""
-    from streaming.target import Target
-
-    if events is not None:
-        return Target.of_events(path or Path("-"), events, "microphone" if source is None else source.stem)
-    return None if path is None else Target.of_frames(path)
-
-
-def _written(program: "Program", name: str | None, events: bool) -> "Port":
-    """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
-    from pulse.errors import InputError
-    from streaming.live.instances import live_inputs
-    from streaming.routing import is_playable
-
-    if name is None:
-        source = live_inputs(program)[0]
-        found = (port for port in program.outputs if events and not is_playable(port, source))
-        return next(found, program.outputs[0])
-    for port in program.outputs:
-        if port.name == name:
-            return port
-    raise InputError(
-        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
-    )

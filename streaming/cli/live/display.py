@@ -6,7 +6,6 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from streaming.cli.live.scene import Peak, Scene
-from streaming.cli.live.summary import delay_text
 from streaming.stats.problems import describe_counters
 from streaming.stats.setup import Setup
 from streaming.stats.statistics import Counters, LiveStatistics
@@ -147,13 +146,12 @@ class _Display:
         found = statistics.total.summary()
         limit = f"  {self.signs.steps[-1]}: {1e3 * statistics.deadline_s:.3g} ms"
         latencies = self._sparkline(statistics.deadline_s, width - len(limit)).append(limit, "dim")
-        times = {"p50": found.p50_us, "p99": found.p99_us, "p99.9": found.p999_us, "max": found.max_us}
-        percentiles = [f"{name} {us / 1e3:.2f} ms" for name, us in times.items()]
+        times = [f"{name} {us / 1e3:.2f} ms" for name, us in found.percentiles().items() if name != "p90"]
         rows = [
             ("latency", latencies),
-            ("", Text(",  ".join([*percentiles, f"load {statistics.load:.0%}"]))),
+            ("", Text(",  ".join([*times, f"load {statistics.load:.0%}"]))),
             ("so far", _troubled(statistics.counters)),
-            ("delay", Text(delay_text(statistics.delay))),
+            ("delay", Text(str(statistics.delay))),
         ]
         if self.controls:
             keys = Text()

@@ -210,6 +210,3 @@ class LiveOptions:
     def written(self) -> tuple[Path | None, ...]:
         """The files that a run writes."""
         return self.record_in, self.record_out, self.frames, self.stats
-
-
-NOT_LIVE = LiveOptions()

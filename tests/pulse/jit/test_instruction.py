@@ -163,12 +163,13 @@ def test_a_kernel_for_each_form_of_weights() -> None:
 
     assert {form: kernel.name for form, kernel in weighed.forms.items()} == {
         "f32": "tests_weighed",
+        "f16": "tests_weighed_f16",
         "bf16": "tests_weighed_bf16",
         "int8": "tests_weighed_int8",
     }
     rows = {form: str(RowType(Weighed, form)) for form in weighed.forms}
-    assert len(set(rows.values())) == 3
-    for dtype, name in ((np.float32, ""), (np.uint16, "_bf16"), (np.int8, "_int8")):
+    assert len(set(rows.values())) == 4
+    for dtype, name in ((np.float32, ""), (np.float16, "_f16"), (np.uint16, "_bf16"), (np.int8, "_int8")):
         row = Weighed(W=tensor(1, dtype), x=tensor(1, np.int64), scales=None)
         assert row.kernel_name == f"tests_weighed{name}"
 

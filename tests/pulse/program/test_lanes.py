@@ -200,5 +200,7 @@ def test_lane_kernels_as_plain_python_stay_inside_their_memory(
 
 
 def test_the_kernels_with_weights_have_a_form_for_lanes() -> None:
-    forms = {f"{name}{form}" for name in ("product", "gru", "lstm") for form in ("", "_bf16", "_int8")}
+    forms = {
+        f"{name}{form}" for name in ("product", "gru", "lstm") for form in ("", "_f16", "_bf16", "_int8")
+    }
     assert {name for name, kernel in KERNELS.items() if kernel.lanes} == forms

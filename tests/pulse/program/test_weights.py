@@ -1,4 +1,4 @@
-"""Weights of bf16 and int8: the rounding itself, and programs that run with it."""
+"""Weights of f16, bf16 and int8: the rounding itself, and programs that run with it."""
 
 import numpy as np
 import onnx
@@ -13,7 +13,7 @@ from pulse.errors import CompileError, InputError
 from pulse.facts import Array
 from pulse.program.native_program import NativeProgram
 from pulse.program.program import Program
-from pulse.program.weights import SMALLEST_BYTES, Layout, from_bf16, store, to_bf16
+from pulse.program.weights import SMALLEST_BYTES, Layout, as_halves, from_bf16, store, to_bf16
 from pulse.program.whole import run_whole
 from pulse.proof.signals import feeds_of
 from tests.pulse.cases.build import floats, model, node
@@ -47,6 +47,36 @@ def test_bf16_values_are_kept(bits: Array) -> None:
     values = from_bf16(bits)
     kept = ~np.isnan(values)
     np.testing.assert_array_equal(to_bf16(values)[kept], bits[kept])
+
+
+@given(
+    arrays(
+        np.float16, (4, 6), elements=from_dtype(np.dtype(np.float16), allow_nan=False, allow_infinity=False)
+    )
+)
+def test_f16_values_are_kept(halves: Array) -> None:
+    found = as_halves(halves.astype(np.float32))
+    assert found is not None and found.dtype == np.float16
+    np.testing.assert_array_equal(found.view(np.uint16), halves.view(np.uint16))
+
+
+def test_halves_are_taken_where_they_hold_every_weight() -> None:
+    weight = np.full((3, 5), 0.125, np.float32)
+    assert as_halves(weight.T) is not None
+    for value, dtype in (
+        (65504, np.float16),
+        (65536, np.uint16),
+        (2.0**-24, np.float16),
+        (2.0**-25, np.uint16),
+    ):
+        weight[1, 2] = value
+        found = as_halves(weight)
+        assert found is not None and found.dtype == dtype
+        np.testing.assert_array_equal(from_bf16(found) if dtype == np.uint16 else found, weight)
+    weight[0, 0] = 1 + 2.0**-10  # too fine for bf16, while 2**-25 is too small for f16
+    assert as_halves(weight) is None
+    for value in (0.1, np.inf, np.nan):
+        assert as_halves(np.full((2, 2), value, np.float32)) is None
 
 
 @settings(max_examples=50)
@@ -165,6 +195,37 @@ def test_streams_equal_the_offline_model_of_rounded_weights(name: str, form: str
                 got = run_whole(program.spawn(), feeds, np.nan)[0]
                 for output, array in wanted.items():
                     np.testing.assert_allclose(got[output], array, 1e-4, 1e-5, err_msg=f"{output} {backend}")
+
+
+def halved(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model as a file has it whose weights are f16."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(proto)
+    for tensor in changed.graph.initializer:
+        value = onnx.numpy_helper.to_array(tensor)
+        if value.dtype == np.float32:
+            narrow = value.astype(np.float16).astype(np.float32)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(narrow, tensor.name))
+    return changed
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_weights_of_f16_stay_16_bits_and_exact(name: str) -> None:
+    proto = halved(stack(name))
+    offline = pulse.load(proto).analyse()
+    program, full = pulse.stream(proto, pulse=4), pulse.stream(stack(name), pulse=4)
+    assert isinstance(program, NativeProgram) and isinstance(full, NativeProgram)
+    assert program.weights.size < 0.7 * full.weights.size
+    assert any(row.kernel.endswith("_f16") for row in program.instructions)
+    feeds = feeds_of(program.model, 33, seed=3)
+    got, wanted = run_whole(program.spawn(), feeds, np.nan)[0], offline.run(feeds)
+    for output, array in wanted.items():
+        np.testing.assert_allclose(got[output], array, 1e-4, 1e-5)
+    assert all(error.largest == 0 for error in rounding_errors(program.model, "bf16"))
+    feed = {port.name: floats("feed", *port.shape) for port in program.inputs}
+    compiled = program.spawn().step(feed)
+    for output, array in run_as_python(program, feed).items():
+        np.testing.assert_allclose(compiled[output], array, 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)

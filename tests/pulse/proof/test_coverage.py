@@ -82,7 +82,7 @@ def test_the_report_tells_its_streams() -> None:
     s = Sketch(x="1,2,T")
     typed = s.model(s.conv(s["x"], 3))
     report, other = pulse.verify(typed, pulse=4), pulse.verify(typed, pulse=4, seed=7)
-    lines, found = dict(report.lines()), report.as_dict()
+    lines, found = dict(report.pairs()), report.as_dict()
     assert lines["streams"].startswith(f"{len(report.tried)} of 3 to ") and "seed 0" in lines["streams"]
     assert "noise, quiet, loud, steps, gaps, silence, mixed" in lines["streams"]
     assert lines["long enough"] == f"an output sees 3 frames; the longest stream has {report.lengths[-1]:,}"

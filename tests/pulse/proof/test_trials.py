@@ -95,10 +95,10 @@ def test_what_takes_long_is_offered() -> None:
     assert trials.left_out > 0 == more.left_out
     assert sum(effort.seconds(trial.length) for trial in trials.trials) < 1.1 * TOTAL_S
     report = pulse.verify(filtered(3, 4), lengths=[3], backend="numpy")
-    assert "tries them" not in dict(report.lines())["long enough"]
+    assert "tries them" not in dict(report.pairs())["long enough"]
     wanting = replace(report, trials=replace(report.trials, wanted=10_000, left_out=7))
     told = "the longest stream has 3 of the 10,000 that are wanted, 7 others are left out: long= tries them"
-    assert told in dict(wanting.lines())["long enough"]
+    assert told in dict(wanting.pairs())["long enough"]
 
 
 def test_lengths_that_suit_the_model() -> None:

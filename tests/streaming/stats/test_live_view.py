@@ -11,8 +11,8 @@ from rich.text import Text
 
 from streaming.cli.live.display import ASCII, BLOCKS, Control, render
 from streaming.cli.live.scene import HOLD_S, Peak, Scene, decibels
-from streaming.cli.live.summary import final_report, span
 from streaming.cli.live.view import LiveView, plain_line
+from streaming.stats.summary import LiveReport, span
 from streaming.stats.ticks import Ticks
 from tests.streaming.stats.accounts import SETUP, Simulation
 
@@ -180,7 +180,7 @@ def test_a_terminal_is_left_as_it_was(accounts):
 
 
 def test_the_final_report(accounts):
-    pairs = final_report(accounts[-1], SETUP)
+    pairs = LiveReport(SETUP, accounts[-1].summary()).pairs()
     names = [name for name, _ in pairs]
     assert names[:3] == ["model", "pulse", "devices"]
     told = dict(pairs)
@@ -190,12 +190,12 @@ def test_the_final_report(accounts):
     assert told["note"] == "opened again after 1.3 s"
     assert {"late", "silent", "xrun"} < set(names)
     *_, good = Simulation().accounts(2)
-    assert final_report(good, SETUP)[-1][1].startswith("nothing was late, lost or silent")
+    assert LiveReport(SETUP, good.summary()).pairs()[-1][1].startswith("nothing was late, lost or silent")
 
 
 def test_a_run_that_computed_nothing(accounts):
     nothing = replace(accounts[0], total=accounts[0].total.since(accounts[0].total))
-    assert "latency" not in dict(final_report(nothing, SETUP))
+    assert "latency" not in dict(LiveReport(SETUP, nothing.summary()).pairs())
     assert "no pulse" in plain_line(seen([nothing]))
     assert shown(seen([nothing]))
 

@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pulse.errors import InputError
-from streaming.cli.live.summary import summary_pairs
 from streaming.stats import reader as stats_reader
 from streaming.stats.columns import Columns
 from streaming.stats.reader import read_stats
-from streaming.stats.report import as_dict
+from streaming.stats.report import StatsReport
 from tests.streaming.stats.accounts import Simulation, lines_of, read_quietly, write
 
 HARMLESS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -193,8 +192,9 @@ def test_any_wrong_byte_is_read_or_refused_in_words(path, data):
     except InputError as error:
         assert str(error).startswith(str(other))
     else:
-        assert summary_pairs(stats.header.setup, stats.statistics)
-        assert json.dumps(as_dict(stats), allow_nan=False)
+        report = StatsReport(stats)
+        assert str(report) and report.to_markdown()
+        assert json.dumps(report.as_dict(), allow_nan=False)
         assert Columns.of(stats, 2).edges_s.size == Columns.of(stats, 2).p99_us.size + 1
 
 

@@ -7,7 +7,7 @@ from pulse.jit.pointer import real_bits
 from pulse.program.kernels.matmul import matmul
 from pulse.program.kernels.matmul_finish import STEPS
 from pulse.program.kernels.matmul_product import PANEL, pack_product, product
-from pulse.program.weights import Layout, store
+from pulse.program.weights import Layout, Stored, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(1)
@@ -25,7 +25,9 @@ def window_case(M, T, K, N, accumulate=0, activation=0, gap=3, form="f32"):
     rows_y = RNG.permutation(M) * (N + gap)
     reach = int(rows_x.max(initial=0) + taps.max(initial=0) + K)
     x, w, bias, y = floats(reach), floats(T * K, N), floats(N), floats(max(1, M * (N + gap)))
-    stored = store(w, form, Layout(w.shape, (0,)))
+    stored = (
+        Stored(w.astype(np.float16), None, None) if form == "f16" else store(w, form, Layout(w.shape, (0,)))
+    )
     w, scales = stored.values, stored.scales_of()
     expected = y.copy()
     for m in range(M):
@@ -87,7 +89,7 @@ def test_product_compiled_on_many_shapes():
 
 
 @pytest.mark.parametrize(("M", "T", "K", "N"), SHAPES)
-@pytest.mark.parametrize("form", ["bf16", "int8"])
+@pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights_agree_with_numpy(M, T, K, N, form):
     arrays, args, expected = window_case(M, T, K, N, M % 2, N % 2, form=form)
     for after in run_both(product.forms[form], arrays, *args):

@@ -13,7 +13,7 @@ from pulse.program.kernels.recurrent import rnn
 from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
 from pulse.program.kernels.recurrent_gru import gru, gru_reset
 from pulse.program.kernels.recurrent_lstm import lstm
-from pulse.program.weights import Layout, store
+from pulse.program.weights import Layout, Stored, store
 from tests.pulse.program.kernels.rows import At, run_both
 
 FAR = 1 << 62
@@ -53,7 +53,9 @@ def check(
     frame = step if batch_outermost else B * step
     step = T * step if batch_outermost else step
     y = floats(T * B * (H + GAP))
-    stored = store(r, form, Layout(r.shape, (1,)))
+    stored = (
+        Stored(r.astype(np.float16), None, None) if form == "f16" else store(r, form, Layout(r.shape, (1,)))
+    )
     r, codes, scales = stored.values, stored.codes, stored.scales_of()
     bias = np.zeros(rows)
     split = kind == "gru" and not cell.linear_before_reset
@@ -119,7 +121,7 @@ def test_whole_sequences(kind: CellKind, before: bool, T: int, B: int, H: int) -
 
 
 @pytest.mark.parametrize(("kind", "before"), KERNELS)
-@pytest.mark.parametrize("form", ["bf16", "int8"])
+@pytest.mark.parametrize("form", ["f16", "bf16", "int8"])
 def test_rounded_weights(kind: CellKind, before: bool, form: Form) -> None:
     for T, B, H in ((1, 1, 1), (2, 1, 17), (2, 4, 16), (1, 5, 35), (3, 2, 8)):
         check(cell_of(kind, before), T, B, H, form=form)

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pulse.errors import InputError
+from pulse.loading.proving import prove_file
+from pulse.models import PulsedModel
+from pulse.onnx.write.model import to_onnx
+from pulse.report import byte_size
 from streaming.atomic_files import publish, temporary_file
-from streaming.cli.console import size
-from streaming.cli.proof import ProofOptions, Spent, proof_dict, proof_lines, timed
-
-if TYPE_CHECKING:
-    from pulse.models import PulsedModel
-    from pulse.proof import Report
-    from streaming.cli.model import Opened
+from streaming.reports.opened_model import OpenedModel
+from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Exported:
 
     path     None where it differs from the offline model: then there is no file
     states   inputs that carry state
-    report   what was proved; None where the user did not want it
+    proof    None where the user did not want it
     """
 
     path: Path | None
@@ -28,42 +28,35 @@ class Exported:
     nodes: int
     states: int
     nbytes: int
-    report: "Report | None"
-    spent: Spent
+    proof: TimedProof | None
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and texts."""
-        told = f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {size(self.nbytes)}"
+        told = f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
         told = f"{self.path}: {told}" if self.path else f"nothing: the file of {told} is wrong"
-        proof = (
-            [("proof", "none (--no-check)")] if self.report is None else proof_lines(self.report, self.spent)
-        )
+        proof = [("proof", "none (--no-check)")] if self.proof is None else self.proof.pairs()
         return [("written", told), *proof]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
-            "path": None if self.path is None else str(self.path),
+            "path": self.path,
             "opset": self.opset,
             "nodes": self.nodes,
             "states": self.states,
             "bytes": self.nbytes,
-            "proof": None if self.report is None else proof_dict(self.report, self.spent),
+            "proof": self.proof,
         }
 
 
 def export(
-    opened: "Opened", pulsed: "PulsedModel", path: Path, opset: int, proof: ProofOptions | None
+    opened: OpenedModel, pulsed: PulsedModel, path: Path, opset: int, choice: ProofChoice | None
 ) -> Exported:
     """Write the file, prove it, and only then give it its name; where it differs from the offline model there is none.
 
-    proof    which streams are tried; none at all where it is None
+    choice   which streams are tried; none at all where it is None
     Raises   WriteError; InputError: a name that does not end in .onnx, a folder that refuses
     """
-    from pulse.errors import InputError
-    from pulse.loading.proving import prove_file
-    from pulse.onnx.write.model import to_onnx
-
     if path.suffix.lower() != ".onnx":
         raise InputError(f"{path}: a model is written as .onnx, not {path.suffix or 'this'}")
     part = temporary_file(path)
@@ -74,18 +67,18 @@ def export(
             part.write_bytes(proto.SerializeToString())
         except OSError as error:
             raise InputError(f"{path}: cannot be written ({error.strerror})") from error
-        report = None
-        with timed() as spent:
-            if proof is not None:
-                report = prove_file(opened.model, pulsed, proto, proof.length or None, proof.seed, proof.long)
+        proof = None
+        if choice is not None:
+            tried = choice.lengths, choice.seed, choice.long
+            proof = time_proof(lambda: prove_file(opened.model, pulsed, proto, *tried))
         nbytes = part.stat().st_size
     except BaseException:
         part.unlink(missing_ok=True)
         raise
     states = len(proto.graph.output) - len(pulsed.outputs)
-    good = report is None or report.equal
+    good = proof is None or proof.proof.equal
     if good:
         publish(part, path)
     else:
         part.unlink()
-    return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, report, spent)
+    return Exported(path if good else None, opset, len(proto.graph.node), states, nbytes, proof)

@@ -1,0 +1,166 @@
+"""Reports: what was measured, proved or written, as sections to read and as values for JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from math import isfinite
+from typing import Any, TypeAlias, cast
+
+from pulse.printable import printable, printable_lines
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Names and values, one pair a line."""
+
+    rows: Sequence[tuple[str, str]]
+
+    def text(self) -> str:
+        """The values in one column."""
+        return _aligned(self.rows, ())
+
+    def markdown(self) -> str:
+        """A table without a header."""
+        return _markdown_table(("", ""), self.rows, ())
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a title and names of its columns; ``right`` names the columns of numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Sequence[int] = ()
+
+    def text(self) -> str:
+        """The title, then columns as wide as what is in them."""
+        header = [self.columns] if any(self.columns) else []
+        return f"{printable(self.title)}\n{_aligned([*header, *self.rows], self.right)}"
+
+    def markdown(self) -> str:
+        """A heading and a table."""
+        return f"## {_escaped(self.title)}\n\n{_markdown_table(self.columns, self.rows, self.right)}"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; ``style`` is how a terminal shows it: ``dim``, ``bold green``."""
+
+    words: str
+    style: str = ""
+
+    def text(self) -> str:
+        """The words."""
+        return printable_lines(self.words)
+
+    def markdown(self) -> str:
+        """The words."""
+        return "\n".join(map(_escaped, self.words.split("\n")))
+
+
+Section: TypeAlias = Pairs | Table | Text
+
+
+class Report:
+    """A report. A dataclass that derives from it gives its ``sections``, and ``values`` that are not its fields."""
+
+    def sections(self) -> Iterable[Section]:
+        """What there is to read."""
+        raise NotImplementedError
+
+    def values(self) -> Mapping[str, Any]:
+        """What there is to process further: the fields."""
+        return field_values(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values in types of JSON."""
+        return json_value(self.values())
+
+    def to_json(self) -> str:
+        """One JSON object."""
+        return json_text(self.values())
+
+    def to_markdown(self) -> str:
+        """The sections in Markdown."""
+        return "\n\n".join(section.markdown() for section in self.sections()) + "\n"
+
+    def __str__(self) -> str:
+        return "\n\n".join(section.text() for section in self.sections())
+
+
+def field_values(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def json_text(value: Mapping[str, Any]) -> str:
+    """JSON that says all of a value in printable characters; what is not printable is escaped as JSON does."""
+    text = json.dumps(json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return "\n".join(line if line.isprintable() else _as_escapes(line) for line in text.split("\n"))
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it.
+
+    An object gives its ``as_dict``, a dataclass its fields, a time its ISO form; a float that is infinite or NaN, and
+    whatever else JSON lacks, is text.
+    """
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if value is None or isinstance(value, (str, int)):
+        return value
+    if hasattr(value, "as_dict"):
+        return json_value(value.as_dict())
+    if isinstance(value, Mapping):
+        return {str(name): json_value(each) for name, each in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, (Sequence, Iterator)):
+        return [json_value(each) for each in cast("Iterable[Any]", value)]
+    if is_dataclass(value):
+        return json_value(field_values(value))
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time with the unit that suits it: 45 ns, 12.3 us, 4.56 ms, 7.89 s."""
+    if 0 < seconds < 1e-6:
+        return f"{seconds * 1e9:.0f} ns"
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.1f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def byte_size(count: int) -> str:
+    """Bytes with the unit that suits them."""
+    if count < 1 << 10:
+        return f"{count} B"
+    return f"{count / (1 << 10):.1f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
+
+
+def _aligned(rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    cells = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    lines = [
+        [
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths))
+        ]
+        for row in cells
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in lines)
+
+
+def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    rule = ["--:" if at in right else "---" for at in range(len(columns))]
+    lines = [[_escaped(name) for name in columns], rule, *([_escaped(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Text in which nothing is markup."""
+    return "".join(f"\\{letter}" if letter in r"\`*_[]<>|#" else letter for letter in printable(text))
+
+
+def _as_escapes(line: str) -> str:
+    return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in line)

@@ -1,0 +1,146 @@
+"""A file through a model."""
+
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from pulse.pulsify.network import Port
+from streaming.atomic_files import refuse_same
+from streaming.builtin import noisy_path
+from streaming.cli.run_request import RunRequest, find_output
+from streaming.cli.sounds import open_sounds
+from streaming.cli.standard_output import take_stdout
+from streaming.files import stream_arrays, stream_sound
+from streaming.frames import read_arrays
+from streaming.output_files import OutputRoute
+from streaming.progress import progress
+from streaming.reports.file_run import FileReport, builtin_snr_db
+from streaming.reports.opened_model import OpenedModel
+from streaming.routing import is_playable, sound_inputs
+from streaming.source import is_stream
+from streaming.target import OUTPUT_NAMES, Target
+from streaming.wav_stream import StreamFormat
+
+
+def run_file(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
+    """Run what is to be read, frames or sound. Raises InputError."""
+    if request.has_frames and request.read is not None:
+        return _run_frames(opened, program, request, request.read)
+    return _run_sound(opened, program, request)
+
+
+def _run_frames(opened: OpenedModel, program: Program, request: RunRequest, source: Path) -> FileReport:
+    arrays = read_arrays(source, [port.name for port in program.inputs])
+    streaming = (port for port in program.outputs if port.streams)
+    name = request.sound.output
+    chosen = next(streaming, program.outputs[0]) if name is None else find_output(program, name)
+    events = request.events
+    path = request.target or Path(f"{opened.title}-{'out.npy' if events is None else 'events.csv'}")
+    target = Target.of_frames(path) if events is None else Target.of_events(path, events, source.stem)
+    refuse_same([source], [path])
+    if events is not None:
+        target = _with_stdout(target, text=True)
+    with progress(f"{source.name} -> {path.name}", not target.is_terminal) as advance:
+        deadline_s = opened.deadline_s(program.pulse)
+        result = stream_arrays(program, arrays, {chosen.name: target}, opened.rate_hz, deadline_s, advance)
+    return FileReport(opened, program, result, str(source), str(path), [chosen.name])
+
+
+def _run_sound(opened: OpenedModel, program: Program, request: RunRequest) -> FileReport:
+    rate_hz, sound = _sound_rate_hz(opened, program), request.sound
+    if request.events is not None and sound.subtype is not None:
+        raise InputError("--subtype is for sound; leave it out with --events")
+    raw = None if sound.raw is None else StreamFormat.parse(sound.raw, rate_hz)
+    routes = _routes(opened, program, request)
+    routes = [replace(one, target=_with_stdout(one.target, request.events is not None)) for one in routes]
+    with ExitStack() as stack:
+        sounds = open_sounds(stack, program, sound.in_routes or (), request.read, sound.channel, raw)
+        for route in routes:
+            if not route.target.streamed:
+                refuse_same([path for path in sounds.paths if not is_stream(path)], [route.target.path])
+        title = f"{sounds.title} -> {', '.join(route.target.path.name for route in routes)}"
+        with progress(title, not any(route.target.is_terminal for route in routes)) as advance:
+            deadline_s = opened.deadline_s(program.pulse)
+            result = stream_sound(program, sounds.routed, routes, rate_hz, sounds.arrays, deadline_s, advance)
+    first = routes[0].target
+    compares = request.model is None and request.read == noisy_path()
+    return FileReport(
+        opened,
+        program,
+        result,
+        ", ".join(map(str, sounds.paths)),
+        ", ".join(str(route.target.path) for route in routes),
+        [port.name for route in routes for port in route.ports],
+        sounds.routed,
+        sound.channel,
+        builtin_snr_db(first.path) if compares and first.is_sound and not first.streamed else None,
+    )
+
+
+def _sound_rate_hz(opened: OpenedModel, program: Program) -> int:
+    """The rate of a model that takes sound. Raises InputError for others."""
+    if sound_inputs(program) and opened.rate_hz is not None:
+        return opened.rate_hz
+    forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
+    once = " ".join(f"--constant {port.name}=VALUE" for port in program.inputs if not port.streams)
+    raise InputError(
+        f"{opened.title}: takes no sound but {forms}; write a recipe with what is in front of it (pulse recipe), "
+        "give its input as .npy or .npz" + (f", or what does not stream with {once}" if once else "")
+    )
+
+
+def _routes(opened: OpenedModel, program: Program, request: RunRequest) -> list[OutputRoute]:
+    """Which outputs go where. Raises InputError."""
+    sound_input, sound, events = sound_inputs(program)[0], request.sound, request.events
+    if sound.written:
+        return _named_routes(program, sound_input, sound.written, request)
+    fitting = (port for port in program.outputs if is_playable(port, sound_input) == (events is None))
+    name = sound.output
+    chosen = next(fitting, program.outputs[0]) if name is None else find_output(program, name)
+    if events is not None:
+        path = request.target or Path(f"{opened.title}-events.csv")
+        source = "sound" if request.read is None else request.read.stem
+        return [OutputRoute((chosen,), Target.of_events(path, events, source, sound.form))]
+    plays = is_playable(chosen, sound_input)
+    usual = "denoised.wav" if request.model is None else f"{opened.title}-out{'.wav' if plays else '.npy'}"
+    path = request.target or Path(usual)
+    return [_route((chosen,), path, sound_input, request)]
+
+
+def _named_routes(
+    program: Program, sound_input: Port, texts: list[str], request: RunRequest
+) -> list[OutputRoute]:
+    """Those of --out. Raises InputError."""
+    ports: dict[str, list[Port]] = {}
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"--out {text}: give NAME=FILE, such as speech=speech.wav")
+        ports.setdefault(path, []).append(find_output(program, name))
+    routes = [_route(tuple(those), Path(path), sound_input, request) for path, those in ports.items()]
+    for route in routes:
+        if not route.target.is_sound and len(route.ports) > 1:
+            names = ", ".join(port.name for port in route.ports)
+            raise InputError(
+                f"{route.target.path}: holds the frames of one output, not of {names}; name a file for each"
+            )
+    return routes
+
+
+def _route(ports: tuple[Port, ...], path: Path, sound_input: Port, request: RunRequest) -> OutputRoute:
+    """A file of outputs. Raises InputError: sound is wanted of what is none."""
+    usual = "wav" if is_playable(ports[0], sound_input) else "csv"
+    target = Target.of(path, usual, request.sound.form, request.sound.subtype)
+    for port in ports:
+        if target.is_sound and not is_playable(port, sound_input):
+            raise InputError(
+                f"{target.name}: output {port.name} is no sound at the rate of the input; write .npy or .csv"
+            )
+    return OutputRoute(ports, target)
+
+
+def _with_stdout(target: Target, text: bool) -> Target:
+    """The same, with the descriptor of standard output where it goes there."""
+    return replace(target, descriptor=take_stdout(text=text)) if str(target.path) in OUTPUT_NAMES else target

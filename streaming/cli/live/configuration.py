@@ -1,0 +1,106 @@
+"""What ``pulse run --live`` runs with: devices, engine, files in place of devices."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from pulse.pulsify.network import Port
+from streaming.channels import Channels
+from streaming.cli.live.options import LiveOptions
+from streaming.cli.run_request import RunRequest, find_output
+from streaming.live.config import EngineConfig
+from streaming.live.file_host import FileHost
+from streaming.live.instances import live_inputs, sound_output
+from streaming.live.plan import Plan
+from streaming.realtime import Realtime
+from streaming.routing import Route, is_playable, parse_routes, split_channel
+from streaming.target import Target
+
+SILENT = "none"
+
+
+def live_plan(rate_hz: int, program: Program, request: RunRequest, options: LiveOptions) -> Plan:
+    """Devices, rates and channels. Where it is not said whether to play, what is sound is played. Raises InputError."""
+    target = request.target
+    if target is not None and options.speaker == SILENT:
+        raise InputError(f"--speaker {SILENT}: {target} is for what is played; leave out one of both")
+    asked = target is not None or options.speaker not in (None, SILENT)
+    sounds = sound_output(program, live_inputs(program)[0], None) is not None
+    plays = asked or (sounds and options.speaker != SILENT)
+    return Plan(
+        rate_hz,
+        None,
+        options.speaker if plays else None,
+        plays,
+        Channels.parse(request.sound.channel),
+        options.device_rate,
+        options.block,
+        _latency(options.latency),
+        _routes(program, request.sound.in_routes or (), options),
+    )
+
+
+def _routes(program: Program, in_routes: Sequence[str], options: LiveOptions) -> tuple[Route, ...]:
+    """What inputs hear: --mic is the first input, --far the second, --in any. Raises InputError."""
+    routes = parse_routes(in_routes, program)
+    names = [port.name for port in live_inputs(program)]
+    for number, (option, device) in enumerate((("--mic", options.microphone), ("--far", options.far))):
+        if device is None:
+            continue
+        if number >= len(names):
+            raise InputError(
+                f"{option} {device}: {program.model.title} has one input of sound, {names[0]}, which --mic gives"
+            )
+        if names[number] in routes:
+            raise InputError(
+                f"{option} {device}: --in already gives the source of {names[number]}; leave out one"
+            )
+        routes[names[number]] = Route(names[number], *split_channel(device))
+    return tuple(routes.values())
+
+
+def engine_config(options: LiveOptions, played: str | None, records: bool) -> EngineConfig:
+    """What the engine does."""
+    headroom_s = None if options.headroom is None else options.headroom / 1e3
+    return EngineConfig(options.engine, options.policy, headroom_s, options.quality, played, records)
+
+
+def realtime(options: LiveOptions) -> Realtime:
+    """What is requested of the system."""
+    return Realtime(options.priority or None, options.lock_memory, options.cpu)
+
+
+def _latency(text: str) -> str | float:
+    if text in ("low", "high"):
+        return text
+    try:
+        return float(text) / 1e3
+    except ValueError:
+        raise InputError(f"--latency {text}: give low, high or milliseconds") from None
+
+
+def file_host(request: RunRequest) -> FileHost | None:
+    """A file in place of the devices, where one is given. Raises InputError."""
+    if request.source is None and request.sound.subtype is not None:
+        raise InputError("--subtype is for the file that is played to; give IN and OUT")
+    if request.source is None:
+        return None
+    return FileHost(request.source, request.target, encoding=request.sound.subtype)
+
+
+def frames_target(options: LiveOptions, request: RunRequest) -> Target | None:
+    """Where frames go, or events: to standard output if no file is named; None: nowhere. Raises InputError."""
+    if request.events is None:
+        return None if options.frames is None else Target.of_frames(options.frames)
+    name = "microphone" if request.source is None else request.source.stem
+    return Target.of_events(options.frames or Path("-"), request.events, name)
+
+
+def frames_port(program: Program, request: RunRequest) -> Port:
+    """The output whose frames go to a file; for events the first that is no sound as the input. Raises InputError."""
+    if request.sound.output is not None:
+        return find_output(program, request.sound.output)
+    source = live_inputs(program)[0]
+    found = (port for port in program.outputs if request.events and not is_playable(port, source))
+    return next(found, program.outputs[0])

@@ -1,0 +1,104 @@
+"""What ``pulse run`` is to read and write, and which wishes go together."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pulse.errors import InputError
+from pulse.program.program import Program
+from pulse.pulsify.network import Port
+from streaming.atomic_files import refuse_same
+from streaming.builtin import noisy_path
+from streaming.cli.live.options import LiveOptions
+from streaming.cli.sound_options import SoundOptions
+from streaming.events.choice import Choice
+from streaming.frames import READABLE
+from streaming.source import is_sound_source, is_stream
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run as it is asked for.
+
+    model           None: the built-in one
+    source, target  IN and OUT; None where they are not given
+    events          what is read off the output; None: nothing
+    """
+
+    model: Path | None
+    source: Path | None
+    target: Path | None
+    sound: SoundOptions
+    events: Choice | None
+
+    @property
+    def read(self) -> Path | None:
+        """The file of the inputs that no ``--in`` names: the built-in sound where nothing is given."""
+        return self.source if self.source is not None or self.sound.in_routes else noisy_path()
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether frames are read, not sound."""
+        read = self.read
+        return read is not None and read.suffix.lower() in READABLE and not self.sound.in_routes
+
+    def refuse_live(self, live: LiveOptions) -> None:
+        """Raise InputError for what does not go with --live."""
+        self._refuse_events()
+        for path in (self.source, self.target):
+            if path is not None and is_stream(path):
+                raise InputError(
+                    f"{path}: --live takes files; without it what comes from a pipe is run as it comes"
+                )
+        if self.sound.raw or self.sound.form:
+            raise InputError(
+                "--raw and --format do not go with --live; --live reads files with a header, and writes by suffix"
+            )
+        refuse_same([self.model, self.source], [self.target, *live.written])
+        if self.sound.written:
+            raise InputError(
+                "--out does not go with --live; --output is what is played, --frames a file of frames"
+            )
+
+    def refuse_file(self, live: LiveOptions) -> None:
+        """Raise InputError for what does not go with files."""
+        self._refuse_events()
+        sound = self.sound
+        if live != LiveOptions():
+            raise InputError("the options of the panel Live need --live")
+        if sound.written and not (self.target is None and sound.output is None and self.events is None):
+            raise InputError("--out names outputs and their files: leave out OUT, --output and --events")
+        if not self.has_frames:
+            return
+        if sound.raw or sound.form or sound.subtype:
+            raise InputError(f"{self.read}: holds frames; --raw, --format and --subtype are for sound")
+        if sound.written:
+            raise InputError(f"{self.read}: holds frames; --out is for sound, give OUT and --output")
+
+    def _refuse_events(self) -> None:
+        if self.events is not None and self.model is None:
+            raise InputError(
+                "--events: the built-in denoiser gives sound, and no probabilities; name a model in front of the sound"
+            )
+
+
+def sort_paths(
+    model: Path | None, source: Path | None, target: Path | None, sound: SoundOptions, live: bool
+) -> tuple[Path | None, Path | None, Path | None]:
+    """MODEL, IN and OUT: a sound in place of MODEL is IN, and one file behind ``--in`` is OUT. Raises InputError."""
+    if model is not None and is_sound_source(model):
+        if target is not None:
+            raise InputError(f"{model}: is a sound where a model belongs; give [MODEL] IN OUT")
+        model, source, target = None, model, source
+    if sound.in_routes and not (sound.written or live) and target is None:
+        source, target = None, source
+    return model, source, target
+
+
+def find_output(program: Program, name: str) -> Port:
+    """The output of that name. Raises InputError."""
+    for port in program.outputs:
+        if port.name == name:
+            return port
+    raise InputError(
+        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
+    )

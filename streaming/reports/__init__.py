@@ -1,0 +1,1 @@
+"""What is measured, proved or written of a model, and the reports of it."""

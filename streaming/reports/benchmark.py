@@ -1,0 +1,136 @@
+"""How long a step takes, and where the time goes."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.program.profile import Profile
+from pulse.program.program import Program
+from pulse.pulsify.network import Port
+from pulse.report import Pairs, Report, Section, Table, Text, duration
+from streaming.latency import Latency
+from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.reports.profile import profile_dict, profile_sections
+
+WARM_UP_STEPS = 50
+PROFILE_STEPS = 200
+BAR = 40
+COLUMNS = ("", "p50", "p90", "p99", "p99.9", "max", "mean", "p99.9/p50")
+
+
+@dataclass(frozen=True)
+class Benchmark(Report):
+    """The latency of every step on noise.
+
+    rounds   of ``steps`` steps each
+    total    of all rounds
+    profile  None where the backend has no instructions
+    every    whether nodes and instructions are in the text, too
+    """
+
+    opened: OpenedModel
+    program: Program
+    steps: int
+    rounds: tuple[Latency, ...]
+    total: Latency
+    profile: Profile | None
+    every: bool = False
+
+    def sections(self) -> list[Section]:
+        """Percentiles, a histogram, and the profile."""
+        total = self.total
+        pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}")]
+        pairs += self.opened.pairs(self.program.model)
+        if total.deadline_s is not None:
+            share = total.percentile_s(99) / total.deadline_s
+            missed = f"missed by {total.missed} of {total.count}; p99 is {share:.1%} of it"
+            pairs.append(("deadline", f"{duration(total.deadline_s)}, {missed}"))
+        named = [(f"round {number}", latency) for number, latency in enumerate(self.rounds, 1)]
+        rows = [_row(name, latency) for name, latency in (*named, ("all", total))]
+        bins = total.histogram()
+        most = max((each.count for each in bins), default=1)
+        bars = [
+            [duration(each.from_s), duration(each.to_s), str(each.count), "█" * -(-each.count * BAR // most)]
+            for each in bins
+        ]
+        profile: list[Section] = [
+            Text(
+                f"no profile: the {self.program.backend} backend has no instructions; use --backend numba",
+                "dim",
+            )
+        ]
+        if self.profile is not None:
+            profile = profile_sections(self.profile, self.every)
+        return [
+            Pairs(pairs),
+            Table("latency of a step", COLUMNS, rows, range(1, 8)),
+            Table("histogram", ("from", "to", "steps", ""), bars, range(3)),
+            *profile,
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            **self.opened.as_dict(self.program.model),
+            "backend": self.program.backend,
+            "weights": self.program.form,
+            "steps": self.steps,
+            "rounds": self.rounds,
+            "latency": self.total,
+            "p999_over_p50": self.total.percentile_s(99.9) / self.total.percentile_s(50),
+            "histogram": self.total.histogram(),
+            **profile_dict(self.profile),
+        }
+
+
+def measure_steps(
+    opened: OpenedModel,
+    program: Program,
+    steps: int,
+    rounds: int,
+    every: bool = False,
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Benchmark:
+    """Time ``rounds`` rounds of ``steps`` steps, each on a new stream, then profile the steps."""
+    deadline_s = opened.deadline_s(program.pulse)
+    each, total = [Latency(deadline_s) for _ in range(rounds)], Latency(deadline_s)
+    for number, latency in enumerate(each, 1):
+        _measure(program, steps, latency)
+        total.merge(latency)
+        advance(number, rounds)
+    state = _new_state(program, np.random.default_rng(0))
+    profile = state.profile(PROFILE_STEPS) if hasattr(state, "profile") else None
+    return Benchmark(opened, program, steps, tuple(each), total, profile, every)
+
+
+def _measure(program: Program, steps: int, latency: Latency) -> None:
+    rng = np.random.default_rng(0)
+    state = _new_state(program, rng)
+    feeds = [{port.name: _noise(port, rng) for port in program.inputs if port.streams} for _ in range(8)]
+    for number in range(WARM_UP_STEPS):
+        state.step(feeds[number % len(feeds)])
+    for number in range(steps):
+        feed = feeds[number % len(feeds)]
+        started = time.perf_counter_ns()
+        state.step(feed)
+        latency.record_ns(time.perf_counter_ns() - started)
+
+
+def _new_state(program: Program, rng: np.random.Generator) -> Any:
+    return program.spawn({port.name: _noise(port, rng) for port in program.inputs if not port.streams})
+
+
+def _noise(port: Port, rng: np.random.Generator) -> Array:
+    if np.issubdtype(port.dtype, np.floating):
+        return (0.1 * rng.standard_normal(port.shape)).astype(port.dtype)
+    return rng.integers(0, 2, port.shape).astype(port.dtype)
+
+
+def _row(name: str, latency: Latency) -> list[str]:
+    found = latency.summary()
+    times = (*found.percentiles().values(), found.mean_us)
+    return [name, *(duration(us / 1e6) for us in times), f"{found.p999_us / found.p50_us:.2f}"]

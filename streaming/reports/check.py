@@ -1,0 +1,76 @@
+"""The proof that a stream equals the offline model, and what rounded weights change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pulse.accuracy import RoundingError, rounding_errors
+from pulse.loading.proving import prove_loaded
+from pulse.models import PulsedModel
+from pulse.program.compiler import Prepare
+from pulse.program.weights import checked_form
+from pulse.report import Pairs, Report, Section, byte_size
+from streaming.reports.opened_model import OpenedModel
+from streaming.reports.timed_proof import ProofChoice, TimedProof, time_proof
+
+
+@dataclass(frozen=True)
+class Check(Report):
+    """What ``check_model`` found.
+
+    weights  how weights are stored where ``errors`` are those of rounding them
+    """
+
+    opened: OpenedModel
+    pulsed: PulsedModel
+    proof: TimedProof
+    weights: str
+    errors: Sequence[RoundingError]
+
+    @property
+    def state_bytes(self) -> int:
+        """What a stream remembers."""
+        return sum(count for _, _, count in self.pulsed.buffers())
+
+    def sections(self) -> list[Section]:
+        """Delays, receptive fields, the proof and its verdict."""
+        opened, pulsed = self.opened, self.pulsed
+        pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
+        pairs += [(f"{name} sees", opened.receptive_text(field)) for name, field in pulsed.fields.items()]
+        pairs += [("state", byte_size(self.state_bytes)), *self.proof.pairs()]
+        pairs += [(f"{error.output} in {self.weights}", str(error)) for error in self.errors]
+        return [Pairs(pairs), *self.proof.verdict()]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            **self.opened.as_dict(self.pulsed),
+            "receptive_fields": {
+                name: {"frames": field.frames, "ahead_frames": field.ahead}
+                for name, field in self.pulsed.fields.items()
+            },
+            "state_bytes": self.state_bytes,
+            "proof": self.proof,
+            "weights": self.weights,
+            "weight_errors": {
+                error.output: {"largest": error.largest, "snr_db": error.snr_db} for error in self.errors
+            },
+        }
+
+
+def check_model(
+    opened: OpenedModel,
+    pulsed: PulsedModel,
+    choice: ProofChoice,
+    backend: str,
+    weights: str,
+    prepare: Prepare | None,
+) -> Check:
+    """Prove a model in pulses; the arguments are those of ``pulse.proof.prove``. Raises PulsifyError."""
+    lengths, seed, long = choice.lengths, choice.seed, choice.long
+    form = checked_form(weights)
+    proof = time_proof(lambda: prove_loaded(opened.model, pulsed, lengths, backend, seed, prepare, long))
+    errors: list[RoundingError] = []
+    if form != "f32":
+        errors = rounding_errors(pulsed, form, proof.proof.lengths[-1], backend, seed, prepare)
+    return Check(opened, pulsed, proof, form, errors)

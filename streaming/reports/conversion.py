@@ -1,0 +1,79 @@
+"""What a model becomes in pulses: ports, delays, buffers and nodes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pulse.models import PulsedModel
+from pulse.pulsify.network import Port
+from pulse.report import Pairs, Report, Section, Table, byte_size
+from streaming.reports.exporting import Exported
+from streaming.reports.opened_model import OpenedModel
+
+PORT_COLUMNS = ("name", "pulse", "axis", "delay", "rate", "length")
+NODE_COLUMNS = ("node", "op", "detail", "fact")
+
+
+@dataclass(frozen=True)
+class Conversion(Report):
+    """A model in pulses, and the file that was written of it; None: there is none."""
+
+    opened: OpenedModel
+    pulsed: PulsedModel
+    written: Exported | None = None
+
+    def sections(self) -> list[Section]:
+        """All of it; what was written in place of the tables."""
+        opened, pulsed = self.opened, self.pulsed
+        pairs = [("model", opened.title), *opened.pairs(pulsed), *opened.delay_pairs(pulsed)]
+        if self.written is not None:
+            proof = self.written.proof
+            return [Pairs([*pairs, *self.written.pairs()]), *([] if proof is None else proof.verdict())]
+        buffers, nodes = pulsed.buffers(), self._nodes()
+        sizes = [[name, op.name, op.detail(), byte_size(count)] for name, op, count in buffers]
+        total = byte_size(sum(count for _, _, count in buffers))
+        return [
+            Pairs(pairs),
+            Table("inputs", PORT_COLUMNS, [_port_row(port) for port in pulsed.inputs]),
+            Table("outputs", PORT_COLUMNS, [_port_row(port) for port in pulsed.outputs]),
+            Table(f"buffers, {total}", ("name", "op", "detail", "size"), sizes, right=(3,)),
+            Table(f"nodes, {len(nodes)}", NODE_COLUMNS, nodes),
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        buffers = self.pulsed.buffers()
+        return {
+            **self.opened.as_dict(self.pulsed),
+            "symbol": self.pulsed.symbol.name,
+            "inputs": self.pulsed.inputs,
+            "outputs": self.pulsed.outputs,
+            "buffers": [
+                {"name": name, "op": op.name, "detail": op.detail(), "bytes": count}
+                for name, op, count in buffers
+            ],
+            "buffer_bytes": sum(count for _, _, count in buffers),
+            "nodes": [dict(zip(NODE_COLUMNS, node)) for node in self._nodes()],
+            **({} if self.written is None else {"written": self.written}),
+        }
+
+    def _nodes(self) -> list[list[str]]:
+        graph = self.pulsed.graph
+        nodes = (graph.nodes[number] for number in graph.order(self.pulsed.targets))
+        return [
+            [
+                node.name,
+                node.op.name,
+                node.op.detail(),
+                "; ".join(str(outlet.fact) for outlet in node.outputs),
+            ]
+            for node in nodes
+        ]
+
+
+def _port_row(port: Port) -> list[str]:
+    form = str(port).partition(": ")[2].split(", ")[0]
+    if port.axis is None:
+        return [port.name, form, "no stream", "", "", ""]
+    if not port.streams:
+        return [port.name, form, str(port.axis), "at the end", "0", str(port.length)]
+    return [port.name, form, str(port.axis), str(port.delay), str(port.rate), str(port.length)]

@@ -1,0 +1,200 @@
+"""What became of a file that was run through a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from pulse.program.program import Program
+from pulse.report import Pairs, Report, Section, duration
+from streaming.aligned_sounds import RoutedSound
+from streaming.builtin import clean_path, noisy_path
+from streaming.files import FileRun
+from streaming.reports.opened_model import OpenedModel, backend_text
+from streaming.sound_formats import float_way
+
+
+@dataclass(frozen=True)
+class FileReport(Report):
+    """A run over files.
+
+    source, target  their names; ``-`` for standard input and output
+    outputs         those that were written
+    sounds          the sounds of the inputs; none where arrays were run
+    channel         as of ``Channels.parse``
+    snr_db          of the built-in sound, before and after
+    """
+
+    opened: OpenedModel
+    program: Program
+    result: FileRun
+    source: str
+    target: str
+    outputs: Sequence[str]
+    sounds: Sequence[RoutedSound] = ()
+    channel: str = "mix"
+    snr_db: tuple[float, float] | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with what was written."""
+        count = self.result.nonfinite
+        found = [f"{count} values of the output are NaN or infinite"] if count else []
+        return found + [
+            f"{one.target.name}: clipped to {one.encoding.lower()}: {one.clipping}; {float_way(one.target.form)}"
+            for one in self.result.written
+            if one.target.form is not None and one.clipping.total
+        ]
+
+    @property
+    def duration_s(self) -> float | None:
+        """How long what was run lasts; None where nobody knows."""
+        if self.sounds:
+            return (self.result.samples or 0) / self.sounds[0].reader.rate_hz
+        return None if self.opened.rate_hz is None else self.result.frames / self.opened.rate_hz
+
+    @property
+    def compute_s(self) -> float:
+        """Seconds of computing."""
+        return self.result.latency.total_ns / 1e9
+
+    @property
+    def real_time_factor(self) -> float | None:
+        """Seconds of computing for each second of the stream."""
+        if self.opened.rate_hz is None or not self.result.frames:
+            return None
+        return self.compute_s / (self.result.frames / self.opened.rate_hz)
+
+    def sections(self) -> list[Section]:
+        """The files, the delay, and how long chunks took."""
+        model, result = self.program.model, self.result
+        pairs = [("model", f"{self.opened.title}, {backend_text(self.program)}"), ("file", self._files())]
+        pairs += [*self._source_pairs(), *self.opened.pairs(model)]
+        delays = [
+            ("delay", self.opened.delay_text(port, model.pulse))
+            for port in map(model.port, self.outputs)
+            if port.streams
+        ]
+        if delays:
+            told = "(algorithmic: without computing, devices and the resampler; cut off in the file)"
+            pairs += [*delays, ("", told)]
+        if factor := self.real_time_factor:
+            speed = f"{1 / factor:.0f} times as fast as the sound, model alone"
+            pairs.append(("speed", f"real-time factor {factor:.4f}, {speed}"))
+        pairs += self._latency_pairs()
+        if result.events is not None:
+            pairs.append(("events", f"{result.events:,}"))
+        if self.snr_db is not None:
+            before, after = self.snr_db
+            pairs.append(("SNR", f"{before:.1f} dB before, {after:.1f} dB after"))
+        return [Pairs(pairs)]
+
+    def values(self) -> dict[str, Any]:
+        """For JSON."""
+        result, written = self.result, self.result.written
+        return {
+            **self.opened.as_dict(self.program.model, map(self.program.model.port, self.outputs)),
+            "input": self.source,
+            "output": self.target,
+            "backend": self.program.backend,
+            "weights": self.program.form,
+            "frames": result.frames,
+            "streams": result.streams,
+            "encoding": written[0].encoding if written else None,
+            "clipped_samples": sum(one.clipping.total for one in written),
+            "clipping": [found for one in written for found in one.clipping.as_list()],
+            "events": result.events,
+            "nonfinite_values": result.nonfinite,
+            "warnings": self.warnings,
+            "elapsed_s": result.elapsed_s,
+            "compute_s": self.compute_s,
+            "real_time_factor": self.real_time_factor,
+            "latency": result.latency,
+            **({} if self.duration_s is None else {"duration_s": self.duration_s}),
+            **(self._sound_values() if self.sounds else {}),
+            **({} if self.snr_db is None else dict(zip(("snr_before_db", "snr_after_db"), self.snr_db))),
+        }
+
+    def _sound_values(self) -> dict[str, Any]:
+        reader = self.sounds[0].reader
+        return {
+            "file_rate_hz": reader.rate_hz,
+            "file_channels": reader.channels,
+            "file_encoding": reader.encoding,
+            "channel": self.channel,
+            "heard": [
+                {
+                    "input": name,
+                    "source": each.reader.name,
+                    "rate_hz": each.reader.rate_hz,
+                    "channels": each.reader.channels,
+                    "channel": choice.index,
+                }
+                for each in self.sounds
+                for name, choice in each.channels.items()
+            ],
+            "padded_s": self._padded_s(),
+        }
+
+    def _padded_s(self) -> dict[str, float]:
+        rate_hz = self.opened.rate_hz
+        if rate_hz is None:
+            return {}
+        return {
+            name: float(frames / self.program.model.port(name).rate / rate_hz)
+            for name, frames in self.result.padded.items()
+        }
+
+    def _files(self) -> str:
+        source = "the built-in sound" if self.snr_db is not None else _name(self.source, "input")
+        files = f"{source} -> {_name(self.target, 'output')}"
+        if not self.sounds:
+            return files
+        reader, result = self.sounds[0].reader, self.result
+        chosen = f"{result.streams} streams" if result.streams > 1 else self.channel
+        choice = "mono" if reader.channels == 1 else f"{reader.channels} channels, {chosen}"
+        encoding = f", {result.written[0].encoding.lower()}" if result.written else ""
+        return f"{files}  ({self.duration_s:.2f} s, {reader.rate_hz} Hz, {choice}{encoding})"
+
+    def _source_pairs(self) -> list[tuple[str, str]]:
+        """The source of each input, where there are several or one was padded."""
+        padded_s = self._padded_s()
+        rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
+        if len(rows) < 2 and not padded_s:
+            return []
+        told: list[str] = []
+        for reader, name, choice in rows:
+            chosen = "mix" if choice.index is None else f"channel {choice.index}"
+            form = "mono" if reader.channels == 1 else f"{chosen} of {reader.channels}, counted from 0"
+            told.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
+        told += [
+            f"{name}: ends {duration(s)} before the longest, zeros follow" for name, s in padded_s.items()
+        ]
+        return [("" if place else "heard", text) for place, text in enumerate(told)]
+
+    def _latency_pairs(self) -> list[tuple[str, str]]:
+        latency = self.result.latency
+        if not latency.count:
+            return [("each chunk", "none: all of it is shorter than a pulse and came with the flush")]
+        times = latency.summary().text() + (", of one channel" if self.result.streams > 1 else "")
+        pairs = [("each chunk", times)]
+        if latency.deadline_s is not None:
+            missed = f"missed by {latency.missed} of {latency.count}"
+            pairs.append(("deadline", f"{duration(latency.deadline_s)} a chunk, {missed}"))
+        return pairs
+
+
+def builtin_snr_db(target: Path) -> tuple[float, float]:
+    """How near the built-in sound, and what became of it, are to the clean one."""
+    clean, noisy, after = (soundfile.read(path)[0] for path in (clean_path(), noisy_path(), target))
+    before_db, after_db = (
+        float(10 * np.log10(np.sum(clean**2) / np.sum((clean - sound) ** 2))) for sound in (noisy, after)
+    )
+    return before_db, after_db
+
+
+def _name(path: str, side: str) -> str:
+    return f"standard {side}" if path == "-" else path

@@ -1,0 +1,122 @@
+"""A model and the rate of its stream: what every report says first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pulse.loading.loaded import Loaded
+from pulse.models import PulsedModel, TypedModel
+from pulse.program.program import Program
+from pulse.pulsify.network import Port, PulsedNetwork
+from pulse.pulsify.receptive import Receptive
+
+PULSE_S = 0.01
+RATE_ORIGINS = {
+    "model": "from the model's metadata",
+    "option": "as given",
+    "builtin": "that of the built-in model",
+    "default": "assumed; --rate gives another",
+}
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model, and how long its frames last.
+
+    model        as it was loaded
+    rate_hz      frames of the symbol a second; None where nobody says it
+    rate_from    one of ``RATE_ORIGINS``; None without a rate
+    max_context  the longest stream, for attention to all frames before
+    """
+
+    model: Loaded
+    rate_hz: int | None
+    rate_from: str | None
+    max_context: int | None = None
+
+    @property
+    def typed(self) -> TypedModel:
+        """The decluttered model."""
+        return self.model.typed
+
+    @property
+    def title(self) -> str:
+        """The model's name."""
+        return self.model.title
+
+    def pulsed(self, pulse: int | None) -> PulsedModel:
+        """In pulses of the given size; about 10 ms by default, if the rate is known. Raises PulsifyError."""
+        if pulse is None and self.rate_hz is not None and not self.model.defines_pulse:
+            smallest = self.model.pulsed(None, max_context=self.max_context).pulse
+            pulse = max(1, -(-int(self.rate_hz * PULSE_S) // smallest)) * smallest
+        return self.model.pulsed(pulse, max_context=self.max_context)
+
+    def deadline_s(self, pulse: int) -> float | None:
+        """How long a pulse lasts."""
+        return None if self.rate_hz is None else pulse / self.rate_hz
+
+    def pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+        """The rate, the pulse, and what was detected."""
+        rate = "not known; --rate gives it"
+        if self.rate_hz is not None:
+            rate = f"{self.rate_hz} Hz, {RATE_ORIGINS[self.rate_from or 'default']}"
+        return [("rate", rate), ("pulse", self._span(pulsed.pulse)), *self.model.detected()]
+
+    def delay_pairs(self, pulsed: PulsedNetwork) -> list[tuple[str, str]]:
+        """The delay of every output."""
+        return [
+            (f"delay of {port.name}", self.delay_text(port, pulsed.pulse))
+            for port in pulsed.outputs
+            if port.streams
+        ]
+
+    def as_dict(self, pulsed: PulsedNetwork, outputs: Iterable[Port] | None = None) -> dict[str, Any]:
+        """The same, for JSON; of these outputs, or of all."""
+        ports = pulsed.outputs if outputs is None else outputs
+        return {
+            "model": self.title,
+            "rate_hz": self.rate_hz,
+            "rate_from": self.rate_from,
+            "pulse_frames": pulsed.pulse,
+            "pulse_ms": self._milliseconds(pulsed.pulse),
+            "chunks": pulsed.chunks,
+            "sizes": pulsed.sizes,
+            "delays": [self._delay(port, pulsed.pulse) for port in ports if port.streams],
+        }
+
+    def delay_text(self, port: Port, pulse: int) -> str:
+        """The algorithmic delay of an output in frames of the symbol: its own, and until a pulse is full."""
+        own = float(port.delay / port.rate)
+        return f"{self._span(own + pulse - 1)}: {own:g} of the model + {pulse - 1} until a pulse is full"
+
+    def receptive_text(self, field: Receptive) -> str:
+        """How many frames of the symbol an output frame depends on."""
+        span = "all frames so far" if field.frames is None else self._span(field.frames)
+        return f"{span}, {field.ahead} of them ahead{self._ms(field.ahead)}"
+
+    def _delay(self, port: Port, pulse: int) -> dict[str, Any]:
+        own = float(port.delay / port.rate)
+        total = own + pulse - 1
+        return {
+            "output": port.name,
+            "model_frames": own,
+            "reblocking_frames": pulse - 1,
+            "total_frames": total,
+            "total_ms": self._milliseconds(total),
+        }
+
+    def _span(self, frames: float) -> str:
+        count = str(frames) if isinstance(frames, int) else f"{frames:g}"
+        return f"{count} frame{'' if frames == 1 else 's'}{self._ms(frames)}"
+
+    def _milliseconds(self, frames: float) -> float | None:
+        return None if self.rate_hz is None else frames / self.rate_hz * 1e3
+
+    def _ms(self, frames: float) -> str:
+        milliseconds = self._milliseconds(frames)
+        return "" if milliseconds is None else f" = {milliseconds:.2f} ms"
+
+
+def backend_text(program: Program) -> str:
+    """The backend, and how weights are stored where that is not f32."""
+    return program.backend if program.form == "f32" else f"{program.backend}, weights of {program.form}"

@@ -1,0 +1,93 @@
+"""Where the time of a step goes, for reading and as JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pulse.program.profile import Profile, ProfileRow
+from pulse.report import Section, Table, Text, byte_size, duration
+
+RATES = ("a step", "share", "weights", "state", "scratch", "multiply-adds", "GB/s", "GMAC/s")
+
+
+def profile_dict(profile: Profile | None) -> dict[str, Any]:
+    """All of it: instructions, ops and nodes with the dearest first, the step, and what profiling itself costs."""
+    if profile is None:
+        return {"profile": None}
+    return {
+        "profile": [
+            {"node": row.node, "op": row.op, "kernel": row.kernel, **_numbers(row)}
+            for row in _dearest(profile)
+        ],
+        "profile_ops": [
+            {"op": row.op, "instructions": row.instructions, **_numbers(row)} for row in profile.by("op")
+        ],
+        "profile_nodes": [
+            {"node": row.node, "op": row.op, "instructions": row.instructions, **_numbers(row)}
+            for row in profile.by("node")
+        ],
+        "profile_step": {
+            "steps": profile.steps,
+            "us_per_step": profile.step_s * 1e6,
+            "us_of_reading_the_clock": profile.overhead_s * 1e6,
+        },
+    }
+
+
+def profile_sections(profile: Profile, every: bool) -> list[Section]:
+    """The ops; where ``every`` is wanted, the nodes and all instructions too."""
+    step = Text(
+        f"a step of the machine: {duration(profile.step_s)}. Reading the clock adds "
+        f"{duration(profile.overhead_s)} to it, which the times below do not include",
+        "dim",
+    )
+    ops = _table("ops", ("op", "rows"), [((row.op, str(row.instructions)), row) for row in profile.by("op")])
+    if not every:
+        return [step, ops, Text("nodes and instructions: --profile", "dim")]
+    nodes = [((row.node, str(row.instructions)), row) for row in profile.by("node")]
+    instructions = [((row.node, row.op, row.kernel), row) for row in _dearest(profile)]
+    return [
+        step,
+        ops,
+        _table("nodes", ("node", "rows"), nodes),
+        _table("instructions", ("node", "op", "kernel"), instructions),
+    ]
+
+
+def _dearest(profile: Profile) -> list[ProfileRow]:
+    return sorted(profile.rows, key=lambda row: -row.seconds_per_step)
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[tuple[Sequence[str], ProfileRow]]) -> Table:
+    right = range(columns.index("rows") if "rows" in columns else len(columns), len(columns) + len(RATES))
+    return Table(title, (*columns, *RATES), [[*names, *_cells(row)] for names, row in rows], right)
+
+
+def _numbers(row: ProfileRow) -> dict[str, Any]:
+    cost = row.cost
+    return {
+        "us_per_step": row.seconds_per_step * 1e6,
+        "share": row.share,
+        "weight_bytes": cost.weights,
+        "state_bytes": cost.state,
+        "scratch_bytes": cost.arena,
+        "multiply_adds": cost.multiply_adds,
+        "gigabytes_per_s": row.gigabytes_per_s,
+        "giga_multiply_adds_per_s": row.giga_multiply_adds_per_s,
+    }
+
+
+def _cells(row: ProfileRow) -> list[str]:
+    cost = row.cost
+    counts = [_size(cost.weights), _size(cost.state), _size(cost.arena)]
+    counts.append(f"{cost.multiply_adds:,}" if cost.multiply_adds else "")
+    rates = [row.gigabytes_per_s, row.giga_multiply_adds_per_s]
+    return [
+        duration(row.seconds_per_step),
+        f"{row.share:.1%}",
+        *counts,
+        *("" if rate is None else f"{rate:.1f}" for rate in rates),
+    ]
+
+
+def _size(count: int) -> str:
+    return byte_size(count) if count else ""

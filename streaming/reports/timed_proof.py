@@ -1,0 +1,45 @@
+"""A proof and how long it took."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pulse.proof import ProofReport
+from pulse.report import Section, Text, duration
+
+
+@dataclass(frozen=True)
+class ProofChoice:
+    """Which streams a proof runs; see ``pulse.proof.prove``."""
+
+    lengths: Sequence[int] | None = None
+    seed: int = 0
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class TimedProof:
+    """A proof, and the seconds that it took."""
+
+    proof: ProofReport
+    spent_s: float
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and texts."""
+        backends = " and ".join(self.proof.backends)
+        return [("proof", f"{backends}, {duration(self.spent_s)}"), *self.proof.pairs()]
+
+    def verdict(self) -> list[Section]:
+        """The end of a report where all is proved; where it is not, the command fails with the verdict."""
+        return [Text(self.proof.verdict, "bold green")] if self.proof.outcome == "equal" else []
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.proof.as_dict(), "spent_s": self.spent_s}
+
+
+def time_proof(prove: Callable[[], ProofReport]) -> TimedProof:
+    """Run a proof."""
+    started = time.perf_counter()
+    return TimedProof(prove(), time.perf_counter() - started)

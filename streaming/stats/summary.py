@@ -1,0 +1,72 @@
+"""A live run in words: what it was, how late it was, and where something went wrong, why and what to do."""
+
+from dataclasses import dataclass
+
+from pulse.report import Pairs, Report, Section, duration
+from streaming.stats.problems import find_problems
+from streaming.stats.setup import Setup
+from streaming.stats.statistics import StatisticsSummary
+
+ENGINES = {
+    "callback": "in the callback of the device",
+    "worker": "a native thread",
+    "python": "a callback in Python",
+}
+
+
+@dataclass(frozen=True)
+class LiveReport(Report):
+    """What a live run was started with, and how it went."""
+
+    setup: Setup
+    statistics: StatisticsSummary
+
+    def sections(self) -> list[Section]:
+        """One line for each thing to know."""
+        return [Pairs(self.pairs())]
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """Names and texts."""
+        statistics, counters = self.statistics, self.statistics.counters
+        ran = f"{span(statistics.elapsed_s)}, {counters.pulses:,} pulses in {counters.callbacks:,} callbacks"
+        pairs = [*_setup_pairs(self.setup), ("ran", ran)]
+        pairs.append(("frames", f"{counters.frames_in:,} in, {counters.frames_out:,} out"))
+        if statistics.total.count:
+            pairs.append(("latency", f"{statistics.total.text()}, from arrival until the output is ready"))
+            pairs.append(("computing", statistics.compute.text()))
+        missed = f"missed by {counters.missed:,} of {counters.pulses:,} pulses"
+        pairs.append(("deadline", f"{duration(self.setup.deadline_s)}, {missed}"))
+        pairs.append(("delay", str(statistics.delay)))
+        problems = find_problems(self.setup, statistics)
+        pairs += [(problem.name, str(problem)) for problem in problems]
+        if not problems:
+            pairs.append(("", "nothing was late, lost or silent, and the audio system reports no xrun"))
+        told = {str(setting) for setting in self.setup.realtime_settings}
+        return pairs + [("note", note) for note in statistics.notes if note not in told]
+
+
+def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:
+    pulse = f"{setup.pulse_frames} frames = {duration(setup.pulse_s)} at {setup.rate_hz} Hz"
+    streams = "1 stream" if setup.streams == 1 else f"{setup.streams} streams"
+    block = f"blocks of {setup.block_frames} = {duration(setup.block_s)}"
+    if not setup.block_frames:
+        block = "blocks as the device likes"
+    pairs = [
+        ("model", f"{setup.model}, {setup.backend} {setup.weights}"),
+        ("pulse", pulse),
+        ("devices", f"{setup.input or 'none'} -> {setup.output or 'none'}"),
+        ("", f"{setup.device_rate_hz} Hz, {block}, {setup.channels}: {streams}"),
+        ("engine", f"{ENGINES.get(setup.engine, setup.engine)}, policy {setup.policy}"),
+    ]
+    return pairs + [
+        ("" if place else "realtime", str(one)) for place, one in enumerate(setup.realtime_settings)
+    ]
+
+
+def span(seconds: float) -> str:
+    """A time of a clock: 12.3 s, 4:05, 1:02:03."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
