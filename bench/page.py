@@ -5,8 +5,8 @@ import tomllib
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
-FOLDERS = {".onnx": "models", ".ark": "sound"}
-"""Where the shared material has the files that recipes name, by suffix."""
+FOLDERS = {".onnx": "models", ".ark": "sound", ".tflite": "tflite", ".pb": "tensorflow", "": "tensorflow"}
+"""Where the shared material has the files that recipes name, by suffix; a SavedModel is a folder."""
 
 
 def recipes() -> dict[str, str]:

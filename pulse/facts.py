@@ -1,5 +1,6 @@
 """What is known of a wire."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +16,8 @@ Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 Shape: TypeAlias = tuple[TDim, ...]
 
+_BETWEEN_DIMS = re.compile(r",(?![^()]*\))")
+"""Commas that stand in no brackets, as those of ``max(0,T-1)`` do."""
 MOST_AXES = 64
 """Tensors of more axes than this are beyond numpy."""
 
@@ -88,7 +91,7 @@ class TypedFact:
     @classmethod
     def parse(cls, text: str, scope: SymbolScope) -> "TypedFact":
         """``1,80,T,f32``: dims, then a type (f32 where none is given). Raises FactError."""
-        parts = [part.strip() for part in text.split(",") if part.strip()]
+        parts = [part.strip() for part in _BETWEEN_DIMS.split(text) if part.strip()]
         dtype = DTYPES["f32"]
         if parts and parts[-1] in DTYPES:
             dtype = DTYPES[parts.pop()]

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from pulse.loading.formats import Content, Format, Reading, register
 from pulse.models import Model, TypedModel
+from pulse.onnx.registry import COVERING
 from pulse.recipes.recognition import holds_recipe, is_recipe
 from pulse.tensorflow.likeness import is_tensorflow
+from pulse.tensorflow.registry import DOMAIN
 from pulse.tflite.verify import IDENTIFIER
 
 
@@ -19,14 +21,23 @@ def _tensorflow(content: Content, reading: Reading) -> Model:
     from pulse.tensorflow.model import load
 
     assert isinstance(content.source, Path | bytes)
-    return load(content.source, reading.inputs, reading.constants, budget=reading.budget)
+    return load(content.source, reading.inputs, reading.constants, reading.signature, budget=reading.budget)
+
+
+def _tensorflow_covers(kind: str) -> bool:
+    from pulse.tensorflow import operators as operators
+    from pulse.tensorflow.registry import TRANSLATORS
+
+    return kind in TRANSLATORS
 
 
 def _tflite(content: Content, reading: Reading) -> Model:
     from pulse.tflite.opening import load
 
     assert isinstance(content.source, Path | bytes)
-    return Model.of(load(content.source, reading.inputs, reading.constants, reading.budget))
+    return Model.of(
+        load(content.source, reading.inputs, reading.constants, reading.budget, reading.signature)
+    )
 
 
 for row in (
@@ -36,3 +47,5 @@ for row in (
     Format("recipe in metadata", holds_recipe, _recipe),
 ):
     register(row)
+
+COVERING[DOMAIN] = _tensorflow_covers

@@ -11,9 +11,9 @@ from pulse.costs.seconds import CALL_S, op_seconds
 from pulse.errors import DimError, FactError
 from pulse.facts import MOST_AXES, Array, TypedFact, is_symbolic
 from pulse.graph import OutletId
+from pulse.ops.control_turns import counting_turns
 from pulse.ops.op import Op, known_inputs, symbolic_eval
 from pulse.ops.source import Const
-from pulse.ops.turns import counting_turns
 from pulse.typed import TypedGraph
 
 SMALL = 1 << 12

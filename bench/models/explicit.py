@@ -14,7 +14,7 @@ from pulse.chunks.initial import initial_value
 from pulse.loading.load import load
 from pulse.models import PulsedModel
 from pulse.onnx.metadata import Notes
-from pulse.ops.length import FAR_END
+from pulse.ops.time_length import FAR_END
 
 Array = NDArray[np.generic]
 

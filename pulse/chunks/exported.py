@@ -14,9 +14,9 @@ from pulse.errors import DimError, LoadError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact
 from pulse.graph import Graph, OutletId
 from pulse.onnx.metadata import Notes, PortNote, StateNote, is_exported
-from pulse.ops.length import StreamEnd
 from pulse.ops.op import Op
 from pulse.ops.source import Source
+from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.constant import transfer_constants
 from pulse.pulsify.network import Port, PulsedNetwork
 from pulse.pulsify.registers import AwaitedWire, Register

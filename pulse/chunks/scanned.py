@@ -16,12 +16,12 @@ from pulse.errors import PulsifyError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.ops.concat import Concat
-from pulse.ops.length import StreamEnd
 from pulse.ops.pad import Pad
 from pulse.ops.scan import Course, Scan
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape
 from pulse.ops.slice import Slice
 from pulse.ops.source import Source
+from pulse.ops.time_length import StreamEnd
 from pulse.pulsify.network import PulsedNetwork
 from pulse.substitution import Terms
 from pulse.typed import TypedGraph, TypedNetwork, constant

@@ -10,8 +10,8 @@ from pulse.errors import InputError
 from pulse.facts import Array, is_symbolic
 from pulse.loading.load import load
 from pulse.ops.bodies import bodies
-from pulse.ops.delay import Delay
 from pulse.ops.source import Const, Source
+from pulse.ops.time import Delay
 from pulse.program.executable import Executable
 from pulse.pulsify.network import PulsedNetwork
 from pulse.typed import TypedGraph, TypedNetwork

@@ -6,7 +6,7 @@ from pulse.costs.work import op_work
 from pulse.dim import TDim
 from pulse.facts import TypedFact
 from pulse.ops.attention import BandedAttention
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent
 from pulse.ops.scan import Scan

@@ -13,30 +13,25 @@ from pulse.dim import TDim
 from pulse.facts import Shape, TypedFact
 from pulse.graph import Graph
 from pulse.ops.attention import BandedAttention, BandedAttentionStream
-from pulse.ops.bits import BitCast
-from pulse.ops.cells import GATES, CellKind
-from pulse.ops.code_table import CodeTable
 from pulse.ops.concat import Concat
+from pulse.ops.control import Loop
 from pulse.ops.conv import Conv, ConvTranspose
-from pulse.ops.cumsum import CumSum, CumSumStream
-from pulse.ops.delay import Delay, LastFrames
-from pulse.ops.dft import Dft
+from pulse.ops.cumulative import CumSum, CumSumStream
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.ends import FillEnds
-from pulse.ops.fault_count import CountFaults
-from pulse.ops.frames import Frames
+from pulse.ops.elementwise_bits import BitCast
+from pulse.ops.elementwise_within import Within
+from pulse.ops.fault import CountFaults
 from pulse.ops.gather import Gather
+from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.generic import Generic
-from pulse.ops.length import StreamEnd
-from pulse.ops.lookup import GatherBatches, GatherElements
-from pulse.ops.loop import Loop
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op, broadcast_shapes
 from pulse.ops.pad import Pad
 from pulse.ops.pool import MaxPlace, Pool
-from pulse.ops.position import Positions, Range, TableRows
+from pulse.ops.quantize import CodeTable
 from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import GATES, CellKind
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.ops.resize import Interpolate, Polyphase
 from pulse.ops.scan import Scan, ScanStream
@@ -44,9 +39,14 @@ from pulse.ops.scatter import ScatterElements, ScatterND
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, volume
 from pulse.ops.slice import Decimate, Slice
+from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Const, Source
+from pulse.ops.spectral import Dft
 from pulse.ops.stateful import Carried, OnPulses
-from pulse.ops.within import Within
+from pulse.ops.time import Delay, LastFrames
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_length import StreamEnd
+from pulse.ops.time_position import Positions, Range, TableRows
 
 ZERO = TDim.of(0)
 F = TypeVar("F", bound=TypedFact)

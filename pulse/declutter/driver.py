@@ -17,7 +17,7 @@ from pulse.declutter.noops import NOOPS
 from pulse.declutter.pads import PADS
 from pulse.declutter.rewrite import Rewrite, TypedNode
 from pulse.errors import PulseError
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
 from pulse.ops.source import Const, Source
 from pulse.patch import Patch

@@ -21,6 +21,7 @@ from pulse.ops.check import Check
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
@@ -43,13 +44,12 @@ from pulse.ops.op import (
     unify,
 )
 from pulse.ops.pad import Pad
-from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
 from pulse.ops.scatter import ScatterND
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Transpose, volume
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import Clock, Stateful
-from pulse.ops.within import Within
+from pulse.ops.time_position import Range
 
 __all__ = [
     "AddAxis",

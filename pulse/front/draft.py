@@ -12,12 +12,12 @@ from pulse.graph import Graph, OutletId
 from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op, PadMode, require_at_least
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis, Reshape, Transpose
 from pulse.ops.slice import Slice
+from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph, constant
 from pulse.wiring import wire

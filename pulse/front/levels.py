@@ -9,10 +9,10 @@ from pulse.front.draft import Draft
 from pulse.front.options import choice, count, number
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.cells import Activation, Cell
 from pulse.ops.conv import no_pads
 from pulse.ops.pool import Pool
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell
 
 SOUND = "1,T"
 

@@ -21,7 +21,7 @@ from pulse.front.options import count, flag, number
 from pulse.front.triangles import require_band
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.reduce import Reduce
 from pulse.ops.scan import Course, Scan
 from pulse.wiring import wire

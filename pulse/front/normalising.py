@@ -15,9 +15,9 @@ from pulse.graph import OutletId
 from pulse.models import TypedModel
 from pulse.ops.conv import no_pads
 from pulse.ops.pool import Pool
-from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Expand
+from pulse.ops.time_position import Range
 
 FEATURES = "1,frames,80"
 SMALLEST_VARIANCE = 1e-10

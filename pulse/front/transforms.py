@@ -16,9 +16,9 @@ from pulse.front.spectra import angle, from_angle, length_of
 from pulse.front.windows import WindowLike, centred, window_values
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.dft import dft_matrix, half_to_real
 from pulse.ops.op import PadMode
 from pulse.ops.shape import Expand
+from pulse.ops.spectral import dft_matrix, half_to_real
 
 Normalized: TypeAlias = bool | Literal["frame_length", "window"]
 

@@ -2,7 +2,7 @@
 
 Exporters leave them behind, and they go stale: lengths of the example that was traced, shapes from before a rewrite.
 So they are believed only where nothing else tells, and said to be wrong where the graph proves it. Names of sizes
-are not claims at all: exporters make them up for outputs.
+are not claims at all: exporters make them up for outputs. They only name a size of an input that has no name.
 """
 
 import warnings

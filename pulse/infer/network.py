@@ -1,6 +1,7 @@
 """FileNetwork: a file as it was read. Shapes and types may be partly unknown; ``analyse`` makes it a TypedNetwork."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeAlias
 
@@ -73,6 +74,7 @@ class FileNetwork:
     """A model as its file states it: nodes of the file's format, over one scope of symbols.
 
     claims   what the file says of wires other than its inputs
+    names    what it calls the sizes of outputs; only for inputs that nothing else tells
     spending  what the analysis has taken of the file's budget
     variables  the inputs and outputs that the file keeps inside of itself
     """
@@ -82,6 +84,7 @@ class FileNetwork:
     title: str = "model"
     metadata: dict[str, str] = field(default_factory=dict[str, str])
     claims: tuple[Claim, ...] = ()
+    names: tuple[Claim, ...] = ()
     spending: Spending = field(default_factory=spending, repr=False)
     variables: tuple[Variable, ...] = ()
 
@@ -124,7 +127,8 @@ class FileNetwork:
     def infer(self) -> Self:
         """The same model with all that can be known of its wires, from inputs, constants and outputs.
 
-        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction.
+        What the file claims of wires counts where that leaves some input unknown, unless it leads to a contradiction;
+        what it calls the sizes of outputs, where that leaves it unknown as well.
         Raises LoadError where facts contradict each other, naming the node and both.
         """
         with counting(self.spending):
@@ -139,6 +143,11 @@ class FileNetwork:
             except LoadError as error:
                 warn_contradicted(self.title, error)
                 claims = ()
+        if self.names and not self._inputs_known(facts[outlet] for outlet in self.graph.inputs):
+            with suppress(LoadError):  # names that contradict the graph say nothing
+                named = infer_facts(self.graph, self.scope, nodes, (*claims, *self.names))
+                if all(_is_named(facts[outlet], named[outlet]) for outlet in self.graph.inputs):
+                    facts = named
         return replace(self, graph=_refined(self.graph, facts), claims=claims)
 
     def _translated(self) -> TypedNetwork:
@@ -217,6 +226,14 @@ def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
     result.inputs = list(graph.inputs)
     result.set_outputs(graph.outputs, graph.output_names)
     return result
+
+
+def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
+    """Whether all is known, and what was not known before is a number or a name, no expression of names."""
+    told = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
+    fresh = [new for old, new in zip(told, fact.dims) if old is None and new is not None]
+    plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
+    return fact.typed() is not None and plain
 
 
 def _completed(stated: InferenceFact, known: InferenceFact) -> InferenceFact:

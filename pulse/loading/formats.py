@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulse.chunks.chunking import DETECT_ALL, Chunking
+from pulse.errors import LoadError
 from pulse.models import Model, TypedModel
 from pulse.onnx.metadata import TITLE, is_exported
 from pulse.printable import is_title
+from pulse.wording import spell
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -29,6 +31,7 @@ class Reading:
     chunking: Chunking = DETECT_ALL
     ignore_value_info: bool = False
     budget: Mapping[str, float] | None = None
+    signature: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,10 @@ def read_onnx(
 
 
 def _read_onnx(content: Content, reading: Reading) -> Model:
+    if reading.signature is not None:
+        raise LoadError(
+            f"{content.path or 'the model'}: an ONNX file has no signatures; leave out {spell('signature')}"
+        )
     model = read_onnx(
         content.source, reading.inputs, reading.constants, reading.ignore_value_info, reading.budget
     )

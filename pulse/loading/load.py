@@ -29,6 +29,7 @@ def load(
     chunking: Chunking | None = None,
     ignore_value_info: bool = False,
     budget: Mapping[str, float] | None = None,
+    signature: str | None = None,
 ) -> Loaded:
     """Open a model: of a file, a recipe, or one that is there already. Every other call takes what this one takes.
 
@@ -47,14 +48,21 @@ def load(
     budget   other limits of the analysis than those of ``pulse.budget.Budget``: ``{"nodes": 1000000}`` of nodes that
              loops, branches and functions unfold to, ``elements`` of constants that are computed before running, and
              ``seconds`` that this takes, all of them counted for the whole file
-    Raises   LoadError: it cannot be read, or ``inputs`` or ``constants`` does not fit it;
+    signature  which function of a SavedModel or a TFLite file; of a SavedModel ``serving_default`` where it has that,
+             else the first
+    Raises   LoadError: it cannot be read, or ``inputs``, ``constants`` or ``signature`` does not fit it;
              InputError: a PyTorch module, which ``pulse.from_torch`` takes with an example
     """
     given: Any = chunking
     if given is not None and not isinstance(given, Chunking):
         raise LoadError(f"chunking must be a pulse.Chunking, not {type(given).__name__}")
     if isinstance(source, Loaded | Network | Executable):
-        for option, value in {"inputs": inputs, "constants": constants, "budget": budget}.items():
+        for option, value in {
+            "inputs": inputs,
+            "constants": constants,
+            "budget": budget,
+            "signature": signature,
+        }.items():
             if value is not None:
                 raise LoadError(
                     f"{spell(option)} is said where a file is read, and {_known(source).title} is read already"
@@ -71,7 +79,7 @@ def load(
             symbol=loaded.symbol if symbol is None else symbol,
             chunking=chunking or loaded.chunking,
         )
-    reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget)
+    reading = Reading(inputs, constants, chunking or DETECT_ALL, ignore_value_info, budget, signature)
     return Loaded(_read(source, reading), outputs, symbol, chunking or DETECT_ALL)
 
 

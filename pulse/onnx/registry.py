@@ -18,8 +18,8 @@ Translator: TypeAlias = "Callable[[NodeContext], OutletId | Sequence[OutletId]]"
 T = TypeVar("T", bound=Translator)
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
-FURTHER = {"tensorflow": "pulse.tensorflow"}
-"""The domains of other formats -> the package that has their operators."""
+COVERING: dict[str, Callable[[str], bool]] = {}
+"""Domains of other formats -> whether an operator of theirs is covered; the formats add themselves."""
 GROUP = "pulse.operators"
 """The entry points of plugins: importing what they name registers operators."""
 
@@ -75,11 +75,10 @@ def operator(*names: str, override: bool = False) -> Callable[[T], T]:
 def _taken(name: str, translator: Translator) -> bool:
     if name in GIVEN:
         return _place(GIVEN[name]) != _place(translator)
-    import_module("pulse.onnx.operators")
     domain, _, kind = name.rpartition("::")
-    if domain in FURTHER:
-        import_module(f"{FURTHER[domain]}.operators")
-        return kind in import_module(f"{FURTHER[domain]}.registry").TRANSLATORS
+    if domain in COVERING:
+        return COVERING[domain](kind)
+    import_module("pulse.onnx.operators")
     return name in TRANSLATORS
 
 

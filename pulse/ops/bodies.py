@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pulse.graph import Node
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.op import Op
 from pulse.ops.scan import Scan, ScanStream
 from pulse.typed import TypedGraph

@@ -8,8 +8,8 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.errors import FactError
 from pulse.facts import Array, DType, TypedFact
-from pulse.ops.cells import GATES, Cell, Wide
 from pulse.ops.op import Cumulative, Env, Op, Pointwise, Relation, Whole, unify
+from pulse.ops.recurrent_cells import GATES, Cell, Wide
 from pulse.ops.stateful import Carried, Clock
 
 

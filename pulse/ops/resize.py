@@ -10,7 +10,7 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Ends, Env, Op, Pointwise, Relation, Whole, Window, require_at_least
-from pulse.ops.sampling import Sampling
+from pulse.ops.resize_sampling import Sampling
 
 Taps: TypeAlias = tuple[tuple[int, float], ...]
 

@@ -8,7 +8,7 @@ import numpy as np
 from pulse.dim import TDim, ceil_div, dim_max, dim_min
 from pulse.facts import Array, TypedFact
 from pulse.ops.op import Env, Op, Pointwise, Positional, Relation, Tail, Whole, Window
-from pulse.ops.position import TableRows
+from pulse.ops.time_position import TableRows
 
 
 @dataclass(frozen=True)

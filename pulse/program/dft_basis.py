@@ -9,7 +9,7 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.jit.simd import LANES
-from pulse.ops.dft import unit_circle
+from pulse.ops.spectral import unit_circle
 
 SMALLEST = 2048
 """Elements of a matrix below which a product is not slower."""

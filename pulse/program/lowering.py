@@ -13,10 +13,10 @@ from pulse.facts import Array, DType, PulsedFact, dtype_name
 from pulse.graph import Node, OutletId
 from pulse.jit.instruction import Instruction, numbered
 from pulse.ops.check import Check
-from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.source import Const, Source
 from pulse.ops.stateful import FAR, most_frames
+from pulse.ops.time import Delay
 from pulse.plugins import load_plugins
 from pulse.program.kernels.copy import Copy
 from pulse.program.memory import Buffer, Image, Region, Value, dense_strides, plan

@@ -11,7 +11,7 @@ from pulse.graph import OutletId
 from pulse.ops.arithmetic import NATIVE, Arithmetic
 from pulse.ops.bodies import bodies
 from pulse.ops.check import Site, Tally, checked, counting
-from pulse.ops.fault_count import CountFaults
+from pulse.ops.fault import CountFaults
 from pulse.ops.source import Source
 from pulse.ops.stateful import Stateful
 from pulse.program.program import Program

@@ -9,7 +9,7 @@ from pulse.facts import PulsedFact
 from pulse.graph import Node, OutletId
 from pulse.ops.bodies import bodies
 from pulse.ops.check import Check, Site
-from pulse.ops.fault_count import CountFaults, When
+from pulse.ops.fault import CountFaults, When
 from pulse.ops.op import Op
 from pulse.ops.stateful import Stateful
 from pulse.pulsify.lengths import lag

@@ -12,10 +12,10 @@ from pulse.dim import Symbol, TDim
 from pulse.errors import PulsifyError
 from pulse.facts import DType, PulsedFact, StreamFact, dtype_name, shape_text
 from pulse.graph import Graph, OutletId
-from pulse.ops.delay import Delay
 from pulse.ops.op import Op
 from pulse.ops.scan import ScanStream
 from pulse.ops.stateful import Stateful
+from pulse.ops.time import Delay
 from pulse.pulsify.receptive import Receptive
 from pulse.pulsify.registers import AwaitedWire, Register, check_registers
 from pulse.typed import TypedNetwork

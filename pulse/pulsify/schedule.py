@@ -19,7 +19,6 @@ from pulse.dim import TDim
 from pulse.errors import PulsifyError
 from pulse.facts import Array, StreamFact, TypedFact
 from pulse.graph import Node, OutletId
-from pulse.ops.delay import LastFrames
 from pulse.ops.op import (
     Banded,
     Cumulative,
@@ -35,6 +34,7 @@ from pulse.ops.op import (
 )
 from pulse.ops.source import Source
 from pulse.ops.stateful import Clock, Stateful, frames_at
+from pulse.ops.time import LastFrames
 from pulse.pulsify.ends import delay_until_sure, extend_ends, sure_delay, write_mirrored_ends
 from pulse.pulsify.faults import body_sites
 from pulse.pulsify.relate import Flow, Related

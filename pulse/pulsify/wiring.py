@@ -14,10 +14,10 @@ from pulse.errors import FactError, PulsifyError
 from pulse.facts import Array, PulsedFact, StreamFact, TypedFact, shape_text
 from pulse.graph import OutletId
 from pulse.ops.check import checked
-from pulse.ops.delay import Delay
 from pulse.ops.op import Ends, Op
 from pulse.ops.slice import Slice
 from pulse.ops.stateful import frames_at
+from pulse.ops.time import Delay
 from pulse.pulsify.network import PulsedGraph
 
 

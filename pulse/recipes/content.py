@@ -9,7 +9,12 @@ from pulse.wording import spell
 
 def read_recipe_content(content: Content, reading: Reading) -> TypedModel:
     """The whole model of a recipe, a file or in the metadata of one. Raises LoadError."""
-    said = {"inputs": reading.inputs, "constants": reading.constants, **reading.chunking.given}
+    said = {
+        "inputs": reading.inputs,
+        "constants": reading.constants,
+        "signature": reading.signature,
+        **reading.chunking.given,
+    }
     for option, value in said.items():
         if option != "pulse" and (value or option == "states"):
             raise LoadError(

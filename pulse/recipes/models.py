@@ -18,6 +18,7 @@ from pulse.models import TypedModel
 from pulse.onnx.metadata import is_exported
 from pulse.recipes.recipe import ITSELF, RecipeContext, RecipeStage
 from pulse.recipes.values import Value, describe_type, fits, quoted, require_known
+from pulse.wording import spell
 
 if TYPE_CHECKING:
     from pulse.onnx.read.file import ModelSource
@@ -34,6 +35,7 @@ OPTIONS: Mapping[str, object] = {
     "delay": Mapping[str, int],
     "initial": _ARRAYS,
     "outputs": Sequence[str],
+    "signature": str,
 }
 """What ``pulse.load`` and ``pulse.Chunking`` take, as TOML has it."""
 EXAMPLES = {
@@ -47,6 +49,7 @@ EXAMPLES = {
     "delay": "{ y = 256 }",
     "initial": '{ h = "first.npy" }',
     "outputs": '["y"]',
+    "signature": '"encode"',
 }
 ARRAY_SUFFIX = ".npy"
 
@@ -118,6 +121,8 @@ def _itself(
     source: "ModelSource", said: Chunking, options: Mapping[str, Any], limits: Mapping[str, Any]
 ) -> TypedModel:
     """The model that holds the recipe, without it. Raises PulseError."""
+    if "signature" in options:
+        raise LoadError(f"an ONNX file has no signatures; leave out {spell('signature')}")
     kept = {key: options[key] for key in ("outputs", "symbol") if key in options}
     model = read_onnx(source, **{key: value for key, value in options.items() if key not in kept}, **limits)
     if is_exported(model.metadata):

@@ -20,6 +20,7 @@ from pulse.tflite.model_ops import Enter, Leave, TfliteOp, differs
 from pulse.tflite.node import F32, centred
 from pulse.tflite.registry import STATES
 from pulse.typed import TypedNetwork, known
+from pulse.wording import spell
 
 BATCH, TIME = "N", "T"
 """Names of sizes that a file leaves open: of the batch, and of the first one behind it."""
@@ -47,12 +48,12 @@ def _chosen(signatures: Sequence[Signature], key: str | None, title: str) -> Sig
     if key is not None:
         found = next((signature for signature in signatures if signature.key == key), None)
         if found is None:
-            raise LoadError(f"{title}: no signature is called {key}; the file has {listed}")
+            raise LoadError(f"{title}: no signature is called {key!r}; there is {listed}")
         return found
     if len(signatures) > 1:
         warnings.warn(
-            f"{title}: has the signatures {listed}, and the first is read; pulse.tflite.load(..., signature=) reads "
-            "another",
+            f"{title}: has the signatures {listed}, and the first is read; "
+            f"{spell('signature', 'NAME')} reads another",
             PulseWarning,
             stacklevel=5,
         )

@@ -131,6 +131,7 @@ def load_model(
         chunking(given, pulse),
         given.ignore_value_info,
         budget(given),
+        given.signature,
     )
 
 

@@ -152,6 +152,15 @@ class ChunkOptions:
             show_default=False,
         ),
     ] = None
+    signature: Annotated[
+        str | None,
+        typer.Option(
+            "--signature",
+            metavar="NAME",
+            help="Which function of a SavedModel or a TFLite file.",
+            show_default=False,
+        ),
+    ] = None
 
 
 NO_CHUNKS = ChunkOptions()

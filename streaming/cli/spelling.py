@@ -19,6 +19,7 @@ OPTIONS = {
     "initial": "--initial",
     "weights": "--weights",
     "budget": "--budget",
+    "signature": "--signature",
     "ignore_value_info": "--ignore-value-info",
     "opset": "--opset",
     "lengths": "--length",

@@ -18,19 +18,19 @@ from pulse.models import TypedModel
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.frames import Frames
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.pad import Pad
 from pulse.ops.pool import Pool
-from pulse.ops.position import Range
 from pulse.ops.reduce import Reduce
 from pulse.ops.resize import Interpolate
-from pulse.ops.sampling import ROUNDING, Coordinates, Sampling
+from pulse.ops.resize_sampling import ROUNDING, Coordinates, Sampling
 from pulse.ops.search import TopK
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
 from pulse.ops.slice import Slice
+from pulse.ops.slice_frames import Frames
 from pulse.ops.source import Source
+from pulse.ops.time_position import Range
 from pulse.typed import TypedGraph
 from pulse.wiring import wire
 from tests.invariants.builder import MOST_CHANNELS, ONE, ZERO, Builder

@@ -17,7 +17,7 @@ LAYERS: Mapping[str, str] = {
     "formats": "pulse: infer onnx nhwc tflite",
     "passes": "pulse: declutter pulsify chunks",
     "programs": "pulse: program",
-    "proofs": "pulse: oracle proof accuracy onnx.write",
+    "proofs": "pulse: oracle proof accuracy onnx.write.model onnx.write.runtime onnx.write.check",
     "models": "pulse: models",
     "loading": "pulse: front chain loading recipes tensorflow",
     "pulse": "pulse: costs extend torch formats api __init__",

@@ -4,14 +4,14 @@ import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.ops.cells import GATES, Activation, Cell, CellKind
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import Softmax
-from pulse.ops.position import Range
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
 from pulse.ops.shape import AddAxis, Transpose
+from pulse.ops.time_position import Range
 from tests.invariants.builder import MOST_CHANNELS, Builder
 
 

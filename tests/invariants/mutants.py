@@ -16,20 +16,20 @@ from pulse.jit.instruction import Instruction
 from pulse.jit.pointer import REGION_SHIFT
 from pulse.models import PulsedModel
 from pulse.ops.attention import BandedAttention
-from pulse.ops.cells import GATES, Activation, Cell, CellKind
 from pulse.ops.concat import Concat
-from pulse.ops.cumsum import CumSum
-from pulse.ops.delay import Delay, LastFrames
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.ends import FillEnds
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op
-from pulse.ops.position import Positions, Range
 from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
 from pulse.ops.shape import Reshape, Transpose
 from pulse.ops.source import Const
 from pulse.ops.stateful import Clock, OnPulses, Stateful
+from pulse.ops.time import Delay, LastFrames
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_position import Positions, Range
 from pulse.program.machine import run_python
 from pulse.program.memory import aligned_bytes
 from pulse.program.native_program import NativeProgram

@@ -14,20 +14,41 @@ from tests.pulse.cases import (
     attention,
     conv,
     elementwise,
-    matrix,
+    matmul,
+    norm,
+    pool,
     recurrent,
+    reduce,
     resize,
     scan,
     search,
     shape,
+    slice,
     spectral,
 )
 
 Random = np.random.Generator
 Source = tuple[str, bytes]
 
-FAMILIES = (attention, conv, elementwise, matrix, recurrent, resize, scan, search, shape, spectral)
-EACH = 40
+FAMILIES = (
+    *(
+        attention,
+        conv,
+        elementwise,
+        matmul,
+        norm,
+        pool,
+        recurrent,
+        reduce,
+        resize,
+        scan,
+        search,
+        shape,
+        slice,
+    ),
+    spectral,
+)
+EACH = 30
 """Seeds of each family, about."""
 
 LARGEST = 1 << 20

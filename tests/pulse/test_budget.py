@@ -10,7 +10,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 import pulse
 from pulse.budget import Budget, Spending, counting, spending
 from pulse.errors import LoadError, PulseWarning
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from tests.invariants.hostile import counting_loop, model
 from tests.pulse.cases.build import node
 

@@ -14,13 +14,13 @@ from pulse.costs.work import UNCOUNTED, WORK, op_work
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
 from pulse.ops.attention import BandedAttention
-from pulse.ops.cells import Activation, Cell, CellKind
 from pulse.ops.conv import Conv, ConvTranspose, no_pads
-from pulse.ops.dft import Dft
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.matmul import MatMul
 from pulse.ops.op import Op
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell, CellKind
+from pulse.ops.spectral import Dft
 from pulse.ops.stateful import Stateful
 from tests.pulse.cases.build import floats, model, node
 from tests.shared import shared

@@ -9,13 +9,13 @@ import pulse
 from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.arithmetic import NATIVE, Perturbed, Recording, Wide, unit_roundoff
-from pulse.ops.cells import Activation, Cell
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Cast
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.reduce import ArgReduce
 from pulse.tolerance import Reference
 from tests.pulse.models import Sketch

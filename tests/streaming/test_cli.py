@@ -140,7 +140,7 @@ def test_check_proves_the_built_in_model(backend):
 
 
 def test_check_names_the_wire_and_exits_1_where_a_frame_differs(monkeypatch):
-    from pulse.ops.delay import Delay
+    from pulse.ops.time import Delay
 
     class Late(Delay):
         def begin(self):

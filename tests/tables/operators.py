@@ -17,7 +17,7 @@ from pulse.errors import CompileError, PulseError, PulsifyError
 from pulse.facts import Array, dtype_name
 from pulse.loading.formats import read_onnx as load
 from pulse.onnx.read.opsets import OPSETS
-from pulse.onnx.registry import TRANSLATORS
+from pulse.onnx.registry import TRANSLATORS, operator_name
 from pulse.ops.op import Pointwise, relation_name
 from pulse.program.compiler import compile_model
 from pulse.pulsify.driver import pulsify
@@ -81,7 +81,7 @@ def attempts() -> dict[str, Found]:
         if same in seen:
             continue
         seen.add(same)
-        operators = {node.op_type for node in proto.graph.node}
+        operators = {operator_name(node.domain, node.op_type) for node in proto.graph.node}
         most = 1 if len(operators) > MANY else CASES_FOR_EACH
         main = [operator for operator in operators if tried[operator] < most]
         if not main or not any(array.ndim for array in feeds.values()):

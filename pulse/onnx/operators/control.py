@@ -1,4 +1,4 @@
-"""If and Loop: graphs that are chosen and graphs that are repeated, wired into the graph around them."""
+"""Branches: a graph that is chosen, wired into the graph around it."""
 
 from collections.abc import Sequence
 

@@ -1,12 +1,22 @@
-"""Convolutions, and the padding rules that pools share."""
+"""Convolutions, and the padding rules that pools share. How long they make an axis, the translators know."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from pulse.dim import TDim, ceil_div, dim_max
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameType, Scaled
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, ConvTranspose, Pads, no_pads
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import Op
 
 AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
@@ -128,3 +138,93 @@ def conv_transpose(node: NodeContext) -> OutletId:
     pads = tuple(split_total(dim_max(0, total), rule == "SAME_UPPER") for total in totals)
     longer = tuple(more + max(0, -int(total)) for more, total in zip(extra, totals))
     return node.wire(ConvTranspose(strides, dilations, pads, longer, _group(node)), node.given())
+
+
+ACTIVATIONS = {
+    "Relu": ("relu", ()),
+    "Tanh": ("tanh", ()),
+    "Sigmoid": ("sigmoid", ()),
+    "LeakyRelu": ("leaky_relu", (0.01,)),
+    "HardSigmoid": ("hard_sigmoid", (0.2, 0.5)),
+}
+"""Activation of a fused node -> row of the elementwise table, and its parameters where none are given."""
+
+
+@onnx_op("com.microsoft::FusedConv")
+def fused_conv(node: NodeContext) -> OutletId:
+    """A convolution, plus another tensor where one is given, then an activation."""
+    inner = replace(node, wire_name=f"{node.wire_name}.conv", inputs=node.inputs[:3])
+    y = conv(inner)
+    if node.has(3):
+        y = node.wire(Elementwise("add"), [y, node.input(3)], "sum")
+    name = node.text("activation", "")
+    if name:
+        y = node.wire(_activation(node, name), [y])
+    return node.finished(y)
+
+
+def _activation(node: NodeContext, name: str) -> Op:
+    if name not in ACTIVATIONS:
+        raise node.error(f"activation {name!r} is not covered; use {', '.join(ACTIVATIONS)}")
+    kind, defaults = ACTIVATIONS[name]
+    given = node.real_list("activation_params") if "activation_params" in node.attributes else ()
+    return Elementwise(kind, given[: len(defaults)] or defaults)
+
+
+@rule("Conv", uniform=True)
+def infer_conv(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...], w [O, C/group, K...], b [O] -> y [N, O, Y...]."""
+    x, w, y = clues.input(0), clues.input(1), clues.output
+    yield from _matching(clues)
+    yield Scaled(Axis(x, 1), Axis(w, 1), clues.integer("group", 1))
+    yield SameSize([Axis(y, 1), Axis(w, 0), *_bias(clues)])
+    yield SameSize([Axis(x, 0), Axis(y, 0)])
+
+
+@rule("ConvTranspose", uniform=True)
+def infer_conv_transpose(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...], w [C, O/group, K...], b [O] -> y [N, O, Y...]."""
+    x, w, y = clues.input(0), clues.input(1), clues.output
+    yield from _matching(clues)
+    yield SameSize([Axis(x, 1), Axis(w, 0)])
+    yield Scaled(Axis(y, 1), Axis(w, 1), clues.integer("group", 1))
+    yield SameSize([Axis(y, 1), *_bias(clues)])
+    yield SameSize([Axis(x, 0), Axis(y, 0)])
+
+
+def _matching(clues: Clues) -> Iterator[Relation]:
+    yield SameType([*clues.given(), clues.output])
+    yield SameRank([clues.input(0), clues.input(1), clues.output])
+    if clues.has(2):
+        yield HasRank([clues.input(2)], 1)
+
+
+def _bias(clues: Clues) -> list[Axis]:
+    return [Axis(clues.input(2), 0)] if clues.has(2) else []
+
+
+def pads_of(pads: Pads) -> list[int]:
+    """All that is before, then all that is behind."""
+    return [int(pair[side]) for side in (0, 1) for pair in pads]
+
+
+@writes(Conv)
+def write_conv(w: NodeWriter, op: Conv) -> str:
+    """The operator itself."""
+    return w.emit("Conv", w.inputs, **_attributes(w, op))
+
+
+@writes(ConvTranspose)
+def write_conv_transpose(w: NodeWriter, op: ConvTranspose) -> str:
+    """The operator itself."""
+    return w.emit("ConvTranspose", w.inputs, **_attributes(w, op), output_padding=list(op.output_padding))
+
+
+def _attributes(w: NodeWriter, op: Conv | ConvTranspose) -> dict[str, Any]:
+    return {
+        "kernel_shape": list(w.sizes(1)[2:]),
+        "strides": list(op.strides),
+        "dilations": list(op.dilations),
+        "pads": pads_of(op.pads),
+        "group": op.group,
+    }

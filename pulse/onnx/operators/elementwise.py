@@ -1,15 +1,22 @@
-"""Elementwise operators: mostly a table, as the ops are."""
+"""Elementwise operators: mostly a table, as the ops are; what older opsets lack is composed."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-from pulse.dim import TDim
-from pulse.facts import is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.relations import HasType, Relation, SameShape, SameType
+from pulse.infer.shapes import Broadcast
+from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.elementwise_bits import BITWISE
 from pulse.onnx.registry import onnx_op
-from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.shape import Expand, Reshape
 
 PLAIN = {
     "Add": "add",
@@ -90,15 +97,6 @@ def with_params(node: NodeContext) -> OutletId:
     return node.wire(Elementwise(kind, params), [node.input(0)])
 
 
-@onnx_op("Gelu")
-def gelu(node: NodeContext) -> OutletId:
-    """Gelu, exact or by tanh."""
-    approximate = node.text("approximate", "none")
-    if approximate not in ("none", "tanh"):
-        raise node.error(f"approximate {approximate!r} is not covered")
-    return node.wire(Elementwise("gelu", (float(approximate == "tanh"),)), [node.input(0)])
-
-
 @onnx_op("Mod")
 def mod(node: NodeContext) -> OutletId:
     """Remainder with the sign of the divisor, or of the dividend (fmod)."""
@@ -119,80 +117,177 @@ def power(node: NodeContext) -> OutletId:
     return node.wire(Elementwise("pow"), [x, y])
 
 
-@onnx_op("Clip")
-def clip(node: NodeContext) -> OutletId:
-    """Bounds are attributes before opset 11, then inputs."""
-    bounds = [("max", "min", 1), ("min", "max", 2)]
-    found: list[tuple[str, OutletId]] = []
-    for kind, attribute, slot in bounds:
-        if node.opset < 11:
-            if attribute in node.attributes:
-                bound = node.scalar_constant(node.real(attribute), node.fact(0), attribute)
-                found.append((kind, bound))
-        elif node.has(slot):
-            found.append((kind, _as_scalar(node, slot, attribute)))
-    x = node.input(0)
-    for number, (kind, bound) in enumerate(found):
-        last = number == len(found) - 1
-        x = node.wire(Elementwise(kind), [x, bound], "" if last else "lower")
-    return x
+BOOL = np.dtype(np.bool_)
 
 
-def _as_scalar(node: NodeContext, slot: int, name: str) -> OutletId:
-    fact = node.fact(slot)
-    if fact.rank == 0:
-        return node.input(slot)
-    if any(dim != 1 for dim in fact.shape):
-        raise node.error(f"{name} must be one number, got {fact}")
-    empty: tuple[TDim, ...] = ()
-    return node.wire(Reshape(empty), [node.input(slot)], f"{name}_scalar")
+@rule("Not", "IsNaN", "IsInf")
+def infer_judged(clues: Clues) -> Iterator[Relation]:
+    """A bool for each entry."""
+    if clues.op_type == "Not":
+        yield HasType([clues.input(0)], BOOL)
+    yield HasType([clues.output], BOOL)
+    yield SameShape([clues.input(0), clues.output])
 
 
-@onnx_op("Cast")
-def cast(node: NodeContext) -> OutletId:
-    """Convert to the type of an attribute."""
-    dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (Cast)")
-    return _cast(node, dtype)
+@rule("Add", "Sub", "Mul", parts=(0, 1))
+@rule("Div", "Mod", "Min", "Max", "Sum", "Mean", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift")
+def infer_arithmetic(clues: Clues) -> Iterator[Relation]:
+    """One type; shapes are broadcast."""
+    yield SameType([*clues.given(), clues.output])
+    yield Broadcast(clues.output, clues.given())
 
 
-@onnx_op("CastLike")
-def cast_like(node: NodeContext) -> OutletId:
-    """Convert to the type of another wire."""
-    return _cast(node, node.fact(1).dtype)
+@rule("Pow")
+def infer_power(clues: Clues) -> Iterator[Relation]:
+    """The type of the base; shapes are broadcast."""
+    yield SameType([clues.input(0), clues.output])
+    yield Broadcast(clues.output, clues.given())
 
 
-def _cast(node: NodeContext, dtype: np.dtype[np.generic]) -> OutletId:
-    fact = node.fact(0)
-    if fact.dtype == dtype:
-        return node.input(0)
-    symbolic = fact.value is not None and is_symbolic(fact.value)
-    if symbolic and np.issubdtype(dtype, np.integer):
-        return node.input(0)
-    return node.wire(Cast(dtype), [node.input(0)])
+@rule("PRelu")
+def infer_prelu(clues: Clues) -> Iterator[Relation]:
+    """The slope is broadcast to the shape of the input."""
+    yield SameType([*clues.given(), clues.output])
+    yield SameShape([clues.input(0), clues.output])
+    yield Broadcast(clues.output, clues.given())
 
 
-@onnx_op("OptionalHasElement")
-def optional_has_element(node: NodeContext) -> OutletId:
-    """Whether the input is given; a tensor is always there."""
-    return node.constant(np.array(node.has(0)))
+@rule("And", "Or", "Xor")
+def infer_logic(clues: Clues) -> Iterator[Relation]:
+    """All bool; shapes are broadcast."""
+    yield HasType([*clues.given(), clues.output], BOOL)
+    yield Broadcast(clues.output, clues.given())
 
 
-@onnx_op("Identity", "OptionalGetElement")
-def identity(node: NodeContext) -> OutletId:
-    """The same wire."""
-    return node.input(0)
+@rule("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+def infer_comparison(clues: Clues) -> Iterator[Relation]:
+    """Inputs of one type, a bool for each entry; shapes are broadcast."""
+    yield SameType(clues.given())
+    yield HasType([clues.output], BOOL)
+    yield Broadcast(clues.output, clues.given())
 
 
-@onnx_op("Dropout")
-def dropout(node: NodeContext) -> list[OutletId]:
-    """Nothing happens outside of training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
-    if node.has(2) and bool(node.scalar(2, "training_mode")):
-        ratio = float(node.scalar(1, "ratio")) if node.has(1) else 0.5
-        if ratio != 0:
-            raise node.error(
-                f"it drops a share of {ratio:g} at random (training mode); export the model for inference"
-            )
-    if node.opset < 12 or not any(node.outputs[1:]):
-        return [node.input(0)]
-    kept = node.constant(np.array(True), "kept")
-    return [node.input(0), node.wire(Expand(node.fact(0).shape), [kept], "mask")]
+@rule("Where")
+def infer_where(clues: Clues) -> Iterator[Relation]:
+    """A bool that chooses between two wires of one type; shapes are broadcast."""
+    yield HasType([clues.input(0)], BOOL)
+    yield SameType([clues.input(1), clues.input(2), clues.output])
+    yield Broadcast(clues.output, clues.given())
+
+
+NAMES = {kind: op_type for op_type, kind in (PLAIN | BITWISE | {"Pow": "pow"}).items()}
+
+WITH_ATTRIBUTES = {kind: (op_type, tuple(names)) for op_type, (kind, names) in WITH_PARAMS.items()}
+
+
+rule(
+    *("Abs", "Neg", "Exp", "Log", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Sign", "Erf"),
+    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh"),
+    *("Relu", "LeakyRelu", "ThresholdedRelu", "Elu", "Celu", "Selu", "Mish", "Swish", "HardSwish"),
+    *("Sigmoid", "HardSigmoid", "Softplus", "Softsign"),
+)(same_type_and_shape)
+
+
+@writes(Elementwise)
+def write_elementwise(w: NodeWriter, op: Elementwise) -> str:
+    """A composition where there is one, else the operator of the same meaning."""
+    if op.kind in COMPOSED:
+        return COMPOSED[op.kind](w, op)
+    if op.kind in WITH_ATTRIBUTES:
+        op_type, names = WITH_ATTRIBUTES[op.kind]
+        attributes: dict[str, Any] = dict(zip(names, op.params))
+        return w.emit(op_type, w.inputs, **attributes)
+    if op.kind not in NAMES:
+        raise w.error("this function has no operator in ONNX; keep it out of the streaming part")
+    return w.emit(NAMES[op.kind], w.inputs)
+
+
+def _gelu(w: NodeWriter, op: Elementwise) -> str:
+    (x,) = w.inputs
+    dtype = w.dtype()
+    one, half = (w.number(value, dtype, name) for value, name in ((1, "one"), (0.5, "half")))
+    if op.params[0]:
+        square = w.emit("Mul", [x, x], "square")
+        cube = w.emit("Mul", [square, x], "cube")
+        small = w.emit("Mul", [cube, w.number(0.044715, dtype, "cubic")], "small")
+        total = w.emit("Add", [x, small], "sum")
+        scaled = w.emit("Mul", [total, w.number(math.sqrt(2 / math.pi), dtype, "scale")], "scaled")
+        shape = w.emit("Tanh", [scaled], "tanh")
+    else:
+        scaled = w.emit("Div", [x, w.number(math.sqrt(2), dtype, "root")], "scaled")
+        shape = w.emit("Erf", [scaled], "erf")
+    gain = w.emit("Add", [shape, one], "gain")
+    return w.emit("Mul", [w.emit("Mul", [x, gain], "double"), half])
+
+
+def _swish(w: NodeWriter, op: Elementwise) -> str:
+    (x,) = w.inputs
+    alpha = op.params[0]
+    scaled = x if alpha == 1 else w.emit("Mul", [x, w.number(alpha, w.dtype(), "alpha")], "scaled")
+    return w.emit("Mul", [x, w.emit("Sigmoid", [scaled], "gate")])
+
+
+def _mish(w: NodeWriter, op: Elementwise) -> str:
+    (x,) = w.inputs
+    return w.emit("Mul", [x, w.emit("Tanh", [w.emit("Softplus", [x], "softplus")], "gate")])
+
+
+def _fmod(w: NodeWriter, op: Elementwise) -> str:
+    return w.emit("Mod", w.inputs, fmod=1)
+
+
+def _mod(w: NodeWriter, op: Elementwise) -> str:
+    """Of floats, which ONNX only divides towards zero: x - floor(x / y) * y."""
+    if not np.issubdtype(w.dtype(), np.floating):
+        return w.emit("Mod", w.inputs)
+    x, y = w.inputs
+    whole = w.emit("Floor", [w.emit("Div", [x, y], "quotient")], "whole")
+    return w.emit("Sub", [x, w.emit("Mul", [whole, y], "multiple")])
+
+
+def _sum(w: NodeWriter, op: Elementwise) -> str:
+    """ONNX has sums and means of floats only."""
+    if np.issubdtype(w.dtype(), np.floating):
+        return w.emit(NAMES[op.kind], w.inputs)
+    total = w.inputs[0]
+    count = len(w.inputs)
+    for number, name in enumerate(w.inputs[1:], 2):
+        last = number == count and op.kind == "sum"
+        total = w.emit("Add", [total, name], "" if last else f"sum{number}")
+    if op.kind == "mean":
+        wide = w.cast(total, np.dtype(np.float64), "wide")
+        mean = w.emit("Div", [wide, w.number(count, np.dtype(np.float64), "count")], "quotient")
+        return w.cast(mean, w.makes[0].dtype)
+    return total
+
+
+def _prelu(w: NodeWriter, op: Elementwise) -> str:
+    """The operator broadcasts the slope only."""
+    if w.sizes() == w.made():
+        return w.emit("PRelu", w.inputs)
+    x, slope = w.inputs
+    negative = w.emit("Less", [x, w.number(0, w.dtype(), "zero")], "negative")
+    return w.emit("Where", [negative, w.emit("Mul", [x, slope], "scaled"), x])
+
+
+def _mul_round(w: NodeWriter, op: Elementwise) -> str:
+    return w.emit("Round", [w.emit("Mul", w.inputs, "product")])
+
+
+def _shift(w: NodeWriter, op: Elementwise) -> str:
+    return w.emit("BitShift", w.inputs, direction="LEFT" if op.kind == "shift_left" else "RIGHT")
+
+
+COMPOSED: dict[str, Callable[[NodeWriter, Elementwise], str]] = {
+    "gelu": _gelu,
+    "swish": _swish,
+    "mish": _mish,
+    "fmod": _fmod,
+    "mod": _mod,
+    "sum": _sum,
+    "mean": _sum,
+    "prelu": _prelu,
+    "mul_round": _mul_round,
+    "shift_left": _shift,
+    "shift_right": _shift,
+}

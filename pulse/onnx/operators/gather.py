@@ -1,22 +1,29 @@
-"""Entries read at many places at once; constant places become slices and lookups of one axis."""
+"""Entries read by index; constant places become slices and lookups of one axis."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import Array
+from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.infer.relations import RankSum, Relation, SameRank, SameShape, SameType
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.constants import scalar_dim
-from pulse.onnx.operators.slicing import look_up
-from pulse.onnx.operators.steady import steady
+from pulse.onnx.operators.gather_progression import progression, sliced
+from pulse.onnx.operators.gather_steady import steady
+from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_within import Within
 from pulse.ops.gather import Gather
-from pulse.ops.lookup import GatherBatches, GatherElements
+from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import index_depth, wrapped
 from pulse.ops.shape import RemoveAxis, Reshape, volume
 from pulse.ops.slice import Slice
-from pulse.ops.within import Within
 from pulse.typed import known
 from pulse.wording import spell
 
@@ -113,3 +120,57 @@ def _flat_index(node: NodeContext, indices: OutletId, sizes: tuple[TDim, ...]) -
         total = scaled if total is None else node.wire(Elementwise("add"), [total, scaled], f"total{axis}")
     assert total is not None
     return total
+
+
+@onnx_op("Gather")
+def gather(node: NodeContext) -> OutletId:
+    """Entries by index; constant negative indices are counted from the front, evenly spaced ones are slices."""
+    shape = node.fact(0).shape
+    axis = node.axis(node.integer("axis", 0), len(shape))
+    indices = node.input(1)
+    value, size = node.value(1), shape[axis]
+    if value is not None and not is_symbolic(value) and size.is_const and (value < 0).any():
+        indices = node.constant(np.where(value < 0, value + int(size), value).astype(value.dtype), "indices")
+    return look_up(node, node.input(0), axis, indices)
+
+
+def look_up(node: NodeContext, x: OutletId, axis: int, indices: OutletId) -> OutletId:
+    """Entries by index: slices where the indices are evenly spaced."""
+    spaced = progression(node.graph, indices)
+    slices = None if spaced is None else sliced(node, x, axis, spaced)
+    return slices if slices is not None else node.wire(Gather(axis), [x, indices])
+
+
+@rule("Gather", uniform=True, parts=(0,))
+def infer_gather(clues: Clues) -> Iterator[Relation]:
+    """The axes of the indices take the place of one axis of the data."""
+    x, indices, y = clues.input(0), clues.input(1), clues.output
+    yield SameType([x, y])
+    yield RankSum(y, [x, indices], -1)
+
+
+@rule("GatherElements")
+def infer_gather_elements(clues: Clues) -> Iterator[Relation]:
+    """An entry for each index."""
+    x, indices, y = clues.input(0), clues.input(1), clues.output
+    yield SameType([x, y])
+    yield SameRank([x, indices])
+    yield SameShape([indices, y])
+
+
+@writes(Gather)
+def write_gather(w: NodeWriter, op: Gather) -> str:
+    """Entries of an axis."""
+    return w.emit("Gather", w.inputs, axis=op.axis)
+
+
+@writes(GatherElements)
+def write_gather_elements(w: NodeWriter, op: GatherElements) -> str:
+    """An index for each element."""
+    return w.emit("GatherElements", w.inputs, axis=op.axis)
+
+
+@writes(GatherBatches)
+def write_gather_batches(w: NodeWriter, op: GatherBatches) -> str:
+    """An index for each slice; its operator takes i64."""
+    return w.emit("GatherND", w.inputs, batch_dims=op.batch)

@@ -1,19 +1,29 @@
-"""Normalisations."""
+"""Normalisations: the shape stays, and the channels are those of the parameters."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from pulse.budget import spending
 from pulse.dim import TDim
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, Relation, SameSize
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues, same_type_and_shape
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.norm import LayerNorm, Softmax
+from pulse.ops.pad import Pad
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import Reshape, exact_quotient, volume
+from pulse.ops.slice import Slice
 
 
 @onnx_op("Softmax", "LogSoftmax")
@@ -156,3 +166,125 @@ def rms_norm(node: NodeContext) -> OutletId:
     return node.wire(
         Elementwise("mul"), [node.wire(Elementwise("div"), [x, root], "normalised"), node.input(1)]
     )
+
+
+@onnx_op("LRN")
+def lrn(node: NodeContext) -> OutletId:
+    """X / (bias + alpha / size * the sum of squares of neighbouring channels) ** beta."""
+    x, fact = node.input(0), node.fact(0)
+    size = node.integer("size")
+    if fact.rank < 2 or size < 1:
+        raise node.error(f"a neighbourhood of {size} channels does not fit {fact}")
+    spending().unfold(size, f"{node.wire_name} (LRN), size {size}")
+    before = (size - 1) // 2
+    none = (TDim.of(0), TDim.of(0))
+    edges = (none, (TDim.of(before), TDim.of(size - 1 - before)), *(none,) * (fact.rank - 2))
+    wide = node.wire(Pad(edges), [node.wire(Elementwise("mul"), [x, x], "squares")], "wide")
+    parts = [
+        node.wire(Slice(1, TDim.of(first), fact.shape[1] + first), [wide], f"neighbour{first}")
+        for first in range(size)
+    ]
+    total = node.wire(Elementwise("sum"), parts, "sums")
+    numbers = {
+        "rate": node.real("alpha", 1e-4) / size,
+        "bias": node.real("bias", 1.0),
+        "beta": node.real("beta", 0.75),
+    }
+    rate, bias, beta = (node.scalar_constant(value, fact, name) for name, value in numbers.items())
+    scaled = node.wire(Elementwise("mul"), [total, rate], "scaled")
+    power = node.wire(
+        Elementwise("pow"), [node.wire(Elementwise("add"), [scaled, bias], "biased"), beta], "power"
+    )
+    return node.wire(Elementwise("div"), [x, power])
+
+
+@onnx_op("com.microsoft::SkipLayerNormalization")
+def skip_layer_normalization(node: NodeContext) -> Sequence[OutletId]:
+    """The sum of two tensors and a bias, normalised over the last axis; the sum is the fourth output."""
+    total = node.wire(Elementwise("add"), [node.input(0), node.input(1)], "sum")
+    if node.has(4):
+        total = node.wire(Elementwise("add"), [total, node.input(4)], "biased")
+    operands = [total, node.input(2)]
+    shift = node.input(3) if node.has(3) else None
+    epsilon = node.real("epsilon", 1e-12)
+    axis = node.graph.fact(total).rank - 1
+    y = node.wire(LayerNorm(axis, epsilon), operands if shift is None else [*operands, shift])
+    if len(node.outputs) < 4 or not node.outputs[3]:
+        return [y]
+    if any(node.outputs[1:3]):
+        raise node.error("mean and deviation are not covered; they are for training")
+    return [y, y, y, node.named(node.outputs[3]).finished(total)]
+
+
+@rule("BatchNormalization", "InstanceNormalization")
+def infer_channelwise(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...] and parameters [C] each."""
+    yield from same_type_and_shape(clues)
+    yield from _channels(clues)
+
+
+@rule("GroupNormalization")
+def infer_grouped(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...]; each parameter is [C] from opset 21 on, one for each group before."""
+    yield from same_type_and_shape(clues)
+    if clues.opset >= 21:
+        yield from _channels(clues)
+
+
+def _channels(clues: Clues) -> Iterator[Relation]:
+    parameters = clues.given()[1:]
+    yield HasRank(parameters, 1)
+    yield SameSize([Axis(clues.input(0), 1), *(Axis(parameter, 0) for parameter in parameters)])
+
+
+@rule("LayerNormalization", "RMSNormalization")
+def infer_layer(clues: Clues) -> Iterator[Relation]:
+    """The shape stays; a scale of one axis is as long as the last one of x, where it is not of size 1."""
+    yield from same_type_and_shape(clues)
+    scale = clues.input(1)
+    size = clues.fact(scale).dim(0)
+    if clues.rank(scale) == 1 and size is not None and size != 1:
+        yield SameSize([Axis(clues.input(0), -1), Axis(scale, 0)])
+
+
+rule("Softmax", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "LRN")(same_type_and_shape)
+
+
+@writes(Softmax)
+def write_softmax(w: NodeWriter, op: Softmax) -> str:
+    """Of one axis."""
+    return w.emit("LogSoftmax" if op.log else "Softmax", w.inputs, axis=op.axis)
+
+
+@writes(LayerNorm)
+def write_layer_norm(w: NodeWriter, op: LayerNorm) -> str:
+    """The operator from opset 17 on; scale and bias have the normalised shape, as runtimes want."""
+    x = w.inputs[0]
+    inner = w.sizes()[op.axis :]
+    extra = [_spread(w, slot, inner) for slot in range(1, len(w.inputs))]
+    if w.opset >= 17:
+        return w.emit("LayerNormalization", [x, *extra], axis=op.axis, epsilon=op.epsilon)
+    axes = range(op.axis, len(w.sizes()))
+    centred = w.emit("Sub", [x, w.reduce("ReduceMean", x, axes, "mean")], "centred")
+    square = w.emit("Mul", [centred, centred], "square")
+    variance = w.reduce("ReduceMean", square, axes, "variance")
+    sure = w.emit("Add", [variance, w.number(op.epsilon, w.dtype(), "epsilon")], "sure")
+    unit = w.emit("Div", [centred, w.emit("Sqrt", [sure], "deviation")], "unit")
+    scaled = w.emit("Mul", [unit, extra[0]], "scaled" if extra[1:] else "")
+    return w.emit("Add", [scaled, extra[1]]) if extra[1:] else scaled
+
+
+def _spread(w: NodeWriter, slot: int, inner: tuple[int, ...]) -> str:
+    """A scale or bias in the shape of the normalised axes."""
+    sizes, value = w.sizes(slot), w.known(slot)
+    if sizes == inner:
+        return w.inputs[slot]
+    narrow = sizes[max(0, len(sizes) - len(inner)) :]
+    if math.prod(narrow) != math.prod(sizes):
+        raise w.error(
+            f"a scale or bias of shape {list(sizes)} reaches beyond the normalised axes {list(inner)}"
+        )
+    if value is not None:
+        return w.constant(np.broadcast_to(value.reshape(narrow), inner), f"wide{slot}")
+    flat = w.inputs[slot] if narrow == sizes else w.reshape(w.inputs[slot], narrow, f"flat{slot}")
+    return w.emit("Expand", [flat, w.integers(inner, "inner")], f"wide{slot}")

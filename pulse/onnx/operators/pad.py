@@ -4,10 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from pulse.dim import TDim, dim_max
+from pulse.dim import TDim, dim_max, dim_min
 from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_rank
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 from pulse.ops.conv import Pads
 from pulse.ops.gather import Gather
@@ -81,3 +85,52 @@ def _fill(node: NodeContext) -> float:
         return node.real("value", 0.0)
     fill: Any = node.scalar(2, "fill value") if node.has(2) else 0.0
     return float(fill)
+
+
+@onnx_op("CenterCropPad")
+def center_crop_pad(node: NodeContext) -> OutletId:
+    """Axes cut, or padded with zeros, on both sides to a size."""
+    x, fact = node.input(0), node.fact(0)
+    goals = node.dims(1, "shape")
+    listed = node.integer_list("axes", range(fact.rank))
+    axes = [node.axis(axis, fact.rank) for axis in listed]
+    if len(goals) != len(axes):
+        raise node.error(f"{len(goals)} sizes for {len(axes)} axes")
+    pads = [(TDim.of(0), TDim.of(0))] * fact.rank
+    for axis, goal in zip(axes, goals):
+        size = fact.shape[axis]
+        first = dim_max(0, size - goal) // 2
+        if not goal.prove_ge(size).yes:
+            x = node.wire(Slice(axis, first, first + dim_min(goal, size)), [x], f"cut{axis}")
+        missing = dim_max(0, goal - size)
+        pads[axis] = missing // 2, missing - missing // 2
+    if all(pad == (0, 0) for pad in pads):
+        return node.finished(x)
+    return node.wire(Pad(tuple(pads)), [x])
+
+
+rule("Pad", uniform=True)(same_type_and_rank)
+
+
+@writes(Pad)
+def write_pad(w: NodeWriter, op: Pad) -> str:
+    """Around each axis."""
+    if op.mode == "symmetric":
+        return _mirrored(w, op)
+    pads = [int(pair[side]) for side in (0, 1) for pair in op.pads]
+    inputs = [w.inputs[0], w.integers(pads, "pads")]
+    if op.mode == "constant":
+        inputs.append(w.number(op.fill, w.dtype(), "fill"))
+    return w.emit("Pad", inputs, mode=op.mode)
+
+
+def _mirrored(w: NodeWriter, op: Pad) -> str:
+    """Looked up, axis by axis: no version of the operator repeats the frame at the border."""
+    pairs = [(int(before), int(after)) for before, after in op.pads]
+    axes = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]
+    x = w.inputs[0]
+    for axis in axes:
+        places = np.pad(np.arange(w.sizes()[axis], dtype=np.int64), pairs[axis], mode="symmetric")
+        last = axis == axes[-1]
+        x = w.emit("Gather", [x, w.constant(places, "places")], "" if last else f"axis_{axis}", axis=axis)
+    return x if axes else w.emit("Identity", [x])

@@ -1,10 +1,21 @@
 """Pools over windows, and over whole spatial axes."""
 
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
 from pulse.dim import TDim, ceil_div, dim_max, dim_min, ge
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, Relation, SameRank, SameSize, SameType
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.conv import spatial_list, window_pads
+from pulse.onnx.operators.conv import pads_of, spatial_list, window_pads
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.pool import MaxPlace, Pool, PoolKind
 from pulse.ops.reduce import Reduce, ReduceKind
 
@@ -82,3 +93,88 @@ def global_pool(node: NodeContext) -> OutletId:
         kind = norms[exponent]
     rank = node.fact(0).rank
     return node.wire(Reduce(kind, tuple(range(2, rank)), True), [node.input(0)])
+
+
+@rule("MaxPool", "AveragePool", "LpPool", uniform=True)
+def infer_pool(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...] -> y [N, C, Y...], with one spatial axis for each of the kernel."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    yield HasRank([x, *clues.outlets], len(clues.integer_list("kernel_shape")) + 2)
+    yield from _channels_kept(clues)
+
+
+@rule("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", uniform=True)
+def infer_global_pool(clues: Clues) -> Iterator[Relation]:
+    """Of x [N, C, X...] -> y [N, C, 1...]."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameRank([clues.input(0), clues.output])
+    yield from _channels_kept(clues)
+
+
+def _channels_kept(clues: Clues) -> Iterator[Relation]:
+    for axis in (0, 1):
+        yield SameSize([Axis(clues.input(0), axis), Axis(clues.output, axis)])
+
+
+@writes(Pool)
+def write_pool(w: NodeWriter, op: Pool) -> str:
+    """The operator where it has what is asked for, else a convolution with ones."""
+    (x,) = w.inputs
+    window: dict[str, Any] = {
+        "kernel_shape": list(op.kernel),
+        "strides": list(op.strides),
+        "pads": pads_of(op.pads),
+    }
+    dilated = any(step != 1 for step in op.dilations)
+    if op.kind == "max":
+        return w.emit("MaxPool", [x], dilations=list(op.dilations), **window)
+    if op.kind == "average" and not dilated and not any(extra != 0 for extra in op.extra):
+        return w.emit("AveragePool", [x], count_include_pad=int(op.count_include_pad), **window)
+    if op.kind == "lp" and not dilated:
+        return w.emit("LpPool", [x], p=op.p, **window)
+    if op.kind == "lp":
+        power = w.number(op.p, w.dtype(), "p")
+        powers = w.emit("Pow", [w.emit("Abs", [x], "abs"), power], "powers")
+        total = _sums(w, op, powers, "sums")
+        return w.emit("Pow", [total, w.number(1 / op.p, w.dtype(), "root")])
+    if op.kind == "sum":
+        return _sums(w, op, x)
+    divisor = op.divisor(np.empty(w.sizes(), np.float32), {})
+    total = _sums(w, op, x, "sums")
+    return w.emit("Div", [total, w.constant(np.asarray(divisor).astype(w.dtype()), "divisor")])
+
+
+def _sums(w: NodeWriter, op: Pool, x: str, suffix: str = "") -> str:
+    """The sum of every window: each channel convolved with ones."""
+    batch, channels, *spatial = w.sizes()
+    kernel = np.ones((1, 1, *op.kernel), w.dtype())
+    single = (batch, channels) == (1, 1)
+    rows = x if single else w.reshape(x, (batch * channels, 1, *spatial), "rows")
+    sums = w.emit(
+        "Conv",
+        [rows, w.constant(kernel, "ones")],
+        suffix if single else "row_sums",
+        kernel_shape=list(op.kernel),
+        strides=list(op.strides),
+        dilations=list(op.dilations),
+        pads=pads_of(op.pads),
+    )
+    return sums if single else w.reshape(sums, w.made(), suffix)
+
+
+@writes(MaxPlace)
+def write_max_place(w: NodeWriter, op: MaxPlace) -> str:
+    """The second output of the operator."""
+    pool = op.pool
+    _, places = w.emit_all(
+        "MaxPool",
+        w.inputs,
+        ("largest", "places"),
+        kernel_shape=list(pool.kernel),
+        strides=list(pool.strides),
+        dilations=list(pool.dilations),
+        pads=pads_of(pool.pads),
+        storage_order=int(op.column_major),
+    )
+    return places

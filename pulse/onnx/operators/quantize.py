@@ -1,5 +1,6 @@
-"""Numbers as small integers with a scale, and back."""
+"""Numbers as small integers with a scale, and back; functions of codes."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -7,16 +8,23 @@ import numpy as np
 from pulse.dim import TDim
 from pulse.facts import DType, TypedFact, dtype_name
 from pulse.graph import OutletId
+from pulse.infer.relations import Relation, SameShape, SameType
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.quantize import CodeTable
 from pulse.ops.reduce import Reduce
 from pulse.ops.shape import AddAxis, Expand, Reshape, with_dim
 from pulse.ops.slice import Slice
 from pulse.typed import known
 
 F32, I32, U8 = np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.uint8)
+
 QUANTIZED = tuple(map(np.dtype, (np.uint8, np.int8, np.uint16, np.int16)))
 
 
@@ -150,3 +158,41 @@ def dynamic_quantize_linear(node: NodeContext) -> list[OutletId]:
     point = parts[2].finished(quantized(replace(node, wire_name=f"{node.wire_name}.point"), first, None, U8))
     scaled = node.wire(Elementwise("div"), [x, scale], "scaled")
     return [parts[0].finished(quantized(node, scaled, point, U8)), scale, point]
+
+
+@writes(CodeTable)
+def write_code_table(w: NodeWriter, op: CodeTable) -> str:
+    """An entry by its place in the table, counted from the first."""
+    x, table = w.inputs
+    dtype, last = w.dtype(), int(w.sizes(1)[0]) - 1
+    place = w.emit("Sub", [x, w.number(op.first, dtype, "first")], "place")
+    low, high = w.number(0, dtype, "low"), w.number(last, dtype, "high")
+    kept = w.emit("Min", [w.emit("Max", [w.emit("Round", [place], "whole"), low], "floor"), high], "kept")
+    return w.emit("Gather", [table, w.cast(kept, np.dtype(np.int64), "index")])
+
+
+SUMS_AND_PRODUCTS = {"QLinearAdd": "add", "QLinearMul": "mul"}
+
+
+@onnx_op(*(f"com.microsoft::{name}" for name in SUMS_AND_PRODUCTS))
+def q_linear_arithmetic(node: NodeContext) -> OutletId:
+    """The sum or product of quantized numbers, each operand with a scale and a zero point, quantized again."""
+    operands: list[OutletId] = []
+    for slot, name in ((0, "a"), (3, "b")):
+        zero = as_one(node, node.input(slot + 2), f"{name}_zero") if node.has(slot + 2) else None
+        numbers = node.cast(centred(node, node.input(slot), zero, name), F32, f"{name}_wide")
+        scale = as_one(node, node.input(slot + 1), f"{name}_scale")
+        operands.append(node.wire(Elementwise("mul"), [numbers, scale], f"{name}_scaled"))
+    y = node.wire(Elementwise(SUMS_AND_PRODUCTS[node.op_type]), operands, "value")
+    y = node.wire(Elementwise("div"), [y, as_one(node, node.input(6), "y_scale")], "scaled")
+    point = as_one(node, node.input(7), "y_zero") if node.has(7) else None
+    return node.finished(quantized(node, y, point, node.fact(0).dtype))
+
+
+@rule("QuantizeLinear", "DequantizeLinear")
+def infer_quantized(clues: Clues) -> Iterator[Relation]:
+    """The shape stays; the zero point has the integer type, the scale may have another than the floats."""
+    yield SameShape([clues.input(0), clues.output])
+    integers = clues.output if clues.op_type == "QuantizeLinear" else clues.input(0)
+    if clues.has(2):
+        yield SameType([integers, clues.input(2)])

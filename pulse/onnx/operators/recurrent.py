@@ -1,29 +1,34 @@
-"""Recurrent layers and running sums."""
+"""Recurrent layers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from pulse.dim import TDim
-from pulse.facts import dtype_name
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, HasSize, Relation, SameSize, SameType, Scaled
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
-from pulse.ops.cells import GATES, PARAMETERS, Activation, Cell, CellKind
+from pulse.onnx.rules import rule
 from pulse.ops.concat import Concat
-from pulse.ops.cumsum import CumSum
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import GATES, PARAMETERS, Activation, Cell, CellKind
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Transpose
 from pulse.ops.slice import Slice
 from pulse.wiring import wire
 
 KINDS: dict[str, CellKind] = {"RNN": "rnn", "GRU": "gru", "LSTM": "lstm"}
+
 DEFAULTS: dict[CellKind, tuple[str, ...]] = {
     "rnn": ("tanh",),
     "gru": ("sigmoid", "tanh"),
     "lstm": ("sigmoid", "tanh", "tanh"),
 }
+
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+
 LENGTHS, INITIAL_H, INITIAL_C, PEEPHOLES = 4, 5, 6, 7
 
 
@@ -166,10 +171,40 @@ def _lengths(node: NodeContext, time: TDim) -> tuple[int, ...] | None:
     return tuple(int(dim) for dim in dims)
 
 
-@onnx_op("CumSum")
-def cumsum(node: NodeContext) -> OutletId:
-    """Along a constant axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    if dtype_name(node.fact(0).dtype) == "bool":
-        raise node.error("sums of bool are not defined; cast it to numbers")
-    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
+@rule(*KINDS)
+def infer_recurrent(clues: Clues) -> Iterator[Relation]:
+    """Of x [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states [D, N, H] -> y [T, D, N, H], states.
+
+    With layout 1 the batch N is in front: x [N, T, I], states [N, D, H], y [N, T, D, H].
+    """
+    x, w, r = (clues.input(slot) for slot in range(3))
+    y, *left = clues.outlets
+    given = [clues.input(slot) for slot in (INITIAL_H, INITIAL_C) if clues.has(slot)]
+    states = [*given, *left]
+    more = [clues.input(slot) for slot in (3, PEEPHOLES) if clues.has(slot)]
+    yield SameType([x, w, r, *states, *more, y])
+    yield HasRank([x, w, r, *states], 3)
+    yield HasRank([y], 4)
+    yield HasRank(more, 2)
+    first = bool(clues.flag("layout"))
+    time, batch = (1, 0) if first else (0, 1)
+    side = 1 if first else 0
+    yield SameSize([Axis(x, time), Axis(y, time)])
+    yield SameSize([Axis(x, batch), Axis(y, 0 if first else 2), *_same_axis(states, 1 - side)])
+    yield SameSize([Axis(x, 2), Axis(w, 2)])
+    yield SameSize([Axis(r, 2), Axis(y, 3), *_same_axis(states, 2)])
+    directions = 2 if clues.text("direction", "forward") == "bidirectional" else 1
+    sides = [
+        Axis(w, 0),
+        Axis(r, 0),
+        Axis(y, 2 if first else 1),
+        *_same_axis(states, side),
+        *_same_axis(more, 0),
+    ]
+    yield HasSize(sides, TDim.of(directions))
+    for matrix in (w, r):
+        yield Scaled(Axis(matrix, 1), Axis(r, 2), GATES[KINDS[clues.op_type]])
+
+
+def _same_axis(wires: list[OutletId], axis: int) -> list[Axis]:
+    return [Axis(wire, axis) for wire in wires]

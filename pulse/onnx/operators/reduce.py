@@ -1,10 +1,18 @@
 """Reductions, and the place of an extreme."""
 
+from collections.abc import Iterator
 from typing import Literal
 
+import numpy as np
+
 from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, HasType, RankSum, Relation, SameRank, SameType
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 
 KINDS: dict[str, ReduceKind] = {
@@ -19,6 +27,7 @@ KINDS: dict[str, ReduceKind] = {
     "ReduceLogSum": "log_sum",
     "ReduceLogSumExp": "log_sum_exp",
 }
+
 EXTREMES: dict[str, Literal["max", "min"]] = {"ArgMax": "max", "ArgMin": "min"}
 
 
@@ -45,3 +54,54 @@ def arg_reduce(node: NodeContext) -> OutletId:
     axis = node.axis(node.integer("axis", 0), node.fact(0).rank)
     op = ArgReduce(EXTREMES[node.op_type], axis, node.flag("keepdims", True), node.flag("select_last_index"))
     return node.wire(op, [node.input(0)])
+
+
+@rule(*KINDS, uniform=True)
+def infer_reduction(clues: Clues) -> Iterator[Relation]:
+    """The listed axes are gone, or of size 1; which sizes stay, the translator knows."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    if clues.flag("keepdims", True):
+        yield SameRank([x, y])
+        return
+    axes = clues.axes_listed(since=13 if clues.op_type == "ReduceSum" else 18, slot=1)
+    if axes is None:
+        listed = clues.count(1)
+        if listed:
+            yield RankSum(x, [y], listed)
+    elif axes:
+        yield RankSum(x, [y], len(axes))
+    else:
+        yield SameRank([x, y]) if clues.flag("noop_with_empty_axes") else HasRank([y], 0)
+
+
+@rule(*EXTREMES, uniform=True)
+def infer_extreme(clues: Clues) -> Iterator[Relation]:
+    """One axis is gone, or of size 1."""
+    x, y = clues.input(0), clues.output
+    yield HasType([y], np.dtype(np.int64))
+    yield RankSum(x, [y], 0 if clues.flag("keepdims", True) else 1)
+
+
+NAMES = {kind: op_type for op_type, kind in KINDS.items()}
+
+
+@writes(Reduce)
+def write_reduce(w: NodeWriter, op: Reduce) -> str:
+    """The operator of that kind; a reduction of no axes is one over a new axis of size 1."""
+    (x,) = w.inputs
+    if op.axes:
+        return w.reduce(NAMES[op.kind], x, op.axes, keepdims=op.keepdims)
+    return w.reduce(NAMES[op.kind], w.add_axis(x, 0, "wide"), (0,), keepdims=False)
+
+
+@writes(ArgReduce)
+def write_arg_reduce(w: NodeWriter, op: ArgReduce) -> str:
+    """Of equal entries the first, or the last."""
+    return w.emit(
+        "ArgMax" if op.kind == "max" else "ArgMin",
+        w.inputs,
+        axis=op.axis,
+        keepdims=int(op.keepdims),
+        select_last_index=int(op.select_last),
+    )

@@ -5,15 +5,20 @@ Constant indices become slices, joins and one lookup, which stream on every axis
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_shape
 from pulse.onnx.context import NodeContext
-from pulse.onnx.operators.steady import steady
+from pulse.onnx.operators.gather_steady import steady
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.concat import Concat
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.gather import Gather
@@ -216,3 +221,20 @@ def _combined(
         met = node.wire(Elementwise(reduction), [own, new], f"met{number}")
         flat = _replaced(node, flat, met, rows[mine])
     return flat
+
+
+rule("ScatterND", "ScatterElements")(same_type_and_shape)
+
+
+@writes(ScatterND)
+def write_scatter_nd(w: NodeWriter, op: ScatterND) -> str:
+    """Slices replaced, or combined with what is there."""
+    how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
+    return w.emit("ScatterND", w.inputs, **how)
+
+
+@writes(ScatterElements)
+def write_scatter_elements(w: NodeWriter, op: ScatterElements) -> str:
+    """Elements replaced, or combined with what is there."""
+    how: dict[str, Any] = {} if op.reduction == "none" else {"reduction": op.reduction}
+    return w.emit("ScatterElements", w.inputs, axis=op.axis, **how)

@@ -1,15 +1,23 @@
-"""Searches, and tensors made from indices."""
+"""Searches along an axis, and masks made from indices."""
 
 import numpy as np
 
 from pulse.dim import TDim
+from pulse.facts import Array, is_symbolic
 from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_rank, same_type_and_shape
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.gather import look_up
+from pulse.onnx.operators.source import steps
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
-from pulse.ops.position import Range
+from pulse.ops.reduce import ArgReduce
 from pulse.ops.search import TopK
-from pulse.ops.shape import AddAxis
+from pulse.ops.shape import AddAxis, Reshape, volume
+from pulse.typed import known
 from pulse.wiring import wire
 
 
@@ -63,8 +71,73 @@ def trilu(node: NodeContext) -> OutletId:
     )
 
 
-def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
-    """0, 1, 2 …, ``size`` of them."""
-    if size.is_const and node.affords(int(size)):
-        return node.constant(np.arange(int(size)), name)
-    return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)
+@onnx_op("NonZero")
+def non_zero(node: NodeContext) -> OutletId:
+    """Where a constant is not zero; of data the number of places is not known."""
+    value = _constant(node, 0, "places")
+    return node.constant(np.array(np.nonzero(np.atleast_1d(value)), np.int64))
+
+
+@onnx_op("Compress")
+def compress(node: NodeContext) -> OutletId:
+    """The entries of an axis, or of all elements, that a constant condition chooses."""
+    chosen = np.flatnonzero(_constant(node, 1, "chosen entries"))
+    x, fact = node.input(0), node.fact(0)
+    if "axis" in node.attributes:
+        axis = node.axis(node.integer("axis"), fact.rank)
+    else:
+        axis, x = 0, node.wire(Reshape((volume(fact.shape),)), [x], "flat")
+    return node.finished(look_up(node, x, axis, node.constant(chosen, "chosen")))
+
+
+@onnx_op("Unique")
+def unique(node: NodeContext) -> list[OutletId]:
+    """The distinct entries of a constant, where they are first, which each one is, and how often."""
+    value = _constant(node, 0, "distinct entries")
+    axis = node.axis(node.integer("axis"), value.ndim) if "axis" in node.attributes else None
+    y, first, inverse, counts = np.unique(value, True, True, True, axis=axis)
+    if not node.flag("sorted", True):
+        order = np.argsort(first)
+        rank = np.argsort(order)
+        y = np.take(y, order, axis or 0)
+        first, inverse, counts = first[order], rank[inverse], counts[order]
+    results: list[Array] = [y, *(np.asarray(part.ravel(), np.int64) for part in (first, inverse, counts))]
+    return [node.named(name or node.wire_name).constant(one) for name, one in zip(node.outputs, results)]
+
+
+def _constant(node: NodeContext, slot: int, what: str) -> Array:
+    value = known(node.graph, node.input(slot))
+    if value is None or is_symbolic(value):
+        raise node.error(
+            f"the number of {what} depends on data, so the shape of its output is not known; "
+            "use a mask (Where) in place of a selection"
+        )
+    return value
+
+
+@onnx_op("Hardmax")
+def hardmax(node: NodeContext) -> OutletId:
+    """One at the first largest entry of an axis, else zero; before opset 13 of all axes from ``axis`` on together."""
+    x, shape = node.input(0), node.fact(0).shape
+    axis = node.axis(node.integer("axis", -1 if node.opset >= 13 else 1), len(shape))
+    flat = node.opset < 13 and axis < len(shape) - 1
+    if flat:
+        x = node.wire(Reshape((*shape[:axis], volume(shape[axis:]))), [x], "flat")
+    fact = node.graph.fact(x)
+    place = node.wire(ArgReduce("max", axis, True, False), [x], "place")
+    row = steps(node, fact.shape[axis], "steps")
+    if fact.rank - axis > 1:
+        row = node.wire(Reshape((fact.shape[axis], *(TDim.of(1),) * (fact.rank - axis - 1))), [row], "along")
+    hit = node.cast(node.wire(Elementwise("equal"), [row, place], "hit"), fact.dtype, "one")
+    return node.finished(node.wire(Reshape(shape), [hit]) if flat else hit)
+
+
+rule("Hardmax")(same_type_and_shape)
+rule("Trilu")(same_type_and_rank)
+
+
+@writes(TopK)
+def write_top_k(w: NodeWriter, op: TopK) -> list[str]:
+    """Sorted, of equal entries the first one first."""
+    inputs = [w.inputs[0], w.integers([op.count], "k")]
+    return w.emit_all("TopK", inputs, ("", ""), axis=op.axis, largest=int(op.largest), sorted=1)

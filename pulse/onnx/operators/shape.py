@@ -1,11 +1,33 @@
-"""Changes of shape."""
+"""Shapes as tensors, and changes of shape."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from pulse.dim import TDim
 from pulse.facts import Shape
 from pulse.graph import OutletId
+from pulse.infer.fact import Dim
+from pulse.infer.relations import (
+    HasRank,
+    HasSizes,
+    HasType,
+    Mapped,
+    RankSum,
+    Relation,
+    SameRank,
+    SameSize,
+    SameType,
+)
+from pulse.infer.shapes import SameCount
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.source import scalar_dim
 from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.op import broadcast_shapes
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose, resolve_shape, volume
 
@@ -93,3 +115,189 @@ def tile(node: NodeContext) -> OutletId:
     return (
         node.input(0) if all(times == 1 for times in repeats) else node.wire(Tile(repeats), [node.input(0)])
     )
+
+
+@onnx_op("Shape")
+def shape(node: NodeContext) -> OutletId:
+    """The dims of a tensor, symbolic ones as they are."""
+    dims = node.fact(0).shape
+    return node.dims_constant(dims[node.integer("start", 0) : node.integer("end", len(dims))])
+
+
+@onnx_op("Size")
+def size(node: NodeContext) -> OutletId:
+    """The number of elements."""
+    return scalar_dim(node, volume(node.fact(0).shape))
+
+
+INT64 = np.dtype(np.int64)
+
+
+@rule("Shape", uniform=True)
+def infer_shape(clues: Clues) -> Iterator[Relation]:
+    """One i64 for each axis."""
+    yield HasType([clues.output], INT64)
+    yield HasRank([clues.output], 1)
+
+
+@rule("Size")
+def infer_size(clues: Clues) -> Iterator[Relation]:
+    """One i64."""
+    yield HasType([clues.output], INT64)
+    yield HasRank([clues.output], 0)
+
+
+@rule("Expand")
+def infer_expand(clues: Clues) -> Iterator[Relation]:
+    """Broadcast to a shape that is listed, which may have fewer axes, or sizes of 1."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    rank, count, sizes = clues.rank(x), clues.count(1), clues.sizes(1)
+    if rank is None or count is None:
+        return
+    yield HasRank([y], max(rank, count))
+    if sizes is not None:
+        known = tuple(size if size is not None and size != 1 else None for size in sizes)
+        yield HasSizes(y, (*(None,) * (rank - count), *known))
+        ones = [place for place in range(-count, 0) if sizes[place] is not None and known[place] is None]
+        for place in (*range(-rank, -count), *(place for place in ones if -place <= rank)):
+            yield SameSize([Axis(x, place), Axis(y, place)])
+
+
+ONE = TDim.of(1)
+
+
+@rule("Transpose")
+def infer_transpose(clues: Clues) -> Iterator[Relation]:
+    """Axis i of y is axis perm[i] of x; the axes reversed where there is no perm."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    if "perm" in clues.attributes:
+        yield HasRank([x, y], len(clues.integer_list("perm")))
+    yield SameRank([x, y])
+    rank = clues.rank(x)
+    if rank is not None:
+        order = clues.integer_list("perm", range(rank)[::-1])
+        yield Mapped(y, x, [clues.axis(axis, rank) for axis in order])
+
+
+@rule("Unsqueeze", parts=(0,))
+def infer_unsqueeze(clues: Clues) -> Iterator[Relation]:
+    """New axes of size 1, which count in the output."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    axes = clues.axes_listed(since=13, slot=1)
+    if axes is None:
+        added = clues.count(1)
+        if added is not None:
+            yield RankSum(y, [x], added)
+        return
+    yield RankSum(y, [x], len(axes))
+    rank = clues.rank(y)
+    if rank is not None:
+        yield from _without(clues, y, x, clues.axes(axes, rank), rank)
+
+
+@rule("Squeeze", parts=(0,))
+def infer_squeeze(clues: Clues) -> Iterator[Relation]:
+    """Axes of size 1 taken away; all of them where none is listed, which needs every size of the input."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    axes = clues.axes_listed(since=13, slot=1)
+    if not axes:
+        return
+    yield RankSum(x, [y], len(axes))
+    rank = clues.rank(x)
+    if rank is not None:
+        yield from _without(clues, x, y, clues.axes(axes, rank), rank)
+
+
+def _without(
+    clues: Clues, wide: OutletId, narrow: OutletId, axes: tuple[int, ...], rank: int
+) -> Iterator[Relation]:
+    """``narrow`` is ``wide`` without some axes, which are of size 1."""
+    one: list[Dim] = [ONE if axis in axes else None for axis in range(rank)]
+    yield HasSizes(wide, tuple(one))
+    yield Mapped(narrow, wide, [axis for axis in range(rank) if axis not in axes])
+
+
+@rule("Flatten")
+def infer_flatten(clues: Clues) -> Iterator[Relation]:
+    """To two axes: those before ``axis``, and the rest."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    yield HasRank([y], 2)
+    rank = clues.rank(x)
+    if rank is not None:
+        axis = clues.integer("axis", 1)
+        axis = axis if axis == rank else clues.axis(axis, rank)
+        yield SameCount([Axis(x, before) for before in range(axis)], [Axis(y, 0)])
+        yield SameCount([Axis(x, behind) for behind in range(axis, rank)], [Axis(y, 1)])
+
+
+@rule("Reshape")
+def infer_reshape(clues: Clues) -> Iterator[Relation]:
+    """The entries stay; 0 copies a size (unless allowzero), -1 takes what is left."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    sizes, count = clues.sizes(1), clues.count(1)
+    if count is not None:
+        yield HasRank([y], count)
+    if sizes is not None:
+        copies = not clues.flag("allowzero")
+        yield HasSizes(y, tuple(size if _is_size(size, copies) else None for size in sizes))
+        for axis in (axis for axis, size in enumerate(sizes) if copies and size is not None and size == 0):
+            yield SameSize([Axis(x, axis), Axis(y, axis)])
+    ranks = clues.rank(x), clues.rank(y)
+    if ranks[0] is not None and ranks[1] is not None:
+        yield SameCount(
+            [Axis(x, axis) for axis in range(ranks[0])], [Axis(y, axis) for axis in range(ranks[1])]
+        )
+
+
+def _is_size(size: Dim, copies: bool) -> bool:
+    """Whether an entry of a target shape is the size itself."""
+    return size is not None and size != -1 and not (copies and size == 0)
+
+
+@rule("Tile", uniform=True)
+def infer_tile(clues: Clues) -> Iterator[Relation]:
+    """Repeated along each axis."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameRank([clues.input(0), clues.output])
+
+
+@writes(Reshape)
+def write_reshape(w: NodeWriter, op: Reshape) -> str:
+    """To the sizes of a pulse."""
+    return w.reshape(w.inputs[0], w.made())
+
+
+@writes(Transpose)
+def write_transpose(w: NodeWriter, op: Transpose) -> str:
+    """Axes in another order."""
+    return w.transpose(w.inputs[0], op.perm)
+
+
+@writes(AddAxis)
+def write_add_axis(w: NodeWriter, op: AddAxis) -> str:
+    """A new axis."""
+    return w.add_axis(w.inputs[0], op.axis)
+
+
+@writes(RemoveAxis)
+def write_remove_axis(w: NodeWriter, op: RemoveAxis) -> str:
+    """An axis less."""
+    return w.remove_axis(w.inputs[0], op.axis)
+
+
+@writes(Expand)
+def write_expand(w: NodeWriter, op: Expand) -> str:
+    """To the sizes of a pulse."""
+    return w.emit("Expand", [w.inputs[0], w.integers(w.made(), "shape")])
+
+
+@writes(Tile)
+def write_tile(w: NodeWriter, op: Tile) -> str:
+    """The repeats as they are."""
+    return w.emit("Tile", [w.inputs[0], w.integers([int(times) for times in op.repeats], "repeats")])

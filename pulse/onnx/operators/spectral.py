@@ -12,10 +12,12 @@ from pulse.graph import OutletId
 from pulse.onnx.context import NodeContext
 from pulse.onnx.registry import onnx_op
 from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
 from pulse.ops.conv import Conv, no_pads
-from pulse.ops.dft import Dft, dft_matrix, half_to_real
 from pulse.ops.matmul import MatMul
 from pulse.ops.shape import AddAxis, Reshape, Transpose
+from pulse.ops.spectral import Dft, dft_matrix, half_to_real
 
 LARGEST_MATRIX = 1 << 25
 """Elements of a transform's matrix; longer transforms run offline and in numpy only."""
@@ -177,3 +179,22 @@ def mel_weight_matrix(node: NodeContext) -> OutletId:
 
 def _mel(hertz: float) -> float:
     return 2595 * math.log10(1 + hertz / 700)
+
+
+@writes(Dft)
+def write_dft(w: NodeWriter, op: Dft) -> str:
+    """A product with the transform's matrix: its answers to one point each."""
+    sizes, made = w.sizes(), w.made()
+    points = (sizes[op.axis], sizes[-1])
+    single = np.eye(math.prod(points)).reshape(-1, *points)
+    (answers,) = Dft(1, op.length, op.inverse, op.onesided).eval([single], {})
+    matrix = answers.reshape(math.prod(points), -1).astype(w.dtype())
+    last = len(sizes) - 1
+    perm = [axis for axis in range(last) if axis != op.axis] + [op.axis, last]
+    moved = w.transpose(w.inputs[0], perm, "frames")
+    rows = w.reshape(moved, (*(sizes[axis] for axis in perm[:-2]), math.prod(points)), "rows")
+    product = w.emit("MatMul", [rows, w.constant(matrix, "matrix")], "bins")
+    back = sorted(range(last + 1), key=lambda place: perm[place])
+    in_place = back == list(range(last + 1))
+    whole = w.reshape(product, [made[axis] for axis in perm], "" if in_place else "whole")
+    return whole if in_place else w.transpose(whole, back)

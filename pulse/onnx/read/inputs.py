@@ -54,10 +54,15 @@ def input_facts(
     }
     facts |= {name: replace(facts[name], value=array) for name, array in arrays.items()}
     for fact in facts.values():
-        for dim in fact.shape or ():
-            for symbol in () if dim is None else sorted(dim.symbols, key=str):
-                scope.assume(ge(TDim.of(symbol), TDim.of(0)))
+        _assume_sizes(fact.shape or (), scope)
     return facts
+
+
+def _assume_sizes(dims: Sequence[TDim | None], scope: SymbolScope) -> None:
+    """No symbol of a size is negative."""
+    for dim in dims:
+        for symbol in () if dim is None else sorted(dim.symbols, key=str):
+            scope.assume(ge(TDim.of(symbol), TDim.of(0)))
 
 
 def _tensor_type(value: ValueInfoProto) -> TypeProto.Tensor:
@@ -94,6 +99,16 @@ def claimed_fact(value: ValueInfoProto) -> InferenceFact | None:
         return InferenceFact(dtype)
     sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim)
     return InferenceFact(dtype, tuple(TDim.of(size) if size >= 0 else None for size in sizes))
+
+
+def named_fact(value: ValueInfoProto, scope: SymbolScope) -> InferenceFact:
+    """What a file calls the sizes of a wire that is no input; nothing of sizes without names."""
+    shape = value.type.tensor_type.shape
+    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+        return InferenceFact()
+    dims = tuple(named_dim(dim.dim_param, scope) if dim.dim_param else None for dim in shape.dim)
+    _assume_sizes(dims, scope)
+    return InferenceFact(None, dims)
 
 
 def frees_lengths(graph: GraphProto, given: Mapping[str, str]) -> bool:

@@ -14,12 +14,11 @@ from pulse.graph import OutletId
 from pulse.infer.op import ModelOp
 from pulse.infer.relations import Relation
 from pulse.infer.wire_facts import WireFacts
-from pulse.onnx import rules as rules
+from pulse.onnx.clues import Clues
 from pulse.onnx.context import NodeContext
 from pulse.onnx.read.stated import is_stated, stated_facts
 from pulse.onnx.registry import DEFAULT_DOMAINS, TRANSLATORS, operator_name, translator_of
-from pulse.onnx.rules.clues import Clues
-from pulse.onnx.rules.registry import DEFAULT, RULES, Rule
+from pulse.onnx.rules import DEFAULT, RULES, Rule
 from pulse.ops.generic import Generic
 from pulse.typed import TypedNetwork
 

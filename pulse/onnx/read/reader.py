@@ -16,7 +16,7 @@ from pulse.infer.fact import InferenceFact
 from pulse.infer.network import Constant, FileNetwork, Input, ModelGraph
 from pulse.onnx import operators as operators
 from pulse.onnx.read.file import ModelSource, read_source
-from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts
+from pulse.onnx.read.inputs import check_given, claimed_fact, frees_lengths, input_facts, named_fact
 from pulse.onnx.read.node import OnnxOp
 from pulse.onnx.read.opsets import opsets
 from pulse.onnx.subgraph import Subgraph, free_names
@@ -54,7 +54,8 @@ def read(
     builder.read(proto.graph, facts)
     metadata = {entry.key: entry.value for entry in proto.metadata_props}
     stale = ignore_value_info or frees_lengths(proto.graph, inputs)
-    return FileNetwork(builder.graph, scope, title, metadata, () if stale else builder.claims(proto.graph))
+    claims, names = ((), ()) if stale else (builder.claims(proto.graph), builder.names(proto.graph, scope))
+    return FileNetwork(builder.graph, scope, title, metadata, claims, names)
 
 
 class _Builder:
@@ -91,6 +92,15 @@ class _Builder:
         made = {name: outlet for name, outlet in self._values.items() if self.graph.node(outlet).inputs}
         said = [(value.name, claimed_fact(value)) for value in (*proto.value_info, *proto.output)]
         return tuple((made[name], fact) for name, fact in said if name in made and fact is not None)
+
+    def names(self, proto: GraphProto, scope: SymbolScope) -> tuple[Claim, ...]:
+        """What the file calls the sizes of its outputs, where an input is not known."""
+        if all(self.graph.fact(outlet).typed() is not None for outlet in self.graph.inputs):
+            return ()
+        made = ((self._values[value.name], value) for value in proto.output)
+        return tuple(
+            (outlet, named_fact(value, scope)) for outlet, value in made if self.graph.node(outlet).inputs
+        )
 
     def _define(self, name: str, outlet: OutletId) -> None:
         if name in self._values:

@@ -9,7 +9,7 @@ from pulse.dim.atoms import Broadcast, Div, Eq, Ge, Max, Min
 from pulse.dim.tdim import Atom, Symbol
 from pulse.errors import WriteError
 from pulse.onnx.write.graph import GraphWriter
-from pulse.ops.length import FAR_END
+from pulse.ops.time_length import FAR_END
 
 
 class DimWriter:

@@ -12,7 +12,7 @@ from pulse.facts import Array
 from pulse.not_copyable import NotCopyable
 from pulse.onnx.metadata import Notes
 from pulse.onnx.write.graph import form
-from pulse.ops.length import FAR_END
+from pulse.ops.time_length import FAR_END
 from pulse.program.program import Program
 from pulse.program.state import Feed, State
 from pulse.pulsify.network import PulsedNetwork

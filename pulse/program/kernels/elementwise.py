@@ -11,7 +11,7 @@ from pulse.jit.row_lowering import RowType
 from pulse.jit.simd import LANES, vload, vload_part, vsplat, vstore, vstore_part
 from pulse.jit.stack import stack_f32, stack_f64, stack_i64, stack_pointers
 from pulse.program.kernels.dtypes import BOOL, F32, F64, I8, I32, I64
-from pulse.program.kernels.microops import MICRO_OPS, OPCODES
+from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 
 __all__ = ["OPCODES", "chain", "chain64"]
 

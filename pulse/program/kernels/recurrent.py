@@ -16,8 +16,8 @@ from pulse.jit.instruction import (
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload_part, vstore_part, vzero
-from pulse.program.kernels.gates import Function, activated, one_sum
-from pulse.program.kernels.scales import Scales, further
+from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.recurrent_gates import Function, activated, one_sum
 
 
 class ActivationWords(Part):

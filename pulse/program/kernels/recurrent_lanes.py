@@ -8,7 +8,9 @@ from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vzero
 from pulse.jit.stack import stack_f32, stack_i64
-from pulse.program.kernels.gates import (
+from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.recurrent import Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
     finish_gru,
@@ -17,10 +19,8 @@ from pulse.program.kernels.gates import (
     store_three,
     three_sums_of_four,
 )
-from pulse.program.kernels.gru import Gru, gru
-from pulse.program.kernels.lstm import Lstm, lstm
-from pulse.program.kernels.recurrent import Recurrent, begun, function, take_rows
-from pulse.program.kernels.scales import Scales, further
+from pulse.program.kernels.recurrent_gru import Gru, gru
+from pulse.program.kernels.recurrent_lstm import Lstm, lstm
 
 SUMS_OF_EIGHT = 2 * SUMS
 PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last one; then the lanes of one frame

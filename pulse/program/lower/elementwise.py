@@ -10,6 +10,7 @@ from pulse.facts import DType, dtype_name
 from pulse.graph import OutletId
 from pulse.jit.instruction import numbered
 from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.elementwise_within import Within
 from pulse.program.kernels.dtypes import CODES
 from pulse.program.kernels.elementwise import OPCODES, Chain32, Chain64, ChainInput, ChainOutput, MicroOp
 from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
@@ -17,11 +18,15 @@ from pulse.program.memory import Value
 from pulse.wording import spell
 
 MAX_INPUTS = 8
+
 MAX_REGISTERS = 16
+
 EXACT = 1 << 53
 """Integers up to here are exact in float64, in which the kernel computes them."""
+
 MOST_CHAINED = 48
 """Functions that wait for one reader."""
+
 _SIMD = {np.dtype(np.float32), np.dtype(np.bool_)}
 
 
@@ -187,3 +192,20 @@ def _mergeable(cx: Lowering, outlet: OutletId) -> bool:
         and cx.fact(OutletId(reader.id)).sizes == cx.fact(outlet).sizes
         and all(cx.fact(wire).dtype in _SIMD for wire in wires)
     )
+
+
+@lowers(Within)
+def lower_within(cx: Lowering, node: PulsedNode, op: Within) -> list[Value]:
+    """The tensor itself; faults are counted beside it."""
+    return [cx.value(node.inputs[0])]
+
+
+def chained(cx: Lowering, value: Value, *steps: tuple[str, float]) -> Value:
+    """Elementwise functions of one tensor, each with one parameter."""
+    chain = Chain()
+    register = chain.load(value)
+    for name, param in steps:
+        register = chain.apply(name, (register,), (param,))
+    target = cx.temporary(value.shape, value.dtype, value.order)
+    store_chain(cx, chain, target)
+    return target

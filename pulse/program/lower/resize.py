@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from pulse.graph import OutletId
 from pulse.ops.resize import Polyphase
+from pulse.program.lower.concat import like
 from pulse.program.lower.elementwise import MAX_INPUTS, Chain, store_chain
-from pulse.program.lower.movement import like
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 

@@ -6,7 +6,7 @@ from pulse.errors import CompileError, PulsifyError
 from pulse.graph import OutletId
 from pulse.ops.scan import Scan, ScanStream
 from pulse.program.kernels.scan import KeepFrame
-from pulse.program.lower.faults import Valid, checking, every
+from pulse.program.lower.fault import Valid, checking, every
 from pulse.program.lowering import Lowering, PulsedNode, lowers
 from pulse.program.memory import Value
 from pulse.pulsify.constant import transfer_constants

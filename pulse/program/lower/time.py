@@ -5,10 +5,10 @@ import numpy as np
 from pulse.errors import CompileError
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.delay import Delay, LastFrames
-from pulse.ops.ends import FillEnds
-from pulse.ops.length import FAR_END, StreamEnd
-from pulse.ops.position import Positions, TableRows
+from pulse.ops.time import Delay, LastFrames
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_length import FAR_END, StreamEnd
+from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels import time as kernels
 from pulse.program.kernels.copy import Move
 from pulse.program.lower.elementwise import code_of

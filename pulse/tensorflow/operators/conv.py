@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from pulse import nhwc
 from pulse.dim import TDim, dim_max
 from pulse.graph import OutletId
 from pulse.onnx.operators.conv import split_total
@@ -25,7 +26,7 @@ def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second"
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return x
-    return node.transposed(x, (0, rank - 1, *range(1, rank - 1)), suffix)
+    return node.transposed(x, nhwc.channels_first(rank), suffix)
 
 
 def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId:
@@ -33,7 +34,7 @@ def from_second(node: TensorflowNode, x: OutletId, suffix: str = "") -> OutletId
     rank = node.graph.fact(x).rank
     if channels_first(node):
         return node.finished(x) if not suffix else x
-    return node.transposed(x, (0, *range(2, rank), 1), suffix)
+    return node.transposed(x, nhwc.channels_last(rank), suffix)
 
 
 def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
@@ -114,7 +115,7 @@ def conv_transpose(node: TensorflowNode) -> OutletId:
         raise node.error(f"its output's shape has {len(wanted)} entries")
     inner = sizes[2:] if first else sizes[1:-1]
     goals = wanted if len(wanted) == 2 else wanted[2:] if first else wanted[1:-1]
-    spans = [(int(kernel.shape[axis]) - 1) * dilations[axis] + 1 for axis in range(2)]
+    spans = [nhwc.span_of(int(kernel.shape[axis]), dilations[axis]) for axis in range(2)]
     totals = [
         (size - 1) * stride + span - goal for size, stride, span, goal in zip(inner, strides, spans, goals)
     ]

@@ -235,6 +235,17 @@ def floor_div(node: TensorflowNode) -> OutletId:
     return node.wire(Elementwise("div"), [node.wire(Elementwise("sub"), [x, rest], "whole"), y])
 
 
+@tensorflow_op("DivNoNan")
+def div_no_nan(node: TensorflowNode) -> OutletId:
+    """The quotient, 0 where the divisor is 0."""
+    x, y = node.given()
+    dtype = node.graph.fact(y).dtype
+    empty = node.wire(Elementwise("equal"), [y, node.number(0, dtype, "none")], "empty")
+    divisor = node.wire(Elementwise("where"), [empty, node.number(1, dtype, "one"), y], "divisor")
+    quotient = node.wire(Elementwise("div"), [x, divisor], "quotient")
+    return node.wire(Elementwise("where"), [empty, node.number(0, dtype, "zero"), quotient])
+
+
 @tensorflow_op("Cast")
 def cast(node: TensorflowNode) -> OutletId:
     """Convert to the type of an attribute."""

@@ -1,10 +1,11 @@
-"""Batch normalisation with given statistics."""
+"""Normalisations."""
 
 import numpy as np
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.ops.elementwise import Elementwise
+from pulse.ops.norm import Softmax
 from pulse.ops.shape import Reshape
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.operators.conv import channels_first
@@ -28,3 +29,9 @@ def batch_norm(node: TensorflowNode) -> OutletId:
         k = node.wire(Reshape(column), [k], "scale_column")
         shift = node.wire(Reshape(column), [shift], "shift_column")
     return node.wire(Elementwise("add"), [node.wire(Elementwise("mul"), [node.input(0), k], "scaled"), shift])
+
+
+@tensorflow_op("Softmax", "LogSoftmax")
+def softmax(node: TensorflowNode) -> OutletId:
+    """Of the last axis."""
+    return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])

@@ -1,13 +1,11 @@
-"""Reductions, running sums, and the place of an extreme."""
+"""Reductions, and the place of an extreme."""
 
 from typing import Literal
 
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.cumsum import CumSum
 from pulse.ops.elementwise import Cast
-from pulse.ops.norm import Softmax
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tensorflow.context import TensorflowNode
 from pulse.tensorflow.registry import tensorflow_op
@@ -20,7 +18,9 @@ KINDS: dict[str, ReduceKind] = {
     "Prod": "prod",
     "EuclideanNorm": "l2",
 }
+
 LOGIC: dict[str, ReduceKind] = {"All": "min", "Any": "max"}
+
 EXTREMES: dict[str, Literal["max", "min"]] = {"ArgMax": "max", "ArgMin": "min"}
 
 
@@ -59,16 +59,3 @@ def arg_reduce(node: TensorflowNode) -> OutletId:
     if wanted == np.int64:
         return node.wire(op, [node.input(0)])
     return node.wire(Cast(wanted), [node.wire(op, [node.input(0)], "place")])
-
-
-@tensorflow_op("Cumsum")
-def cumsum(node: TensorflowNode) -> OutletId:
-    """Running sums along an axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
-
-
-@tensorflow_op("Softmax", "LogSoftmax")
-def softmax(node: TensorflowNode) -> OutletId:
-    """Of the last axis."""
-    return node.wire(Softmax(node.fact(0).rank - 1, node.op_type == "LogSoftmax"), [node.input(0)])

@@ -15,12 +15,13 @@ from google.protobuf.message import DecodeError
 from pulse.errors import LoadError
 from pulse.facts import Array
 from pulse.tensorflow.messages import BundleEntryProto, BundleHeaderProto, Proto
-from pulse.tensorflow.tensors import TensorType, dims_of
+from pulse.tensorflow.tensors import STRING, TensorType, dims_of
 
 _FOOTER = 48
 _MAGIC = 0xDB4775248B80FB57
 _TRAILER = 5
 """Bytes behind a block: how it is compressed, and a checksum."""
+_CHECKSUM = 4
 
 
 class _Place(NamedTuple):
@@ -118,11 +119,7 @@ class Checkpoint:
 
     def tensor(self, key: str) -> Array:
         """A tensor of numbers. Raises LoadError."""
-        if key not in self._entries:
-            raise LoadError(
-                f"{self._path}: no tensor is called {key!r}; the checkpoint belongs to another model"
-            )
-        entry = self._message(BundleEntryProto, self._entries[key])
+        entry = self._entry(key)
         type_, dims = TensorType(entry.dtype), dims_of(entry.shape)
         dtype = type_.known
         if dtype is None:
@@ -130,10 +127,31 @@ class Checkpoint:
         if dims is None or None in dims:
             raise self._damaged(f"{key} has no shape")
         shape = tuple(dim for dim in dims if dim is not None)
-        if math.prod(shape) * dtype.itemsize != entry.size or not 0 <= entry.shard_id < self._shards:
+        if math.prod(shape) * dtype.itemsize != entry.size:
             raise self._damaged(f"{key} has {entry.size} bytes for shape {list(shape)} of {dtype}")
-        data = self._bytes(entry.shard_id, entry.offset, entry.size)
+        data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
         return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype).reshape(shape)
+
+    def text(self, key: str) -> bytes:
+        """A tensor of one text: its length, a checksum, its bytes. Raises LoadError."""
+        entry = self._entry(key)
+        data = self._bytes(self._shard(entry, key), entry.offset, entry.size)
+        length, at = self._varint(data, 0)
+        if entry.dtype != STRING or entry.shape.dim or at + _CHECKSUM + length != len(data):
+            raise self._damaged(f"{key} is no text of {entry.size} bytes")
+        return data[at + _CHECKSUM :]
+
+    def _entry(self, key: str) -> Any:
+        if key not in self._entries:
+            raise LoadError(
+                f"{self._path}: no tensor is called {key!r}; the checkpoint belongs to another model"
+            )
+        return self._message(BundleEntryProto, self._entries[key])
+
+    def _shard(self, entry: Any, key: str) -> int:
+        if not 0 <= entry.shard_id < self._shards:
+            raise self._damaged(f"{key} is in file {entry.shard_id} of {self._shards}")
+        return entry.shard_id
 
     def _bytes(self, shard: int, offset: int, size: int) -> bytes:
         path = self._prefix.with_name(f"{self._prefix.name}.data-{shard:05d}-of-{self._shards:05d}")

@@ -15,6 +15,7 @@ from pulse.tensorflow.likeness import SAVED
 from pulse.tensorflow.messages import GraphDef, Proto, SavedModel
 from pulse.tensorflow.nodes import Endpoint, GraphNode, graph_nodes
 from pulse.tensorflow.read.checkpoint import Checkpoint
+from pulse.tensorflow.read.objects import captured
 from pulse.tensorflow.read.restoring import restored
 
 LARGEST_FILE = 2**31 - 1
@@ -129,7 +130,9 @@ def _meta_graph(saved: Proto, what: str, title: str, folder: Path | None) -> Con
     values: Mapping[str, Array] = {}
     prefix = None if folder is None else folder / "variables" / "variables"
     if prefix is not None and prefix.with_suffix(".index").is_file():
-        values = restored(nodes, library, meta.saver_def, Checkpoint(prefix), what)
+        checkpoint = Checkpoint(prefix)
+        found = restored(nodes, library, meta.saver_def, checkpoint, what)
+        values = found | captured(nodes, meta.object_graph_def, checkpoint, found, what)
     return Contents(tuple(nodes), library, title, values, signatures)
 
 

@@ -20,6 +20,8 @@ from pulse.tensorflow.read.frames import EXIT, inside_loops
 from pulse.tensorflow.tensors import RESOURCE, STRING, TensorType
 
 SERVING = "serving_default"
+_INTERNAL = "__saved_model_"
+"""How the names of signatures begin that TensorFlow itself calls."""
 PLACES = ("Placeholder", "PlaceholderV2")
 SOUND = "DecodeWav"
 """Reads a file of sound: what it gives are inputs."""
@@ -53,7 +55,11 @@ def _kept(contents: Contents, signature: Signature, outputs: Sequence[str]) -> d
 
 
 def _signature(contents: Contents, name: str | None) -> Signature:
-    known = {key: each for key, each in contents.signatures.items() if each.outputs}
+    known = {
+        key: each
+        for key, each in contents.signatures.items()
+        if each.outputs and not key.startswith(_INTERNAL)
+    }
     if name is None:
         name = SERVING if SERVING in known else next(iter(known), SERVING)
     if name not in known:

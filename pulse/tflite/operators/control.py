@@ -8,10 +8,10 @@ from pulse.budget import spending
 from pulse.facts import TypedFact
 from pulse.graph import OutletId
 from pulse.onnx.subgraph import inlined
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.source import Source
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.counted import scanned
+from pulse.tflite.operators.control_counted import scanned
 from pulse.tflite.registry import tflite_op
 from pulse.typed import TypedGraph, TypedNetwork, known
 from pulse.wiring import wire

@@ -30,26 +30,31 @@ def spatial(node: TfliteNode, name: str) -> tuple[int, int]:
 
 
 def kernel_of(node: TfliteNode, slot: int, perm: Sequence[int], codes: bool) -> Array:
-    """The stored weights with their axes in another order: whole numbers of codes, else f32."""
+    """Constant weights with their axes in another order: whole numbers of codes, else f32."""
     tensor = node.read(slot)
-    if tensor.data is None or len(tensor.data.shape) != len(perm):
-        raise node.error(
-            "its kernel is computed while running, or has another number of axes; only a constant is covered"
-        )
-    if codes:
-        return centred(tensor).transpose(perm)
-    value = tensor.data if tensor.quantization is None else decoded(tensor)
-    return np.ascontiguousarray(value.astype(np.float32).transpose(perm))
+    value = centred(tensor) if codes and tensor.data is not None else numbers(node, slot, "kernel")
+    if value.ndim != len(perm) or (codes and tensor.data is None):
+        raise node.error(f"its kernel has {value.ndim} axes, and is no stored codes; convert the model again")
+    return value.transpose(perm) if codes else np.ascontiguousarray(value.transpose(perm))
+
+
+def numbers(node: TfliteNode, slot: int, what: str) -> Array:
+    """A constant as f32: stored, or computed of stored ones, as f16 is decoded. Raises LoadError."""
+    tensor = node.read(slot)
+    if tensor.data is not None:
+        return decoded(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
+    value = node.value(slot)
+    if value is None:
+        raise node.error(f"its {what} is computed while running; only a constant is covered")
+    return value.astype(np.float32)
 
 
 def bias_of(node: TfliteNode, slot: int) -> Array | None:
-    """The stored bias as it is stored; None where there is none. Raises LoadError."""
+    """The bias as it is stored, or as f32; None where there is none. Raises LoadError."""
     if not node.has(slot):
         return None
-    tensor = node.read(slot)
-    if tensor.data is None:
-        raise node.error("its bias is computed while running; only a constant is covered")
-    return tensor.data.ravel()
+    stored = node.read(slot).data
+    return (numbers(node, slot, "bias") if stored is None else stored).ravel()
 
 
 @tflite_op("CONV_2D", "DEPTHWISE_CONV_2D")

@@ -6,10 +6,11 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.graph import OutletId
-from pulse.ops.cells import Activation, Cell
 from pulse.ops.recurrent import Recurrent
+from pulse.ops.recurrent_cells import Activation, Cell
 from pulse.ops.shape import AddAxis, RemoveAxis, Transpose
-from pulse.tflite.node import TfliteNode, decoded
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.conv import numbers
 from pulse.tflite.registry import tflite_op
 
 ACTIVATIONS = {1: "relu", 4: "tanh"}
@@ -19,13 +20,8 @@ GATES = (0, 3, 1, 2)
 
 
 def _weights(node: TfliteNode, slot: int) -> Array | None:
-    """Stored weights as f32; None where they are left out."""
-    if not node.has(slot):
-        return None
-    tensor = node.read(slot)
-    if tensor.data is None:
-        raise node.error(f"input {slot} is computed while running; only constant weights are covered")
-    return decoded(tensor) if tensor.quantization is not None else tensor.data.astype(np.float32)
+    """Constant weights as f32; None where they are left out."""
+    return numbers(node, slot, f"input {slot}") if node.has(slot) else None
 
 
 def _needed(node: TfliteNode, slots: Sequence[int]) -> list[Array]:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from pulse.graph import OutletId
-from pulse.ops.cumsum import CumSum
 from pulse.ops.elementwise import Cast
 from pulse.ops.reduce import ArgReduce, Reduce, ReduceKind
 from pulse.tflite.codes import requantized, rescaled, target
@@ -58,11 +57,3 @@ def arg(node: TfliteNode) -> OutletId:
     axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
     x = node.codes(0) if node.read(0).coded else node.values(0)
     return node.wire(ArgReduce("max" if node.op_type == "ARG_MAX" else "min", axis, False), [x])
-
-
-@tflite_op("CUMSUM")
-def cumsum(node: TfliteNode) -> OutletId:
-    """Running sums of an axis."""
-    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
-    op = CumSum(axis, node.flag("Exclusive"), node.flag("Reverse"))
-    return node.wire(op, [node.values(0)])

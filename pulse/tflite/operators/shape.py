@@ -1,12 +1,13 @@
-"""Shapes as values, and tensors of a shape."""
+"""Shapes as values, and the same elements in another shape or order, and more of them."""
 
 import numpy as np
 
+from pulse.dim import TDim
+from pulse.facts import Shape
 from pulse.graph import OutletId
-from pulse.onnx.operators.constants import range_ as progression
-from pulse.ops.shape import Expand
+from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
+from pulse.tflite.codes import requantized
 from pulse.tflite.node import TfliteNode
-from pulse.tflite.operators.movement import own_rank
 from pulse.tflite.registry import tflite_op
 
 
@@ -22,21 +23,78 @@ def rank(node: TfliteNode) -> OutletId:
     return node.constant(np.array(own_rank(node), np.int64))
 
 
-@tflite_op("FILL")
-def fill(node: TfliteNode) -> OutletId:
-    """One number, as often as a shape says."""
-    dims = node.dims(0, "shape")
-    return node.wire(Expand(dims), [node.values(1)]) if dims else node.finished(node.values(1))
+COMPLEX = "COMPLEX64"
 
 
-@tflite_op("ZEROS_LIKE")
-def zeros_like(node: TfliteNode) -> OutletId:
-    """Zeros in the shape of a tensor."""
-    fact = node.fact(0)
-    return node.wire(Expand(fact.shape), [node.constant(np.zeros((), fact.dtype), "zero")])
+def moved(node: TfliteNode, slot: int = 0, suffix: str = "moved", out: int = 0) -> OutletId:
+    """An input as the output has it: the codes of its scale, or numbers."""
+    if node.makes[out].coded:
+        return requantized(node, slot, suffix, out)
+    return node.values(slot) if node.read(slot).coded else node.input(slot)
 
 
-@tflite_op("RANGE")
-def range_(node: TfliteNode) -> OutletId:
-    """Numbers at even distances; the length may be symbolic."""
-    return progression(node)
+def parts(node: TfliteNode, slot: int = 0) -> Shape:
+    """The last axis of a complex wire, of real and imaginary parts, which the file does not count."""
+    return (TDim.of(2),) if node.read(slot).kind == COMPLEX else ()
+
+
+def own_rank(node: TfliteNode, slot: int = 0) -> int:
+    """The axes of an input as the file counts them."""
+    return node.fact(slot).rank - len(parts(node, slot))
+
+
+def require_real(node: TfliteNode) -> None:
+    """Raises LoadError where an input is complex."""
+    for tensor in node.reads:
+        if tensor is not None and tensor.kind == COMPLEX:
+            raise node.error("complex numbers are covered between RFFT2D and COMPLEX_ABS, REAL or IMAG")
+
+
+@tflite_op("RESHAPE")
+def reshape(node: TfliteNode) -> OutletId:
+    """The shape is an input, or an option of old files."""
+    if node.has(1):
+        target = node.dims(1, "shape")
+    else:
+        target = tuple(TDim.of(size) for size in node.integer_list("NewShape", ()))
+    return node.wire(Reshape((*target, *parts(node))), [moved(node)])
+
+
+@tflite_op("EXPAND_DIMS")
+def expand_dims(node: TfliteNode) -> OutletId:
+    """A new axis of size 1."""
+    return node.wire(AddAxis(node.axis(node.whole(1, "axis"), own_rank(node) + 1)), [moved(node)])
+
+
+@tflite_op("SQUEEZE")
+def squeeze(node: TfliteNode) -> OutletId:
+    """Axes of size 1 taken away: those that are named, or all."""
+    rank, shape = own_rank(node), node.fact(0).shape
+    axes = [node.axis(axis, rank) for axis in node.integer_list("SqueezeDims", ())]
+    if not axes:
+        axes = [axis for axis in range(rank) if shape[axis] == 1]
+    x = moved(node)
+    for axis in sorted(set(axes), reverse=True):
+        x = node.wire(RemoveAxis(axis), [x], f"axis{axis}")
+    return node.finished(x)
+
+
+@tflite_op("TRANSPOSE")
+def transpose(node: TfliteNode) -> OutletId:
+    """Axes in another order."""
+    require_real(node)
+    return node.wire(Transpose(tuple(node.integers(1, "order"))), [moved(node)])
+
+
+@tflite_op("TILE")
+def tile(node: TfliteNode) -> OutletId:
+    """The whole tensor again and again."""
+    require_real(node)
+    return node.wire(Tile(node.dims(1, "repeats")), [moved(node)])
+
+
+@tflite_op("BROADCAST_TO")
+def broadcast_to(node: TfliteNode) -> OutletId:
+    """Stretched to a shape."""
+    require_real(node)
+    return node.wire(Expand(node.dims(1, "shape")), [moved(node)])

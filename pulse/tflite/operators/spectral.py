@@ -2,10 +2,10 @@
 
 from pulse.dim import TDim
 from pulse.graph import OutletId
-from pulse.ops.dft import Dft
 from pulse.ops.pad import Pad
 from pulse.ops.shape import AddAxis, RemoveAxis
 from pulse.ops.slice import Slice
+from pulse.ops.spectral import Dft
 from pulse.tflite.node import TfliteNode
 from pulse.tflite.registry import tflite_op
 

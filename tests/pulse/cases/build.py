@@ -7,6 +7,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 Feeds = dict[str, np.ndarray]
+
 Case = tuple[str, ModelProto, Feeds]
 
 
@@ -47,7 +48,9 @@ def model(
     results = [helper.make_empty_tensor_value_info(name) for name in outputs.split()]
     graph = helper.make_graph(list(nodes), "case", declared, results, stored)
     ir = 8 if opset < 18 else 10
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir)
+    domains = sorted({each.domain for each in nodes} - {""})
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=ir)
 
 
 def cases(
@@ -64,3 +67,8 @@ def cases(
         yield f"{name}-{opset}-fixed", model(nodes, feeds, constants, opset, None, outputs), feeds
         if stream:
             yield f"{name}-{opset}-T", model(nodes, feeds, constants, opset, stream, outputs), feeds
+
+
+def ints(*numbers: int) -> np.ndarray:
+    """An i64 vector."""
+    return np.array(numbers, dtype=np.int64)

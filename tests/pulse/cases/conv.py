@@ -1,4 +1,4 @@
-"""Convolutions and pools, with random attributes."""
+"""Convolutions, with random attributes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 from tests.pulse.cases.build import Case, cases, floats, node, rng
 
 
-def _lists(random: np.random.Generator, rank: int, low: int, high: int) -> list[int]:
+def lists(random: np.random.Generator, rank: int, low: int, high: int) -> list[int]:
     return [int(random.integers(low, high + 1)) for _ in range(rank)]
 
 
@@ -18,13 +18,13 @@ def conv() -> Iterator[Case]:
         random = rng(("conv", seed))
         rank = 1 + seed % 2
         group = (1, 2, 4)[seed % 3]
-        kernel = _lists(random, rank, 1, 4)
-        x = floats(seed, 2, 4, *_lists(random, rank, 14, 19))
+        kernel = lists(random, rank, 1, 4)
+        x = floats(seed, 2, 4, *lists(random, rank, 14, 19))
         w = floats(seed + 100, 8, 4 // group, *kernel)
         attributes: dict[str, Any] = {
-            "strides": _lists(random, rank, 1, 3),
-            "dilations": _lists(random, rank, 1, 3),
-            "pads": _lists(random, 2 * rank, 0, 3),
+            "strides": lists(random, rank, 1, 3),
+            "dilations": lists(random, rank, 1, 3),
+            "pads": lists(random, 2 * rank, 0, 3),
             "group": group,
         }
         inputs = "x w b" if seed % 2 else "x w"
@@ -53,15 +53,15 @@ def conv_transpose() -> Iterator[Case]:
     for seed in range(12):
         random = rng(("deconv", seed))
         rank, group = 1 + seed % 2, 1 + seed // 2 % 2
-        kernel, strides = _lists(random, rank, 2, 4), _lists(random, rank, 1, 3)
+        kernel, strides = lists(random, rank, 2, 4), lists(random, rank, 1, 3)
         attributes: dict[str, Any] = {
             "strides": strides,
-            "dilations": _lists(random, rank, 1, 2),
-            "pads": _lists(random, 2 * rank, 0, 1),
+            "dilations": lists(random, rank, 1, 2),
+            "pads": lists(random, 2 * rank, 0, 1),
             "output_padding": [int(random.integers(0, stride)) for stride in strides],
             "group": group,
         }
-        x = floats(seed, 2, 4, *_lists(random, rank, 5, 9))
+        x = floats(seed, 2, 4, *lists(random, rank, 5, 9))
         constants = {"w": floats(seed, 4, 6 // group, *kernel), "b": floats(seed, 6)}
         yield from cases(
             f"ConvTranspose_{seed}",
@@ -81,69 +81,4 @@ def conv_transpose() -> Iterator[Case]:
         yield from cases(f"ConvTranspose_output_{length}", [made], {"x": x}, constants)
 
 
-def pool() -> Iterator[Case]:
-    """Random pools; ceil_mode and padding that is counted or not."""
-    for seed in range(18):
-        random = rng(("pool", seed))
-        rank = 1 + seed % 2
-        op = ("MaxPool", "AveragePool", "LpPool")[seed % 3]
-        kernel = _lists(random, rank, 2, 4)
-        attributes: dict[str, Any] = {
-            "kernel_shape": kernel,
-            "strides": _lists(random, rank, 1, 3),
-            "pads": [int(random.integers(0, size)) for size in kernel * 2],
-        }
-        opsets = (7, 17)
-        if op == "MaxPool" and seed % 4 < 2:
-            attributes["dilations"] = _lists(random, rank, 1, 2)
-            opsets = (12, 17)
-        if op != "LpPool" and seed % 4 > 1:
-            attributes["ceil_mode"] = 1
-            opsets = (12, 19)
-        if op == "AveragePool":
-            attributes["count_include_pad"] = seed // 3 % 2
-        x = floats(seed, 2, 3, *_lists(random, rank, 11, 16))
-        yield from cases(
-            f"{op}_{seed}", [node(op, "x", **attributes)], {"x": x}, opsets=opsets, stream={"x": 2}
-        )
-    for rule in ("SAME_UPPER", "SAME_LOWER", "VALID"):
-        for op in ("MaxPool", "AveragePool"):
-            made = node(op, "x", kernel_shape=[3], strides=[2], auto_pad=rule)
-            for size in (10, 11):
-                x = floats(size, 1, 2, size)
-                yield from cases(f"{op}_{rule}_{size}", [made], {"x": x}, stream={"x": 2})
-    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
-        yield from cases(op, [node(op, "x")], {"x": floats(op, 2, 3, 4, 5)}, stream={"x": 2})
-
-
-def ceil_pool() -> Iterator[Case]:
-    """Last windows that reach over the end; one that would begin in the padding is left out."""
-    for op, extra in (("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1})):
-        for size in (6, 7, 8, 9):
-            for stride in (1, 2, 3):
-                for pads in ([0, 0], [1, 1], [0, 1]):
-                    made = node(op, "x", kernel_shape=[2], strides=[stride], pads=pads, ceil_mode=1, **extra)
-                    name = f"{op}_ceil_{len(extra)}_{size}_{stride}_{pads}"
-                    yield from cases(
-                        name, [made], {"x": floats(size, 1, 2, size)}, opsets=(19,), stream={"x": 2}
-                    )
-
-
-def pool_places() -> Iterator[Case]:
-    """Where the largest entries are, in both orders, with padding."""
-    x = np.round(floats("places", 2, 3, 6, 7) * 2)
-    for order in (0, 1):
-        made = node(
-            "MaxPool",
-            "x",
-            "y places",
-            kernel_shape=[2, 3],
-            strides=[2, 1],
-            pads=[1, 1, 0, 1],
-            storage_order=order,
-        )
-        name = f"MaxPool_places_{order}"
-        yield from cases(name, [made], {"x": x}, None, (12,), {"x": 2}, outputs="y places")
-
-
-ALL = (ceil_pool, conv, conv_auto_pad, conv_transpose, pool, pool_places)
+ALL = (conv, conv_auto_pad, conv_transpose)

@@ -127,4 +127,18 @@ def convolutions() -> Iterator[Case]:
     yield from cases("QLinearConv", [made], x, quantized, (10,), {"x": 2})
 
 
-ALL = (quantize, dequantize, dynamic, products, convolutions)
+def arithmetic() -> Iterator[Case]:
+    """Sums and products of codes, of two streams, of a stream and a constant."""
+    for kind in BYTES:
+        x, z = integers("x", kind, 2, 5, 3), integers("z", kind, 5, 3)
+        scales = {"s": np.float32(0.5), "t": np.float32(0.25), "e": np.float32(2)}
+        zeros = {"p": kind(3), "q": kind(7), "r": kind(100)}
+        for op in ("QLinearAdd", "QLinearMul"):
+            name = f"com.microsoft::{op}_{kind.__name__}"
+            made = node(op, "x s p z t q e r", domain="com.microsoft")
+            yield from cases(name, [made], {"x": x, "z": z}, scales | zeros, (17,), {"x": 1, "z": 0})
+            row = {"z": z[:1].copy()}
+            yield from cases(f"{name}_row", [made], {"x": x}, scales | zeros | row, (17,), {"x": 1})
+
+
+ALL = (quantize, dequantize, dynamic, products, convolutions, arithmetic)

@@ -1,4 +1,4 @@
-"""Recurrent layers over attributes and opsets, running sums."""
+"""Recurrent layers over attributes and opsets."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,8 +8,11 @@ import numpy as np
 from tests.pulse.cases.build import Case, Feeds, cases, floats, node
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
 OUTPUTS = {"RNN": "y h", "GRU": "y h", "LSTM": "y h c"}
+
 ACTIVATIONS = ["Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "HardSigmoid", "Elu", "Softsign", "Softplus"]
+
 T, B, I, H = 6, 3, 5, 4
 
 
@@ -134,21 +137,4 @@ def activations() -> Iterator[Case]:
         yield from layer("GRU", f"clip_{before}", linear_before_reset=before, clip=0.4)
 
 
-def cumsum() -> Iterator[Case]:
-    """Every axis, both ways, with and without the frame itself; several types."""
-    x = floats("cumsum", 3, 5, 4)
-    for axis in (0, 1, -1):
-        for exclusive in (0, 1):
-            for reverse in (0, 1):
-                made = node("CumSum", "x a", exclusive=exclusive, reverse=reverse)
-                constants = {"a": np.array(axis, np.int64)}
-                name = f"CumSum_{axis}_{exclusive}_{reverse}"
-                yield from cases(name, [made], {"x": x}, constants, (11, 14), {"x": 1})
-    for dtype in (np.int32, np.int64, np.float64):
-        constants = {"a": np.array([1], np.int32)}
-        yield from cases(
-            f"CumSum_{np.dtype(dtype).name}", [node("CumSum", "x a")], {"x": (x * 9).astype(dtype)}, constants
-        )
-
-
-ALL = (directions, states, activations, cumsum)
+ALL = (directions, states, activations)

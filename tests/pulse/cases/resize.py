@@ -1,4 +1,4 @@
-"""Resizing by scales and by sizes, and shuffles between channels and positions."""
+"""Resizing by scales and by sizes."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,9 @@ import numpy as np
 from tests.pulse.cases.build import Case, cases, floats, node
 
 COORDINATES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
+
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+
 SCALES = (2.0, 3.0, 0.5, 1.5, 2 / 3, 0.4, 0.75, 1.7)
 
 
@@ -129,18 +131,4 @@ def old() -> Iterator[Case]:
         yield from cases(name, [node("Resize", "x s")], {"x": x}, _scales(1, 1, scale), (10,), {"x": 2})
 
 
-def shuffles() -> Iterator[Case]:
-    """Depth to space in both orders, and back."""
-    x = floats("shuffles", 2, 12, 3, 4)
-    for mode in ("DCR", "CRD"):
-        made = node("DepthToSpace", "x", blocksize=2, mode=mode)
-        for axis in (2, 3):
-            yield from cases(f"DepthToSpace_{mode}_{axis}", [made], {"x": x}, None, (11, 13), {"x": axis})
-    plain = node("DepthToSpace", "x", blocksize=2)
-    yield from cases("DepthToSpace", [plain], {"x": x}, opsets=(10,), stream={"x": 3})
-    back = node("SpaceToDepth", "x", blocksize=2)
-    image = floats("image", 2, 3, 4, 6)
-    yield from cases("SpaceToDepth", [back], {"x": image}, opsets=(7, 13), stream={"x": 3})
-
-
-ALL = (nearest, linear, cubic, cropped, sizes, old, shuffles)
+ALL = (nearest, linear, cubic, cropped, sizes, old)

@@ -1,4 +1,4 @@
-"""Entries written and read at many places."""
+"""Entries written at many places."""
 
 from collections.abc import Iterator
 
@@ -74,45 +74,4 @@ def scatter_elements() -> Iterator[Case]:
     yield from cases("ScatterElements_computed", [made], computed, None, (16,), {"x": 0, "i": 0, "u": 0})
 
 
-def gather_elements() -> Iterator[Case]:
-    """Places that follow the axis, places for each element, indices from the end, computed ones."""
-    x = floats("x", 3, 5, 7)
-    for axis in (0, 1, -1):
-        indices = rng(axis).integers(-3, 3, (2, 4, 6))
-        made = node("GatherElements", "x i", axis=axis)
-        yield from cases(f"GatherElements_{axis}", [made], {"x": x}, {"i": indices}, (11, 13))
-    wide = [
-        node("Shape", "x", "shape"),
-        node("Expand", "i shape", "wide"),
-        node("GatherElements", "x wide", axis=1),
-    ]
-    steady = {"i": np.array([4, 2, 2, -5, 1]).reshape(5, 1)}
-    yield from cases("GatherElements_expanded", wide, {"x": x}, steady, (13,), {"x": 2})
-    yield from cases("GatherElements_expanded_batch", wide, {"x": x}, steady, (13,), {"x": 0})
-    made = node("GatherElements", "x i", axis=1)
-    both = {"x": x, "i": rng("c").integers(-5, 5, (3, 2, 7))}
-    yield from cases("GatherElements_computed", [made], both, None, (13,), {"x": 2, "i": 2})
-
-
-def gather_nd() -> Iterator[Case]:
-    """Rows, single entries, batches, indices from the end, computed ones."""
-    x = floats("x", 3, 4, 5)
-    made = node("GatherND", "x i")
-    for name, indices in {
-        "rows": np.array([[2], [0], [0], [-1]]),
-        "row": np.array([1]),
-        "pairs": np.array([[[0, 1]], [[-1, -2]]]),
-        "entries": np.array([[0, 1, 2], [2, 3, 4]]),
-    }.items():
-        stream = {"x": 2} if indices.shape[-1] < 3 else None
-        yield from cases(f"GatherND_{name}", [made], {"x": x}, {"i": indices}, (12, 13), stream)
-        computed = {"x": x, "i": indices}
-        yield from cases(f"GatherND_computed_{name}", [made], computed, None, (13,), stream)
-    batched = node("GatherND", "x i", batch_dims=1)
-    places = np.array([[1], [0], [-1]])
-    yield from cases("GatherND_batch", [batched], {"x": x}, {"i": places}, (13,), {"x": 2})
-    both = {"x": x, "i": places}
-    yield from cases("GatherND_computed_batch", [batched], both, None, (13,), {"x": 0, "i": 0})
-
-
-ALL = (scatter_nd, scatter_elements, gather_elements, gather_nd)
+ALL = (scatter_nd, scatter_elements)

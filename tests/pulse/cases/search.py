@@ -1,4 +1,4 @@
-"""Searches, tensors made from indices, and normalisations made of several ops."""
+"""Searches, and tensors made from indices."""
 
 from collections.abc import Iterator
 
@@ -55,34 +55,26 @@ def trilu() -> Iterator[Case]:
     yield from cases("Trilu_time", [node("Trilu", "x")], {"x": x}, None, (14,), {"x": 1})
 
 
-def norms() -> Iterator[Case]:
-    """Statistics of channels, groups, axes, and of all at once."""
-    x = floats("norms", 2, 6, 4, 3)
-    each = {"g": floats("g", 6), "b": floats("b", 6)}
-    groups = {"g": floats("g", 3), "b": floats("b", 3)}
-    instance = node("InstanceNormalization", "x g b", epsilon=1e-3)
-    yield from cases("InstanceNormalization", [instance], {"x": x}, each, (7, 17, 22), {"x": 0})
-    yield from cases("InstanceNormalization_3", [instance], {"x": x[..., 0]}, each, (17,), {"x": 2})
-    group = node("GroupNormalization", "x g b", num_groups=3, epsilon=1e-3)
-    yield from cases("GroupNormalization", [group], {"x": x}, groups, (18,), {"x": 0})
-    yield from cases("GroupNormalization", [group], {"x": x}, each, (21,), {"x": 0})
-    yield from cases("GroupNormalization_3", [group], {"x": x[..., 0]}, each, (21,), {"x": 2})
-    zeros = x.copy()
-    zeros[0, :, 0, 0] = 0
-    for p in (1, 2):
-        for axis in (1, -1):
-            made = node("LpNormalization", "x", p=p, axis=axis)
-            yield from cases(f"LpNormalization_{p}_{axis}", [made], {"x": zeros}, None, (13,), {"x": 2})
-    for axes in ([1], [0, 2, 3], [1, 3]):
-        made = node("MeanVarianceNormalization", "x", axes=axes)
-        stream = {"x": 2 if 2 not in axes else 1}
-        yield from cases(f"MeanVarianceNormalization_{axes}", [made], {"x": x}, None, (9, 13), stream)
-    plain = node("MeanVarianceNormalization", "x")
-    yield from cases("MeanVarianceNormalization", [plain], {"x": x}, None, (13,), {"x": 1})
-    for axis in (-1, 2):
-        made = node("RMSNormalization", "x g", axis=axis, epsilon=1e-3)
-        scale = {"g": floats("g", *x.shape[axis:])}
-        yield from cases(f"RMSNormalization_{axis}", [made], {"x": x}, scale, (23,), {"x": 1})
+def hardmax() -> Iterator[Case]:
+    """The largest entry of an axis."""
+    x = floats("x", 2, 6, 5)
+    for axis in (1, -1):
+        made = node("Hardmax", "x", axis=axis)
+        yield from cases(f"Hardmax_{axis}", [made], {"x": np.round(x)}, None, (11, 13), {"x": 0})
 
 
-ALL = (top_k, one_hot, trilu, norms)
+def selections() -> Iterator[Case]:
+    """Constant selections."""
+    x = floats("x", 4, 6, 5)
+    chosen = {"c": np.array([True, False, True, True])}
+    yield from cases("Compress", [node("Compress", "x c", axis=0)], {"x": x}, chosen, (11,), {"x": 2})
+    yield from cases("Compress_flat", [node("Compress", "x c")], {"x": x}, chosen, (11,))
+    looked = [
+        node("NonZero", "m", "where"),
+        node("Transpose", "where", "places"),
+        node("GatherND", "x places"),
+    ]
+    yield from cases("NonZero", looked, {"x": x}, {"m": np.array([0, 1, 1, 0])}, (13,), {"x": 1})
+
+
+ALL = (top_k, one_hot, trilu, hardmax, selections)

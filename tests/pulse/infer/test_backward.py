@@ -275,5 +275,5 @@ class TestModels:
         assert (told["s"], told["t"]) == ("3,i64 = [?, T, 8]", "3,i64 = [?, -1, 4]")
         assert told["y"] == "?,?,2,f32"
 
-    def test_names_of_outputs_are_not_taken_over(self) -> None:
-        assert input_of("Relu", "batch,3,f32", "?,?,f32") == "?,3,f32"
+    def test_names_of_outputs_reach_inputs_without_names(self) -> None:
+        assert input_of("Relu", "batch,3,f32", "?,?,f32") == "batch,3,f32"

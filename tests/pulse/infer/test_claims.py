@@ -6,7 +6,7 @@ import warnings
 import onnx
 import pytest
 
-from pulse.errors import PulseWarning
+from pulse.errors import LoadError, PulseWarning
 from pulse.loading.formats import read_onnx as load
 from tests.pulse.cases.build import floats, node
 from tests.pulse.infer.partial import facts, proto
@@ -117,3 +117,34 @@ def test_shared_models_tell_their_inputs() -> None:
         for value in made.graph.input:
             value.type.tensor_type.ClearField("shape")
         assert [str(fact) for fact in load(made).infer().inputs.values()] == [f"{dims},f32" for dims in found]
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "found"),
+    [
+        ("1,?,4,f32", "1,S,4,f32", "1,S,4,f32"),
+        ("B,?,4,f32", "B,S,4,f32", "B,S,4,f32"),
+        ("...,f32", "1,S,4,f32", "1,S,4,f32"),
+        ("1,T,4,f32", "1,S,4,f32", "1,T,4,f32"),  # a size that has a name keeps it
+    ],
+)
+def test_a_name_that_only_an_output_has_reaches_the_input(given: str, named: str, found: str) -> None:
+    made = proto([node("Relu", "x", "y")], {"x": given}, {"y": named})
+    typed = load(made).analyse()
+    assert str(typed.inputs["x"]) == str(typed.outputs["y"]) == found
+    if found != given:
+        with pytest.raises(LoadError, match="input x"):
+            load(made, ignore_value_info=True).analyse()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "named"),
+    [
+        ([node("Conv", "x w", "y", strides=[2])], "1,8,S,f32"),  # two lengths of x give one S
+        ([node("Conv", "x w", "y")], "1,S,S,f32"),  # 8 and S are not one
+    ],
+)
+def test_a_name_that_does_not_tell_the_size_leaves_it_open(nodes: list[onnx.NodeProto], named: str) -> None:
+    made = proto(nodes, {"x": "1,4,?,f32"}, {"y": named}, STORED)
+    with pytest.raises(LoadError, match=r"input x \(1,4,\?,f32\): the file gives no size for axis 2; give"):
+        load(made).analyse()

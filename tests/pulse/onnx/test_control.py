@@ -6,7 +6,7 @@ from onnx import ModelProto, helper
 
 import pulse
 from pulse.errors import LoadError, PulsifyError
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.cases.control import BOOL, F32, I64, branches, graph, turns
 

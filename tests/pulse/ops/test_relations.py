@@ -7,13 +7,13 @@ import pytest
 
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import Array, TypedFact
-from pulse.ops.frames import Frames
 from pulse.ops.gather import Gather
 from pulse.ops.matmul import MatMul
 from pulse.ops.norm import LayerNorm, Softmax
 from pulse.ops.op import Op, Pointwise, Positional, Relation, Whole, Window
 from pulse.ops.reduce import ArgReduce, Reduce
 from pulse.ops.shape import AddAxis, Expand, RemoveAxis, Reshape, Tile, Transpose
+from pulse.ops.slice_frames import Frames
 
 SCOPE = SymbolScope()
 T = SCOPE.symbol("T")

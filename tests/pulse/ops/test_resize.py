@@ -15,7 +15,7 @@ from pulse.graph import Graph
 from pulse.models import TypedModel
 from pulse.ops.op import Window
 from pulse.ops.resize import Interpolate, Polyphase
-from pulse.ops.sampling import ROUNDING, Coordinates, Rounding, Sampling
+from pulse.ops.resize_sampling import ROUNDING, Coordinates, Rounding, Sampling
 from pulse.ops.source import Source
 from pulse.typed import TypedGraph
 from pulse.wiring import wire

@@ -8,7 +8,7 @@ from pulse.facts import Array
 from pulse.models import TypedModel
 from pulse.ops.elementwise import Cast, Elementwise
 from pulse.ops.gather import Gather
-from pulse.ops.lookup import GatherBatches, GatherElements
+from pulse.ops.gather_elements import GatherBatches, GatherElements
 from pulse.ops.scatter import ScatterElements
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program

@@ -6,8 +6,8 @@ import numpy as np
 
 from pulse.facts import Array
 from pulse.models import PulsedModel, TypedModel
-from pulse.ops.dft import dft_matrix
 from pulse.ops.matmul import MatMul
+from pulse.ops.spectral import dft_matrix
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from tests.pulse.models import Sketch

@@ -5,10 +5,10 @@ import pytest
 
 import pulse
 from pulse.facts import Array
-from pulse.ops.dft import dft_matrix
+from pulse.ops.spectral import dft_matrix
 from pulse.program.dft_basis import find_dft_basis, tables
-from pulse.program.kernels.fourier import fourier
-from pulse.program.lower.convolution import neighbours_from
+from pulse.program.kernels.spectral import fourier
+from pulse.program.lower.matmul_product import neighbours_from
 from tests.pulse.cases.build import floats, model, node
 from tests.pulse.program.kernels.rows import At, run_both
 

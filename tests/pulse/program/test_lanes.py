@@ -11,7 +11,7 @@ from pulse.facts import Array
 from pulse.jit.registry import KERNELS
 from pulse.program import native_lanes
 from pulse.program.kernels import families as families
-from pulse.program.kernels import product_lanes, recurrent_lanes
+from pulse.program.kernels import matmul_product_lanes, recurrent_lanes
 from pulse.program.lanes import Lanes
 from pulse.program.machine import run_lanes_python
 from pulse.program.native_lanes import group_size
@@ -177,7 +177,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:
 def test_lane_kernels_as_plain_python_stay_inside_their_memory(
     name: str, count: int, eight: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(product_lanes, "EIGHT", eight)
+    monkeypatch.setattr(matmul_product_lanes, "EIGHT", eight)
     monkeypatch.setattr(recurrent_lanes, "EIGHT", eight)
     made = program(name, 1)
     assert isinstance(made, NativeProgram)

@@ -9,7 +9,7 @@ from pulse.errors import CompileError
 from pulse.facts import Array, TypedFact
 from pulse.graph import OutletId
 from pulse.models import TypedModel
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.op import Env, Op, Pointwise, Relation
 from pulse.ops.shape import AddAxis, Transpose
 from pulse.program.compiler import compile_model

@@ -8,7 +8,7 @@ from onnx import NodeProto
 
 import pulse
 from pulse.errors import FaultError
-from pulse.ops.lookup import GatherBatches
+from pulse.ops.gather_elements import GatherBatches
 from pulse.ops.scatter import ScatterND
 from pulse.program.whole import stream_whole
 from tests.pulse.cases.build import model, node

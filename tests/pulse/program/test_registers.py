@@ -10,7 +10,7 @@ from pulse.errors import PulsifyError
 from pulse.facts import PulsedFact
 from pulse.models import PulsedModel
 from pulse.ops.elementwise import Elementwise
-from pulse.ops.length import FAR_END, StreamEnd
+from pulse.ops.time_length import FAR_END, StreamEnd
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.pulsify.registers import AwaitedWire
 from tests.pulse.chunks import models

@@ -7,9 +7,9 @@ from pulse.dim import TDim
 from pulse.errors import InputError
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.ops.position import Range
 from pulse.ops.shape import Reshape
 from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.program import Program
 from pulse.program.state import State

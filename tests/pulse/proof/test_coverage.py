@@ -8,8 +8,8 @@ import pytest
 import pulse
 from pulse.errors import NotProvedError
 from pulse.models import TypedModel
-from pulse.ops.position import Range
 from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
 from tests.pulse.models import Sketch
 
 F = np.float32

@@ -12,10 +12,10 @@ from pulse.api import verify
 from pulse.errors import DivergenceError, PulsifyError
 from pulse.facts import Array
 from pulse.models import TypedModel
-from pulse.ops.delay import Delay
-from pulse.ops.ends import FillEnds
-from pulse.ops.position import Range
 from pulse.ops.stateful import Clock
+from pulse.ops.time import Delay
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_position import Range
 from pulse.program import lowering
 from pulse.program.lower import time as time_lowering
 from pulse.program.lowering import Lowering, PulsedNode
@@ -120,7 +120,7 @@ def test_ends_that_are_not_filled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_lowering_that_is_wrong_is_the_backend_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numpy agrees, numba does not, from the first row of the table that is misplaced."""
-    from pulse.ops.position import Positions
+    from pulse.ops.time_position import Positions
 
     def late(cx: Lowering, node: PulsedNode, op: Positions) -> list[Value]:
         return time_lowering.lower_positions(cx, node, replace(op, offset=op.offset + 1))

@@ -5,7 +5,7 @@ import pytest
 
 import pulse
 from pulse.models import PulsedModel, TypedModel
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.gather import Gather
 from pulse.oracle import oracle_of
 from pulse.proof.signals import PURE, SIGNALS, feeds_of, integer_ranges

@@ -8,7 +8,7 @@ import pytest
 
 import pulse
 from pulse.models import PulsedModel
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.matmul import MatMul
 from pulse.proof.effort import Effort
 from pulse.proof.signals import PURE

@@ -11,9 +11,9 @@ from pulse.api import verify
 from pulse.dim import TDim
 from pulse.graph import OutletId
 from pulse.models import PulsedModel
-from pulse.ops.delay import Delay, LastFrames
-from pulse.ops.position import Positions, Range, TableRows
 from pulse.ops.slice import Slice
+from pulse.ops.time import Delay, LastFrames
+from pulse.ops.time_position import Positions, Range, TableRows
 from pulse.pulsify.driver import pulsify
 from tests.pulse.models import NONE, Pair, Sketch
 

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+import pulse
 from tests.pulse.chunks.models import Array
+from tests.pulse.front.test_tensorflow import cepstrum, powers
 from tests.shared import shared
 
 SIZE, HOP = 512, 256
@@ -112,6 +114,24 @@ def swift_f0(x: Array) -> Array:
     return session("swift_f0.onnx").run(["pitch_hz"], {"input_audio": x[None]})[0].ravel()
 
 
+def speech_commands(name: str, stride: int, frames: int, new: int) -> tuple[Array, Array]:
+    """The sound of a shared graph, and its words for each second; silence is before the first, zeros of features."""
+    stored = np.load(shared("tensorflow") / f"{name}.npz")
+    x = stored["in/decoded_sample_data"].ravel()
+    features = cepstrum(powers(x[None], 640, stride), RATE_HZ, 40, 10, 20.0, 4000.0)
+    whole = np.pad(features, ((frames - new, -len(features) % new), (0, 0))).astype(np.float32)
+    network = pulse.load(
+        shared("tensorflow") / f"{name}.pb", {"Mfcc": f"1,{frames},10,f32"}, outputs=["labels_softmax"]
+    )
+    run = network.model.analyse().run
+    words = [
+        run({"Mfcc": whole[None, at : at + frames]})["labels_softmax"][0]
+        for at in range(0, len(whole) - frames + 1, new)
+    ]
+    assert np.abs(words[-1] - stored["out/labels_softmax"][0]).max() < 1e-5
+    return x, np.stack(words)
+
+
 Reference = Callable[[], tuple[Array, Array]]
 """Sound [T] at 16 kHz, and what becomes of it, samples or values [frames]."""
 
@@ -125,6 +145,10 @@ REFERENCES: Mapping[str, Reference] = {
     "gtcrn.toml": lambda: stored("gtcrn_center"),
     "gtcrn_stream.toml": lambda: stored("gtcrn_center"),
     "dtln.toml": lambda: stored("dtln_blocks"),
+    "dtln_tflite.toml": lambda: stored("dtln_blocks"),
+    "dtln_saved_model.toml": lambda: stored("dtln_blocks"),
+    "kws_DS_CNN_S.toml": lambda: speech_commands("kws_DS_CNN_S", 320, 49, 7),
+    "kws_GRU_S.toml": lambda: speech_commands("kws_GRU_S", 640, 25, 5),
     "fireredvad.toml": lambda: stored("fireredvad_en"),
     "fireredvad_cached.toml": lambda: stored("fireredvad_en"),
     "fastenhancer_b.toml": of_speech(fastenhancer_b),
@@ -135,5 +159,5 @@ REFERENCES: Mapping[str, Reference] = {
     "swift_f0.toml": of_speech(swift_f0),
 }
 """By the recipes of the page."""
-VALUES = {name for name in REFERENCES if "vad" in name or "silero" in name or "swift" in name}
-"""Those that end in a value for each frame."""
+VALUES = {name for name in REFERENCES if any(part in name for part in ("vad", "silero", "swift", "kws"))}
+"""Those that end in values for each frame."""

@@ -28,9 +28,9 @@ def beside_its_models(name: str, folder: Path) -> Path:
 
 
 def read_values(path: str) -> Array:
-    """The second column of a table."""
+    """A table without its column of times, [frames, values]."""
     with open(path) as file:
-        return np.array([float(row[1]) for row in list(csv.reader(file))[1:]])
+        return np.array([[float(value) for value in row[1:]] for row in list(csv.reader(file))[1:]])
 
 
 def close(got: Array, wanted: Array) -> None:
@@ -47,7 +47,7 @@ def test_the_command_line(tmp_path: Path, name: str) -> None:
     soundfile.write("in.wav", x, 16_000, subtype="FLOAT")
     if name in VALUES:
         command("run", path, "in.wav", "out.csv")
-        close(read_values("out.csv"), wanted)
+        close(read_values("out.csv"), wanted.reshape(len(wanted), -1))
     else:
         command("run", path, "in.wav", "out.wav")
         close(soundfile.read("out.wav", dtype="float32")[0], wanted)
@@ -65,7 +65,7 @@ def test_blocks_of_any_size(tmp_path: Path, name: str) -> None:
         parts.append(ready.ravel())
         at += frames
     rest, *_ = session.flush().values()
-    close(np.concatenate([*parts, rest.ravel()]), wanted)
+    close(np.concatenate([*parts, rest.ravel()]), wanted.ravel())
 
 
 @pytest.mark.parametrize("name", REFERENCES)

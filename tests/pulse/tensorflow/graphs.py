@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,16 +154,22 @@ def block(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
     return body + (0).to_bytes(4, "little") + (1).to_bytes(4, "little")
 
 
-def write_checkpoint(prefix: Path, tensors: Mapping[str, Array]) -> None:
+def write_checkpoint(
+    prefix: Path, tensors: Mapping[str, Array], texts: Mapping[str, bytes] = MappingProxyType({})
+) -> None:
     """The index and the data of a checkpoint."""
     data = b""
     entries = [(b"", BundleHeaderProto(num_shards=1).SerializeToString())]
-    for key in sorted(tensors):
-        value = tensors[key]
-        entry = BundleEntryProto(dtype=DTYPES[value.dtype], offset=len(data), size=value.nbytes)
-        put_shape(entry.shape, value.shape)
+    for key in sorted({**tensors, **texts}):
+        if key in texts:
+            stored = varint(len(texts[key])) + bytes(4) + texts[key]
+            entry = BundleEntryProto(dtype=NUMBERS["string"], offset=len(data), size=len(stored))
+        else:
+            stored = tensors[key].tobytes()
+            entry = BundleEntryProto(dtype=DTYPES[tensors[key].dtype], offset=len(data), size=len(stored))
+            put_shape(entry.shape, tensors[key].shape)
         entries.append((key.encode(), entry.SerializeToString()))
-        data += value.tobytes()
+        data += stored
     first = block(entries)
     index = block([(b"~", varint(0) + varint(len(first)))])
     empty = block([])

@@ -7,7 +7,7 @@ import pytest
 
 import pulse
 from pulse.errors import LoadError
-from pulse.ops.loop import Loop
+from pulse.ops.control import Loop
 from pulse.ops.scan import Scan
 from tests.pulse.tensorflow.graphs import Sketch, filled
 from tests.pulse.tensorflow.loops import branched, expected, functional, lowered, sliced, until

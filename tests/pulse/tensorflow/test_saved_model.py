@@ -9,6 +9,7 @@ import pulse
 from pulse import Chunking
 from pulse.errors import LoadError, PulsifyError
 from pulse.facts import Array
+from pulse.tensorflow.messages import SavedModel, TrackableObjectGraph
 from pulse.tensorflow.read.checkpoint import Checkpoint
 from tests.pulse.tensorflow.graphs import F32, Shape, Sketch, filled, write_checkpoint
 from tests.pulse.tensorflow.saved import FIRST, W, stateful
@@ -48,6 +49,54 @@ def test_a_session_calls_the_signature(tmp_path: Path) -> None:
     np.testing.assert_allclose(session.call({"x": x[:1]})["y"], found[:1])
 
 
+def with_objects(folder: Path, key: str = "layer/kernel") -> Path:
+    """The same, its weights in an object that the graph for restoring does not know."""
+    stateful(folder)
+    saved = SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    meta = saved.meta_graphs[0]
+    for node in meta.graph_def.node:
+        if node.name == "save/Assign0":
+            node.input[0] = "outer"
+    outer = meta.graph_def.node.add(name="outer", op="VarHandleOp")
+    outer.attr["dtype"].type = 1
+    objects = meta.object_graph_def
+    objects.nodes.add().children.add(node_id=1, local_name="layer")
+    objects.nodes.add().children.add(node_id=2, local_name="kernel")
+    objects.nodes.add().variable.name = "weights"
+    objects.concrete_functions["step"].bound_inputs.extend([2, 3])
+    (folder / "saved_model.pb").write_bytes(saved.SerializeToString(deterministic=True))
+    stored = TrackableObjectGraph()
+    stored.nodes.add().children.add(node_id=2, local_name="layer")
+    stored.nodes.add().attributes.add(name="VARIABLE_VALUE", checkpoint_key=key)
+    stored.nodes.add().children.add(node_id=1, local_name="kernel")
+    write_checkpoint(
+        folder / "variables" / "variables",
+        {"layer/kernel": W, "b/value": np.zeros_like(W), "a/value": FIRST},
+        {"_CHECKPOINTABLE_OBJECT_GRAPH": stored.SerializeToString()},
+    )
+    return folder
+
+
+def test_captured_variables_are_found_by_their_objects(tmp_path: Path) -> None:
+    folder, x = with_objects(tmp_path / "model"), filled(6, 4, seed=2)
+    state = pulse.stream(pulse.load(folder, chunking=CALLED), backend="numpy").spawn()
+    found = np.concatenate([state.step(frame[None])["y"] for frame in x])
+    np.testing.assert_allclose(found, expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_an_object_of_another_checkpoint_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="no tensor is called 'elsewhere'; the checkpoint belongs to another"):
+        pulse.load(with_objects(tmp_path / "model", "elsewhere"))
+
+
+def test_objects_that_are_damaged_are_refused(tmp_path: Path) -> None:
+    folder = with_objects(tmp_path / "model")
+    data = folder / "variables" / "variables.data-00000-of-00001"
+    data.write_bytes(b"\xff" * data.stat().st_size)
+    with pytest.raises(LoadError, match="damaged"):
+        pulse.load(folder)
+
+
 def test_it_is_exported_with_its_state(tmp_path: Path) -> None:
     program = pulse.load(stateful(tmp_path / "model")).model.analyse().chunked(CALLED)
     again = (
@@ -84,7 +133,23 @@ def test_a_variable_without_a_first_value_is_asked_for() -> None:
 
 def test_signatures_are_named(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match="no signature is called 'train'; there is serving_default"):
-        pulse.tensorflow.load(stateful(tmp_path / "model"), signature="train")
+        pulse.load(stateful(tmp_path / "model"), signature="train")
+    assert list(pulse.load(tmp_path / "model", signature="serving_default").model.inputs) == ["x", "state"]
+
+
+def test_what_has_no_signatures_says_so(tmp_path: Path) -> None:
+    model = pulse.load(stateful(tmp_path / "model"), chunking=CALLED)
+    with pytest.raises(LoadError, match="signature= is said where a file is read, and model is read already"):
+        pulse.load(model, signature="serving_default")
+    exported = model.pulsed().to_onnx().SerializeToString()
+    with pytest.raises(LoadError, match="an ONNX file has no signatures; leave out signature="):
+        pulse.load(exported, signature="serving_default")
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('[[stage]]\nmodel = "model"\nsignature = "train"\naxes = { x = 0, y = 0 }\n')
+    with pytest.raises(LoadError, match="write signature in the stage that it is for"):
+        pulse.load(recipe, signature="train")
+    with pytest.raises(LoadError, match="no signature is called 'train'"):
+        pulse.load(recipe)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:

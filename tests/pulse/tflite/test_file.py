@@ -43,8 +43,10 @@ def test_signatures_are_chosen_by_name() -> None:
     with pytest.warns(PulseWarning, match="encode, decode"):
         assert list(pulse.load(data).model.inputs) == ["to_encode"]
     assert list(pulse.tflite.load(data, signature="decode").inputs) == ["to_decode"]
-    with pytest.raises(LoadError, match="no signature is called other; the file has encode, decode"):
-        pulse.tflite.load(data, signature="other")
+    assert list(pulse.load(data, signature="decode").model.inputs) == ["to_decode"]
+    for load in (pulse.load, pulse.tflite.load):
+        with pytest.raises(LoadError, match="no signature is called 'other'; there is encode, decode"):
+            load(data, signature="other")
 
 
 def test_open_sizes_are_symbols_and_an_open_batch_is_one() -> None:

@@ -11,7 +11,7 @@ from onnx import ModelProto
 
 import pulse
 from pulse.ops.conv import Conv
-from pulse.ops.cumsum import CumSum
+from pulse.ops.cumulative import CumSum
 from pulse.ops.elementwise import Elementwise
 from pulse.ops.shape import AddAxis, RemoveAxis
 from streaming import Session

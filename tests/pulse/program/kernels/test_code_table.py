@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pulse.ops.code_table import CodeTable
+from pulse.ops.quantize import CodeTable
 from pulse.program.kernels.gather import look_up_codes
 from tests.pulse.program.kernels.rows import At, run_both
 

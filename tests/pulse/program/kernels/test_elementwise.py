@@ -8,7 +8,7 @@ import pytest
 from pulse.jit.pointer import real_bits
 from pulse.ops.elementwise import ELEMENTWISE
 from pulse.program.kernels.elementwise import chain, chain64
-from pulse.program.kernels.microops import MICRO_OPS, OPCODES
+from pulse.program.kernels.elementwise_microops import MICRO_OPS, OPCODES
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 
 RNG = np.random.default_rng(3)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pulse.jit.pointer import real_bits
-from pulse.program.kernels.finish import STEPS
 from pulse.program.kernels.matmul import matmul
-from pulse.program.kernels.product import PANEL, pack_product, product
+from pulse.program.kernels.matmul_finish import STEPS
+from pulse.program.kernels.matmul_product import PANEL, pack_product, product
 from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both, run_row
 

@@ -7,12 +7,12 @@ import pytest
 
 from pulse.jit.instruction import Form
 from pulse.jit.registry import Kernel
-from pulse.ops.cells import GATES, Activation, Cell, CellKind
-from pulse.program.kernels.cumsum import cumsum
-from pulse.program.kernels.gates import ACTIVATIONS, pack_gates
-from pulse.program.kernels.gru import gru, gru_reset
-from pulse.program.kernels.lstm import lstm
+from pulse.ops.recurrent_cells import GATES, Activation, Cell, CellKind
+from pulse.program.kernels.cumulative import cumsum
 from pulse.program.kernels.recurrent import rnn
+from pulse.program.kernels.recurrent_gates import ACTIVATIONS, pack_gates
+from pulse.program.kernels.recurrent_gru import gru, gru_reset
+from pulse.program.kernels.recurrent_lstm import lstm
 from pulse.program.weights import Layout, store
 from tests.pulse.program.kernels.rows import At, run_both
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from pulse.dim import SymbolScope, TDim
 from pulse.facts import TypedFact
-from pulse.ops.delay import LastFrames
-from pulse.ops.ends import FillEnds
-from pulse.ops.position import Positions, TableRows
 from pulse.ops.stateful import FAR, Clock
+from pulse.ops.time import LastFrames
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_position import Positions, TableRows
 from pulse.program.kernels.time import fill_ends, last_frames, positions, table_rows, tick
 from tests.pulse.program.kernels.rows import At, run_both
 

@@ -253,6 +253,13 @@ def dense() -> Iterator[Case]:
     w = g.result("DEQUANTIZE", [half], (5, 8))
     y = g.result("FULLY_CONNECTED", [x, w, -1], (3, 5), "FullyConnectedOptions")
     yield done("f16 dense", g, y)
+    g = Graph()
+    x = g.input((1, 9, 4, 3))
+    halves = [g.constant(noise(shape).astype(np.float16)) for shape in ((5, 3, 2, 3), (5,))]
+    kernel, offset = (g.result("DEQUANTIZE", [half], g.tensors[half].shape) for half in halves)
+    ones = {"Padding": SAME, "StrideH": 1, "StrideW": 1, "DilationHFactor": 1, "DilationWFactor": 1}
+    y = g.result("CONV_2D", [x, kernel, offset], (1, 9, 4, 5), "Conv2DOptions", **ones)
+    yield done("f16 conv", g, y)
 
 
 ALL = (

@@ -1,0 +1,77 @@
+"""What a rule sees of its node: its attributes, its wires and what is known of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, is_symbolic
+from pulse.graph import OutletId
+from pulse.infer.fact import Dims, InferenceFact
+from pulse.infer.relations import Relation, SameRank, SameShape, SameType
+from pulse.infer.wire_facts import WireFacts
+from pulse.onnx.filenode import FileNode
+
+
+@dataclass(frozen=True, eq=False)
+class Clues(FileNode):
+    """One node while its rule looks at it; what it reads off ``wire_facts`` grows from one look to the next."""
+
+    outlets: tuple[OutletId, ...]
+    wire_facts: WireFacts
+
+    @property
+    def output(self) -> OutletId:
+        """The first output."""
+        return self.outlets[0]
+
+    def fact(self, wire: OutletId) -> InferenceFact:
+        """What is known of a wire."""
+        return self.wire_facts.fact(wire)
+
+    def rank(self, wire: OutletId) -> int | None:
+        """The number of axes of a wire, where it is known."""
+        return self.wire_facts.rank(wire)
+
+    def numbers(self, slot: int) -> Array | None:
+        """The value of an input, where it is known and free of symbols."""
+        value = self.wire_facts.value(self.input(slot))
+        return None if value is None or is_symbolic(value) else value
+
+    def integers(self, slot: int) -> list[int] | None:
+        """The integers of an input, where they are known and free of symbols."""
+        value = self.numbers(slot)
+        if value is None or not np.issubdtype(value.dtype, np.integer):
+            return None
+        return [int(number) for number in value.ravel().tolist()]
+
+    def sizes(self, slot: int) -> Dims | None:
+        """The entries of an input that lists sizes, as far as they are known."""
+        value = self.fact(self.input(slot)).value
+        if value is None or not (is_symbolic(value) or np.issubdtype(value.dtype, np.integer)):
+            return None
+        return tuple(None if entry is None else TDim.of(entry) for entry in value.ravel().tolist())
+
+    def count(self, slot: int) -> int | None:
+        """The number of entries of an input with one axis."""
+        size = self.fact(self.input(slot)).dim(0)
+        return int(size) if size is not None and size.is_const else None
+
+    def axes_listed(self, since: int, slot: int) -> list[int] | None:
+        """The axes that are listed, in an attribute before opset ``since``, then in an input; None if not known."""
+        if self.opset < since:
+            return list(self.integer_list("axes", ()))
+        return self.integers(slot) if self.has(slot) else []
+
+
+def same_type_and_shape(clues: Clues) -> Iterator[Relation]:
+    """Type and shape of the first input are those of the output."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameShape([clues.input(0), clues.output])
+
+
+def same_type_and_rank(clues: Clues) -> Iterator[Relation]:
+    """Type and number of axes of the first input are those of the output."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameRank([clues.input(0), clues.output])

@@ -1,0 +1,82 @@
+"""Positions told by rotation."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.gather import look_up
+from pulse.onnx.registry import onnx_op
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.op import unify
+from pulse.ops.shape import AddAxis, Reshape, exact_quotient
+from pulse.ops.slice import Slice
+
+
+@onnx_op("RotaryEmbedding")
+def rotary_embedding(node: NodeContext) -> OutletId:
+    """Pairs of channels turned by the angle of their frame: halves of each head, or neighbours (interleaved)."""
+    x, shape = node.input(0), node.fact(0).shape
+    if len(shape) not in (3, 4):
+        raise node.error(f"{node.fact(0)} must have 3 or 4 axes")
+    flat = len(shape) == 3
+    if flat:
+        heads = TDim.of(node.divisor("num_heads", node.fact(0).shape[2], "channels of its input"))
+        size = exact_quotient([shape[2]], [heads], f"{node.wire_name} (RotaryEmbedding)")
+        x = node.wire(Reshape((*shape[:2], heads, size)), [x], "heads")
+    size = node.graph.fact(x).shape[3]
+    turned = node.integer("rotary_embedding_dim", 0) or int(size)
+    if turned % 2 or turned > int(size):
+        raise node.error(f"{turned} of {size} channels cannot be turned in pairs")
+    cos, sin = (_angles(node, slot, turned // 2, 2 if flat else 1) for slot in (1, 2))
+    first, second = _pairs(node, x, turned)
+    real = _mixed(node, "sub", (cos, first), (sin, second), "real")
+    imaginary = _mixed(node, "add", (sin, first), (cos, second), "imaginary")
+    y = _joined(node, real, imaginary, turned)
+    if turned < int(size):
+        rest = node.wire(Slice(3, TDim.of(turned), size), [x], "rest")
+        y = node.wire(Concat(3), [y, rest], "whole")
+    return node.finished(node.wire(Reshape(shape), [y], "flat") if flat else y)
+
+
+def _angles(node: NodeContext, slot: int, half: int, heads: int) -> OutletId:
+    """Cosines or sines [B, frames, half] with an axis for the heads; looked up where positions are given."""
+    name = "cos" if slot == 1 else "sin"
+    angles = (
+        look_up(node.named(f"{node.wire_name}.{name}"), node.input(slot), 0, node.input(3))
+        if node.has(3)
+        else node.input(slot)
+    )
+    fact = node.graph.fact(angles)
+    if fact.rank != 3:
+        raise node.error(f"its {name} {fact} must have 3 axes, or 2 and positions")
+    unify(fact.shape[2], TDim.of(half), f"{node.wire_name} (RotaryEmbedding): its {name}")
+    return node.wire(AddAxis(heads), [angles], f"{name}_heads")
+
+
+def _pairs(node: NodeContext, x: OutletId, turned: int) -> list[OutletId]:
+    if node.flag("interleaved"):
+        cuts = [Slice(3, TDim.of(start), TDim.of(turned), 2) for start in (0, 1)]
+    else:
+        cuts = [Slice(3, TDim.of(start), TDim.of(start + turned // 2)) for start in (0, turned // 2)]
+    return [node.wire(cut, [x], f"part{number}") for number, cut in enumerate(cuts)]
+
+
+def _mixed(
+    node: NodeContext, kind: str, left: tuple[OutletId, OutletId], right: tuple[OutletId, OutletId], name: str
+) -> OutletId:
+    products = [
+        node.wire(Elementwise("mul"), pair, f"{name}{number}") for number, pair in enumerate((left, right))
+    ]
+    return node.wire(Elementwise(kind), products, name)
+
+
+def _joined(node: NodeContext, real: OutletId, imaginary: OutletId, turned: int) -> OutletId:
+    if not node.flag("interleaved"):
+        return node.wire(Concat(3), [real, imaginary], "turned")
+    shape = node.graph.fact(real).shape
+    columns = [
+        node.wire(AddAxis(4), [part], f"column{number}") for number, part in enumerate((real, imaginary))
+    ]
+    return node.wire(
+        Reshape((*shape[:3], TDim.of(turned))), [node.wire(Concat(4), columns, "pairs")], "turned"
+    )

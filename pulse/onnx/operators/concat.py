@@ -1,0 +1,44 @@
+"""Tensors side by side."""
+
+from collections.abc import Iterator
+
+from pulse.graph import OutletId
+from pulse.infer.relations import Relation, SameRank, SameSize, SameType, SizeSum
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import EVERY, rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.concat import Concat
+
+
+@onnx_op("Concat")
+def concat(node: NodeContext) -> OutletId:
+    """Join tensors."""
+    inputs = node.given()
+    if not inputs:
+        raise node.error("nothing to join")
+    axis = node.axis(node.integer("axis"), node.graph.fact(inputs[0]).rank)
+    return inputs[0] if len(inputs) == 1 else node.wire(Concat(axis), inputs)
+
+
+@rule("Concat", parts=EVERY)
+def infer_concat(clues: Clues) -> Iterator[Relation]:
+    """The sizes of one axis add up; those of the others are the same."""
+    parts, y = clues.given(), clues.output
+    yield SameType([*parts, y])
+    yield SameRank([*parts, y])
+    rank = clues.rank(y)
+    if rank is not None:
+        joined = clues.axis(clues.integer("axis"), rank)
+        yield SizeSum(Axis(y, joined), [Axis(part, joined) for part in parts])
+        for axis in (axis for axis in range(rank) if axis != joined):
+            yield SameSize([Axis(wire, axis) for wire in (*parts, y)])
+
+
+@writes(Concat)
+def write_concat(w: NodeWriter, op: Concat) -> str:
+    """Tensors side by side."""
+    return w.emit("Concat", w.inputs, axis=op.axis)

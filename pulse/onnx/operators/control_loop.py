@@ -1,0 +1,225 @@
+"""Loops: turns that are known before running are wired one after the other."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from onnx import helper
+
+from pulse.budget import spending
+from pulse.dim import TDim
+from pulse.errors import LoadError, PulseError
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.control import SCALAR, as_scalar, body
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.subgraph import Subgraph, inlined
+from pulse.onnx.write.graph import value_info
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.onnx.write.walk import write_nodes
+from pulse.ops.concat import Concat
+from pulse.ops.control import Loop
+from pulse.ops.shape import AddAxis
+from pulse.typed import TypedNetwork, known
+from pulse.wiring import wire
+
+MOST_TURNS = 1024
+
+MOST_NODES = 10_000
+"""A loop of more turns, or of more nodes with all loops in it, is one op rather than its turns one after the other."""
+
+REPEATING = ("Loop", "Scan", "If")
+
+ENDLESS = np.iinfo(np.int64).max
+
+
+@onnx_op("Loop")
+def loop(node: NodeContext) -> Sequence[OutletId]:
+    """Unrolled where it is known when it stops; else one op."""
+    return _Repeated(node, body(node, "body")).wired()
+
+
+class UnsureError(Exception):
+    """Whether there is another turn is known only while running, or there are too many."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    """A loop while it is translated."""
+
+    node: NodeContext
+    graph: Subgraph
+
+    def wired(self) -> list[OutletId]:
+        node = self.node
+        if len(self.graph.inputs) < 2 or len(self.graph.proto.output) < 1 + self.count:
+            raise node.error(f"its body does not fit {self.count} states")
+        limit, go_on = self._limit(), self._go_on()
+        before = len(node.graph.nodes)
+        try:
+            self._require_small()
+            return self._unrolled(limit) if self._enters(limit, go_on) else self._skipped()
+        except UnsureError:
+            for made in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(made)
+            return self._op(limit, go_on)
+
+    def _require_small(self) -> None:
+        """Loops in loops are not unrolled where a single turn has too many nodes already. Raises UnsureError."""
+        if not any(inner.op_type in REPEATING for inner in self.graph.proto.node):
+            return
+        before = spending().nodes
+        try:
+            any_turn = self._model
+        except PulseError:  # one turn after the other it may load, and tells the reason where it does not
+            return
+        if any_turn.spending.nodes - before > MOST_NODES:
+            raise UnsureError
+
+    @property
+    def count(self) -> int:
+        """The number of states."""
+        return max(0, len(self.node.inputs) - 2)
+
+    def _limit(self) -> OutletId:
+        if not self.node.has(0):
+            return self.node.constant(np.array(ENDLESS), "endless")
+        return as_scalar(self.node, self.node.input(0), "trip_count")
+
+    def _go_on(self) -> OutletId:
+        if not self.node.has(1):
+            return self.node.constant(np.array(True), "go_on")
+        return as_scalar(self.node, self.node.input(1), "condition")
+
+    def _states(self) -> list[OutletId]:
+        return [self.node.input(slot) for slot in range(2, len(self.node.inputs))]
+
+    def _number(self, outlet: OutletId) -> int | None:
+        value = known(self.node.graph, outlet)
+        return None if value is None else int(value.reshape(()))
+
+    def _enters(self, limit: OutletId, go_on: OutletId) -> bool:
+        """Whether there is a first turn. Raises UnsureError."""
+        most, first = self._number(limit), self._number(go_on)
+        if first == 0 or (most is not None and most <= 0):
+            return False
+        if most is None or first is None or (most > MOST_TURNS and self._never_stops(self._model)):
+            raise UnsureError
+        return True
+
+    def _unrolled(self, limit: OutletId) -> list[OutletId]:
+        """Every turn wired behind the one before it. Raises UnsureError."""
+        most = self._number(limit)
+        assert most is not None
+        states, gathered = self._states(), list[list[OutletId]]()
+        account = spending()
+        before = account.nodes
+        for turn in range(most):
+            if turn == MOST_TURNS or account.nodes - before > MOST_NODES:
+                raise UnsureError
+            results = self._turn(turn, states)
+            go_on = self._number(results[0])
+            if go_on is None:
+                raise UnsureError
+            states = results[1 : 1 + self.count]
+            gathered.append(results[1 + self.count :])
+            if not go_on:
+                break
+        stacked = [self._stacked(slot, list(each)) for slot, each in enumerate(zip(*gathered))]
+        return self._named([*states, *stacked])
+
+    def _turn(self, turn: int, states: Sequence[OutletId]) -> list[OutletId]:
+        node = self.node
+        first = [node.constant(np.array(turn), f"turn{turn}"), node.constant(np.array(True), f"going{turn}")]
+        feeds = dict(zip(self.graph.inputs, [*first, *states])) | dict(node.captures)
+        facts = {name: node.graph.fact(outlet) for name, outlet in feeds.items()}
+        return inlined(node.graph, self.graph.typed(facts, node.scope, f"{node.wire_name}.body"), feeds)
+
+    def _stacked(self, slot: int, values: Sequence[OutletId]) -> OutletId:
+        node = self.node
+        rows = [node.wire(AddAxis(0), [value], f"row{slot}_{turn}") for turn, value in enumerate(values)]
+        return rows[0] if len(rows) == 1 else node.wire(Concat(0), rows, f"rows{slot}")
+
+    def _named(self, outlets: Sequence[OutletId]) -> list[OutletId]:
+        pairs = zip(self.node.outputs, outlets)
+        return [self.node.named(name).finished(outlet) if name else outlet for name, outlet in pairs]
+
+    def _skipped(self) -> list[OutletId]:
+        """No turn at all: the states as they are, and nothing gathered."""
+        node, model = self.node, self._model
+        facts = [model.graph.fact(outlet) for outlet in model.graph.outputs[1 + self.count :]]
+        empty: list[OutletId] = []
+        for slot, fact in enumerate(facts):
+            if not all(dim.is_const for dim in fact.shape):
+                raise node.error("a loop of no turns that gathers tensors of symbolic size is not covered")
+            value: Array = np.zeros((0, *(int(dim) for dim in fact.shape)), fact.dtype)
+            empty.append(node.constant(value, f"rows{slot}"))
+        return self._named([*self._states(), *empty])
+
+    @cached_property
+    def _model(self) -> TypedNetwork:
+        """The body for any turn."""
+        node, states = self.node, self._states()
+        own = [TypedFact(np.dtype(np.int64), SCALAR), TypedFact(np.dtype(np.bool_), SCALAR)]
+        own += [TypedFact(fact.dtype, fact.shape) for fact in map(node.graph.fact, states)]
+        captured: Mapping[str, TypedFact] = {
+            name: node.graph.fact(outlet) for name, outlet in node.captures.items()
+        }
+        facts = dict(zip(self.graph.inputs, own)) | captured
+        return self.graph.typed(facts, node.scope, f"{node.wire_name}.body")
+
+    def _op(self, limit: OutletId, go_on: OutletId) -> list[OutletId]:
+        node, model = self.node, self._model
+        open_names = tuple(
+            name for name, outlet in node.captures.items() if node.graph.fact(outlet).value is None
+        )
+        turns = self._turns(limit, go_on, model)
+        if turns is None and len(model.graph.outputs) > 1 + self.count:
+            raise LoadError(
+                f"{node.wire_name} (Loop): how often it runs depends on data, so the length of what it gathers is "
+                "not known; export a loop over frames as Scan, or with a constant trip count"
+            )
+        op = Loop(model, tuple(self.graph.inputs), open_names, turns)
+        decided = [limit, go_on] if turns is None else []
+        operands = [*decided, *self._states(), *(node.captures[name] for name in open_names)]
+        return wire(node.graph, node.wire_name, op, operands)
+
+    def _turns(self, limit: OutletId, go_on: OutletId, model: TypedNetwork) -> TDim | None:
+        """How many turns there are, where the body never stops."""
+        value = self.node.graph.fact(limit).value
+        if value is None or self._number(go_on) != 1 or not self._never_stops(model):
+            return None
+        return TDim.of(value.reshape(()).item())
+
+    def _never_stops(self, model: TypedNetwork) -> bool:
+        """Whether the body's condition is true, or the one that it was given."""
+        go_on = model.graph.outputs[0]
+        last = known(model.graph, go_on)
+        return model.graph.label(go_on) == self.graph.inputs[1] or (last is not None and bool(last))
+
+
+@writes(Loop)
+def write_loop(w: NodeWriter, op: Loop) -> list[str]:
+    """The body takes the number of the turn, whether to go on, and the states."""
+    inner, graph = replace(w, graph=w.graph.body()), op.body.graph
+    count = len(op.names)
+    facts = [(np.dtype(np.int64), ()), (np.dtype(np.bool_), ())]
+    facts += [(fact.dtype, tuple(int(dim) for dim in fact.shape)) for fact in w.reads[2:count]]
+    own = [w.graph.names.new(f"{w.name}.{name}") for name in op.names]
+    inside = dict(zip(op.names, own)) | dict(zip(op.captured, w.inputs[count:]))
+    names = {outlet: inside[graph.label(outlet)] for outlet in graph.inputs}
+    write_nodes(inner.graph, w.clock, graph, graph.order(), names, {}, graph.outputs, f"{w.name}.")
+    results = [
+        value_info(
+            inner.emit("Identity", [names[outlet]], f"turn{slot}"),
+            graph.fact(outlet).dtype,
+            [int(dim) for dim in graph.fact(outlet).shape],
+        )
+        for slot, outlet in enumerate(graph.outputs)
+    ]
+    inputs = [value_info(name, dtype, sizes) for name, (dtype, sizes) in zip(own, facts)]
+    body = helper.make_graph(inner.graph.nodes, f"{w.name}.body", inputs, results)
+    return w.emit_all("Loop", w.inputs[:count], [""] * len(w.outputs), body=body)

@@ -1,0 +1,100 @@
+"""Running sums, and running products, which are scans."""
+
+import numpy as np
+
+from pulse.facts import TypedFact, dtype_name
+from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_shape
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.time import only_valid
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.cumulative import CumSum, CumSumStream
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import Expand
+from pulse.ops.source import Source
+from pulse.typed import TypedGraph, TypedNetwork
+from pulse.wiring import wire
+
+
+@onnx_op("CumProd")
+def cum_prod(node: NodeContext) -> OutletId:
+    """x[0] * … * x[j] along an axis, without x[j] itself where it is exclusive, backwards in reverse."""
+    x = node.fact(0)
+    axis = node.axis(int(node.scalar(1, "axis")), x.rank)
+    frame = TypedFact(x.dtype, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    course = Course(axis, node.flag("reverse"))
+    op = Scan(_body(node, frame, node.flag("exclusive")), ("P",), ("x",), (), (course,), (course,))
+    one = node.constant(np.ones((), x.dtype), "one")
+    first = one if not frame.rank else node.wire(Expand(frame.shape), [one], "first")
+    return wire(node.graph, node.wire_name, op, [node.input(0), first])[0]
+
+
+def _body(node: NodeContext, frame: TypedFact, exclusive: bool) -> TypedNetwork:
+    """One frame: the product so far, and what is given of it."""
+    graph = TypedGraph()
+    before, x = (graph.add(name, Source(frame), (), [frame])[0] for name in ("P", "x"))
+    graph.inputs += [before, x]
+    after = wire(graph, "product", Elementwise("mul"), [before, x])[0]
+    graph.set_outputs([after, before if exclusive else after], ["after", "y"])
+    return TypedNetwork(graph, node.scope, f"{node.wire_name}.body")
+
+
+@onnx_op("CumSum")
+def cumsum(node: NodeContext) -> OutletId:
+    """Along a constant axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    if dtype_name(node.fact(0).dtype) == "bool":
+        raise node.error("sums of bool are not defined; cast it to numbers")
+    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
+
+
+rule("CumSum")(same_type_and_shape)
+
+
+@writes(CumSum)
+def write_cumsum(w: NodeWriter, op: CumSum) -> list[str]:
+    """Sums of one pulse; the total where somebody reads it."""
+    (x,) = w.inputs
+    wide = _wide(w)
+    exact = wide == w.dtype()
+    source = x if exact else w.cast(x, wide, "wide")
+    how = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
+    axis = w.clock.number(op.axis)
+    sums = w.emit("CumSum", [source, axis], "" if exact else "sums", **how)
+    results = [sums if exact else w.cast(sums, w.dtype())]
+    return [*results, w.reduce("ReduceSum", x, (op.axis,), "total") if w.used[1] else ""]
+
+
+def _wide(w: NodeWriter) -> np.dtype[np.generic]:
+    """The type of sums: double precision for floats, i64 for integers."""
+    return np.dtype(np.float64 if np.issubdtype(w.dtype(), np.floating) else np.int64)
+
+
+@writes(CumSumStream)
+def write_cumsum_stream(w: NodeWriter, op: CumSumStream) -> list[str]:
+    """The sum so far is the state; frames outside of the stream add nothing to it."""
+    axis, pulse, wide = op.op.axis, w.sizes()[op.op.axis], _wide(w)
+    (initial,) = op.begin()
+    state = w.graph.state(f"{w.name}.state", initial.astype(wide))
+    x = only_valid(w, w.inputs[0], axis, pulse, op.offset, op.length if w.used[1] else None)
+    source = x if wide == w.dtype() else w.cast(x, wide, "wide")
+    exact = wide == w.dtype()
+    running = w.emit("CumSum", [source, w.clock.number(axis)], "running", exclusive=int(op.op.exclusive))
+    sums = w.emit("Add", [running, state], "" if exact else "sums")
+    total = _last(w, sums, axis, pulse, "sum")
+    if op.op.exclusive:
+        total = w.emit("Add", [total, _last(w, source, axis, pulse, "newest")], "whole")
+    w.graph.keep(state, total)
+    results = [sums if exact else w.cast(sums, w.dtype())]
+    if not w.used[1]:
+        return [*results, ""]
+    return [*results, total if exact else w.cast(total, w.dtype(), "total")]
+
+
+def _last(w: NodeWriter, x: str, axis: int, frames: int, name: str) -> str:
+    """The last frame of a pulse."""
+    return x if frames == 1 else w.crop(x, axis, frames - 1, frames, name)

@@ -1,0 +1,108 @@
+"""Types changed, and wires passed on as they are."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pulse.facts import is_symbolic
+from pulse.graph import OutletId
+from pulse.infer.relations import HasType, Relation, SameShape, SameType
+from pulse.onnx.clues import Clues, same_type_and_shape
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.elementwise import Cast
+from pulse.ops.elementwise_within import Within
+from pulse.ops.shape import Expand
+
+
+@onnx_op("Cast")
+def cast(node: NodeContext) -> OutletId:
+    """Convert to the type of an attribute."""
+    dtype = onnx_dtype(node.integer("to"), f"{node.wire_name} (Cast)")
+    return _cast(node, dtype)
+
+
+@onnx_op("CastLike")
+def cast_like(node: NodeContext) -> OutletId:
+    """Convert to the type of another wire."""
+    return _cast(node, node.fact(1).dtype)
+
+
+def _cast(node: NodeContext, dtype: np.dtype[np.generic]) -> OutletId:
+    fact = node.fact(0)
+    if fact.dtype == dtype:
+        return node.input(0)
+    symbolic = fact.value is not None and is_symbolic(fact.value)
+    if symbolic and np.issubdtype(dtype, np.integer):
+        return node.input(0)
+    return node.wire(Cast(dtype), [node.input(0)])
+
+
+@onnx_op("OptionalHasElement")
+def optional_has_element(node: NodeContext) -> OutletId:
+    """Whether the input is given; a tensor is always there."""
+    return node.constant(np.array(node.has(0)))
+
+
+@onnx_op("Identity", "OptionalGetElement")
+def identity(node: NodeContext) -> OutletId:
+    """The same wire."""
+    return node.input(0)
+
+
+@onnx_op("Dropout")
+def dropout(node: NodeContext) -> list[OutletId]:
+    """Nothing happens outside of training, nor with a ratio of 0; from opset 12 on the mask keeps everything."""
+    if node.has(2) and bool(node.scalar(2, "training_mode")):
+        ratio = float(node.scalar(1, "ratio")) if node.has(1) else 0.5
+        if ratio != 0:
+            raise node.error(
+                f"it drops a share of {ratio:g} at random (training mode); export the model for inference"
+            )
+    if node.opset < 12 or not any(node.outputs[1:]):
+        return [node.input(0)]
+    kept = node.constant(np.array(True), "kept")
+    return [node.input(0), node.wire(Expand(node.fact(0).shape), [kept], "mask")]
+
+
+@rule("Identity", uniform=True, parts=(0,))
+def infer_identity(clues: Clues) -> Iterator[Relation]:
+    """Type, shape and value stay."""
+    yield from same_type_and_shape(clues)
+
+
+@rule("Dropout")
+def infer_dropout(clues: Clues) -> Iterator[Relation]:
+    """Type and shape stay, and those of the mask are the same."""
+    yield SameType([clues.input(0), clues.output])
+    yield SameShape([clues.input(0), *clues.outlets])
+
+
+@rule("Cast", uniform=True, parts=(0,))
+def infer_cast(clues: Clues) -> Iterator[Relation]:
+    """The shape stays; the type is an attribute."""
+    yield HasType([clues.output], onnx_dtype(clues.integer("to"), f"{clues.wire_name} (Cast)"))
+    yield SameShape([clues.input(0), clues.output])
+
+
+@rule("CastLike")
+def infer_cast_like(clues: Clues) -> Iterator[Relation]:
+    """The shape stays; the type is that of another wire."""
+    yield SameType([clues.input(1), clues.output])
+    yield SameShape([clues.input(0), clues.output])
+
+
+@writes(Cast)
+def write_cast(w: NodeWriter, op: Cast) -> str:
+    """Another type."""
+    return w.cast(w.inputs[0], op.dtype)
+
+
+@writes(Within)
+def write_within(w: NodeWriter, op: Within) -> str:
+    """The wire itself: what reads it may notice by itself, or not."""
+    return w.inputs[0]

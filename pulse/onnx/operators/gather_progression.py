@@ -1,0 +1,131 @@
+"""Indices that are evenly spaced: looking up entries by them is slicing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.dim.atoms import Max
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.onnx.context import NodeContext
+from pulse.ops.concat import Concat
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis
+from pulse.ops.slice import Slice
+from pulse.ops.time_position import Range
+from pulse.typed import TypedGraph, known
+
+MOST_SLICES = 64
+SHORTEST = 8
+"""Constant rows of fewer entries are looked up one by one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progression:
+    """A tensor ``starts[i...] + j*step`` with j < length along one axis, on which starts has size 1."""
+
+    starts: Array
+    axis: int
+    step: int
+    length: TDim
+
+
+def progression(graph: TypedGraph, outlet: OutletId) -> Progression | None:
+    """What a wire of integers is, if it is made of a range, constants, and axes of size 1, or is such a constant."""
+    value = known(graph, outlet)
+    if value is not None:
+        return _constant(value)
+    node = graph.node(outlet)
+    op = node.op
+    if isinstance(op, Range) and isinstance(op.start, int) and isinstance(op.step, int):
+        return Progression(np.array([op.start], np.int64), 0, op.step, op.length)
+    if isinstance(op, AddAxis):
+        inner = progression(graph, node.inputs[0])
+        if inner is None:
+            return None
+        return replace(
+            inner, starts=np.expand_dims(inner.starts, op.axis), axis=inner.axis + (op.axis <= inner.axis)
+        )
+    if isinstance(op, Elementwise) and op.kind in ("add", "mul"):
+        for own, other in (node.inputs, node.inputs[::-1]):
+            value, inner = known(graph, other), progression(graph, own)
+            if value is not None and inner is not None:
+                return _shifted(inner, value) if op.kind == "add" else _scaled(inner, value)
+    return None
+
+
+def _constant(value: Array) -> Progression | None:
+    """Rows of a table that each go up by the same steps."""
+    if (
+        value.ndim == 0
+        or not value.size
+        or value.shape[-1] < SHORTEST
+        or not np.issubdtype(value.dtype, np.integer)
+    ):
+        return None
+    steps = np.diff(value, axis=-1)
+    if (steps != steps.flat[0]).any():
+        return None
+    return Progression(value[..., :1], value.ndim - 1, int(steps.flat[0]), TDim.of(value.shape[-1]))
+
+
+def _shifted(inner: Progression, value: Array) -> Progression | None:
+    starts = inner.starts + value
+    axis = inner.axis + starts.ndim - inner.starts.ndim
+    return replace(inner, starts=starts, axis=axis) if starts.shape[axis] == 1 else None
+
+
+def _scaled(inner: Progression, value: Array) -> Progression | None:
+    if value.size != 1:
+        return None
+    factor = int(value.reshape(()))
+    return Progression(
+        inner.starts.reshape((1,) * (value.ndim - inner.starts.ndim) + inner.starts.shape) * factor,
+        inner.axis + max(0, value.ndim - inner.starts.ndim),
+        inner.step * factor,
+        inner.length,
+    )
+
+
+def _unclamped(length: TDim) -> TDim:
+    """The e of max(0, e): a slice of that many frames has none where e is negative."""
+    if length.const or len(length.terms) != 1:
+        return length
+    atoms, factor = length.terms[0]
+    if factor != 1 or len(atoms) != 1 or not isinstance(atoms[0], Max) or len(atoms[0].options) != 2:
+        return length
+    low, high = sorted(atoms[0].options, key=lambda option: option != 0)
+    return high if low == 0 else length
+
+
+def sliced(node: NodeContext, x: OutletId, axis: int, indices: Progression) -> OutletId | None:
+    """The entries of x at the indices, by slices; None where these may leave the tensor or are too many."""
+    size, reach = node.graph.fact(x).shape[axis], (_unclamped(indices.length) - 1) * indices.step
+    last = reach + int(indices.starts.max())
+    inside = indices.step > 0 and indices.starts.min() >= 0 and size.prove_ge(last + 1).yes
+    if not inside or indices.starts.size > MOST_SLICES:
+        return None
+
+    def part(at: Sequence[int], final: bool) -> OutletId:
+        depth = len(at)
+        if depth == indices.starts.ndim:
+            start = int(indices.starts[tuple(at)])
+            cut = Slice(axis, TDim.of(start), reach + start + 1, indices.step)
+            return node.wire(cut, [x], "" if final else f"slice{start}")
+        if depth == indices.axis:
+            return part([*at, 0], final)
+        count, place = indices.starts.shape[depth], axis + (indices.axis < depth)
+        label = "_".join(map(str, at))
+        wide = [
+            node.wire(
+                AddAxis(place),
+                [part([*at, i], False)],
+                "" if final and count == 1 else f"wide{label}_{i}",
+            )
+            for i in range(count)
+        ]
+        return wide[0] if count == 1 else node.wire(Concat(place), wide, "" if final else f"stack{label}")
+
+    return part([], True)

@@ -1,0 +1,220 @@
+"""Recurrent layers, written: the ONNX operators, begun with the state and asked for the next one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.onnx.write.scan import ScanWriter
+from pulse.ops.recurrent import Recurrent, RecurrentStream
+from pulse.ops.recurrent_cells import PARAMETERS, Activation
+from pulse.ops.scan import Course
+
+SPELLED: Mapping[str, str] = {
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "relu": "Relu",
+    "affine": "Affine",
+    "leakyrelu": "LeakyRelu",
+    "thresholdedrelu": "ThresholdedRelu",
+    "scaledtanh": "ScaledTanh",
+    "hardsigmoid": "HardSigmoid",
+    "elu": "Elu",
+    "softsign": "Softsign",
+    "softplus": "Softplus",
+}
+USUAL = {"rnn": ("tanh",), "gru": ("sigmoid", "tanh"), "lstm": ("sigmoid", "tanh", "tanh")}
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """An operator with its weights; states are [1, B, H]."""
+
+    w: NodeWriter
+    op: Recurrent
+    weights: tuple[str, str, str]
+    peepholes: str | None
+
+    def run(
+        self, x: str, states: Sequence[str], names: Sequence[str | None], writer: NodeWriter | None = None
+    ) -> list[str]:
+        """Frames [P, 1, B, H] and the states after them, as far as they have names."""
+        inputs = [x, *self.weights, "", *states]
+        if self.op.lengths is not None:
+            inputs[4] = self.w.constant(np.array(self.op.lengths, np.int32), "lengths")
+        if self.peepholes is not None:
+            inputs = [*inputs, *[""] * (7 - len(inputs)), self.peepholes]
+        while not inputs[-1]:
+            inputs.pop()
+        return (writer or self.w).emit_all(self.op.cell.kind.upper(), inputs, names, **_attributes(self.op))
+
+
+def _attributes(op: Recurrent) -> dict[str, Any]:
+    cell = op.cell
+    found: dict[str, Any] = {"hidden_size": op.hidden}
+    if op.reverse:
+        found["direction"] = "reverse"
+    if cell.activations != tuple(Activation(name) for name in USUAL[cell.kind]):
+        found["activations"] = [SPELLED[function.name] for function in cell.activations]
+        counts = [len(PARAMETERS[function.name]) for function in cell.activations]
+        alphas = [f.alpha for f, count in zip(cell.activations, counts) if count > 0]
+        betas = [f.beta for f, count in zip(cell.activations, counts) if count > 1]
+        found |= {"activation_alpha": alphas} if alphas else {}
+        found |= {"activation_beta": betas} if betas else {}
+    if cell.clip is not None:
+        found["clip"] = cell.clip
+    if cell.linear_before_reset:
+        found["linear_before_reset"] = 1
+    if cell.input_forget and cell.kind == "lstm":
+        found["input_forget"] = 1
+    return found
+
+
+def _layer(w: NodeWriter, op: Recurrent) -> Layer:
+    slot = op.optional_slot("p")
+    first, second, third = (_wide(w, number, name) for number, name in ((1, "w"), (2, "r"), (3, "b")))
+    return Layer(w, op, (first, second, third), None if slot is None else _wide(w, slot, "p"))
+
+
+def _wide(w: NodeWriter, slot: int, name: str) -> str:
+    """An input with the axis of directions in front."""
+    value = w.known(slot)
+    return w.add_axis(w.inputs[slot], 0, name) if value is None else w.constant(value[None], name)
+
+
+def _initial(w: NodeWriter, op: Recurrent, name: str, slot: int, batch: int) -> str:
+    """A given initial state [1, B, H]."""
+    sizes, value = (1, batch, op.hidden), w.known(slot)
+    if value is not None:
+        return w.constant(np.broadcast_to(value, sizes[1:])[None], f"initial_{name}")
+    wide = w.add_axis(w.inputs[slot], 0, f"wide_{name}")
+    if w.sizes(slot) == sizes[1:]:
+        return wide
+    return w.emit("Expand", [wide, w.integers(sizes, "state_shape")], f"initial_{name}")
+
+
+@writes(Recurrent)
+def write_recurrent(w: NodeWriter, op: Recurrent) -> list[str]:
+    """Whole sequences with every pulse."""
+    batch = w.sizes()[1]
+    slots = {name: op.optional_slot(name) for name in ("h", "c")[: op.cell.states]}
+    states = ["" if slot is None else _initial(w, op, name, slot, batch) for name, slot in slots.items()]
+    names = ["wide", *(f"last_{name}" if w.used[1 + at] else None for at, name in enumerate(slots))]
+    made = _layer(w, op).run(w.inputs[0], states, names)
+    made += [""] * (1 + len(slots) - len(made))
+    return _narrow(w, made)
+
+
+def _narrow(w: NodeWriter, made: Sequence[str]) -> list[str]:
+    """The outputs without the axis of directions."""
+    results = [w.remove_axis(made[0], 1)]
+    for slot, name in enumerate(made[1:], 1):
+        results.append(w.remove_axis(name, 0, f"state{slot}") if name and w.used[slot] else "")
+    return results
+
+
+@writes(RecurrentStream)
+def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
+    """The state is fed back; only frames of the stream touch it.
+
+    Frames behind the end do no harm where the state is no output. Those before the first one end within a pulse,
+    always after the same number of frames: there the pulse is cut in two.
+    """
+    layer = _layer(w, op.op)
+    states = _states(w, op)
+    letters = ("h", "c")[: op.op.cell.states]
+    begin = _begun(w, op, states)
+    ends = any(w.used[1:])
+    pulse = w.sizes()[0]
+    if ends and (pulse > 1 and len(states) > 1):
+        return _frame_by_frame(w, op, layer, states, begin)
+    before, cut = divmod(max(0, op.offset), pulse)
+    parts: list[str] = []
+    current = begin
+    for start, stop in ((0, cut), (cut, pulse)):
+        if start == stop:
+            continue
+        x = w.inputs[0]
+        x = x if stop - start == pulse else w.crop(x, 0, start, stop, f"frames{start}")
+        names = [f"wide{start}", *(f"{letter}{start}" for letter in letters)]
+        y, *following = layer.run(x, current, names)
+        parts.append(y)
+        wait = before + (1 if start == 0 and cut else 0)
+        if wait:
+            reached = w.clock.reached(wait)
+            following = [
+                w.emit("Where", [reached, new, old], f"{letter}{start}_kept")
+                for letter, new, old in zip(letters, following, current)
+            ]
+        current = following
+    y = parts[0] if len(parts) == 1 else w.emit("Concat", parts, "wide", axis=0)
+    if ends:
+        current = _ended(w, op, y, begin, current, pulse)
+    for state, value in zip(states, current):
+        w.graph.keep(state, value)
+    return _narrow(w, [y, *current])
+
+
+def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
+    """The inputs that carry h and c."""
+    begin = op.begin()
+    for place, name in enumerate(("h", "c")[: len(begin)]):
+        slot = op.op.optional_slot(name)
+        value = None if slot is None else w.known(slot)
+        if op.past is None and value is not None:
+            begin[place] = np.broadcast_to(value, begin[place].shape).astype(op.dtype)
+    suffixes = ("state",) if len(begin) == 1 else ("h", "c")
+    return [
+        w.graph.state(f"{w.name}.{suffix}", np.ascontiguousarray(first[None]))
+        for suffix, first in zip(suffixes, begin)
+    ]
+
+
+def _begun(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
+    """The states before this pulse; an initial state that is an input of the model is taken with the first one."""
+    result = list(states)
+    for place, name in enumerate(("h", "c")[: len(states)]):
+        slot = op.op.optional_slot(name)
+        if op.past is None and slot is not None and w.known(slot) is None:
+            given = _initial(w, op.op, name, slot, op.batch)
+            result[place] = w.emit("Where", [w.clock.reached(1), states[place], given], f"begin_{name}")
+    return result
+
+
+def _ended(
+    w: NodeWriter, op: RecurrentStream, y: str, begin: Sequence[str], current: Sequence[str], pulse: int
+) -> list[str]:
+    """The states after the last frame of the stream. Of several frames, h is among the outputs."""
+    stop = w.clock.stop(pulse, op.offset, op.length)
+    if pulse > 1:
+        row = w.emit("Gather", [y, w.clock.op("Sub", [stop, w.clock.number(1)], f"{stop}-1")], "last", axis=0)
+        current = [row]
+    some = w.clock.op("Greater", [stop, w.clock.start(pulse, op.offset)], f"{stop}>start of {op.offset}")
+    return [
+        w.emit("Where", [some, new, old], f"{letter}_ended")
+        for letter, new, old in zip(("h", "c"), current, begin)
+    ]
+
+
+def _frame_by_frame(
+    w: NodeWriter, op: RecurrentStream, layer: Layer, states: Sequence[str], begin: Sequence[str]
+) -> list[str]:
+    """A scan with one step of the layer as its body, which keeps c where a frame is not of the stream."""
+    (pulse, batch, features), hidden = w.sizes(), op.op.hidden
+    scan = ScanWriter.begin(w)
+    letters, sizes = ("h", "c"), (1, batch, hidden)
+    old = [scan.state(value, letter, op.dtype, sizes) for letter, value in zip(letters, begin)]
+    x = scan.frame(w.inputs[0], "x", w.dtype(), (batch, features), Course(0))
+    valid = scan.valid(pulse, op.offset, op.length)
+    frame = scan.inner.add_axis(x, 0, "frame")
+    y, *new = layer.run(frame, old, ["frame_y", "frame_h", "frame_c"], scan.inner)
+    for letter, after, before in zip(letters, new, old):
+        scan.keep(valid, after, before, letter, op.dtype, sizes)
+    scan.gather(scan.inner.remove_axis(y, 0, "y"), "frames", op.dtype, sizes, Course(0))
+    *current, y = scan.finish(["last_h", "last_c", "wide"])
+    for state, value in zip(states, current):
+        w.graph.keep(state, value)
+    return _narrow(w, [y, *current])

@@ -1,0 +1,87 @@
+"""Frames written into a cache."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.clues import same_type_and_shape
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.scatter import Box, pasted
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_within import Within
+from pulse.ops.op import unify
+from pulse.ops.shape import Reshape
+from pulse.ops.slice import Slice
+from pulse.typed import known
+
+MOST_FRAMES = 64
+"""Frames that can be written to places which are computed while running."""
+
+
+@onnx_op("TensorScatter")
+def tensor_scatter(node: NodeContext) -> OutletId:
+    """The cache with new frames from an index of each batch on; round the end where it is circular."""
+    cache, update = node.fact(0), node.fact(1)
+    axis = node.axis(node.integer("axis", -2), cache.rank)
+    mode = node.text("mode", "linear")
+    if axis == 0 or update.rank != cache.rank or mode not in ("linear", "circular"):
+        raise node.error(f"axis {axis} and mode {mode!r} do not fit {cache} and {update}")
+    for other in range(cache.rank):
+        if other != axis:
+            unify(cache.shape[other], update.shape[other], f"{node.wire_name} (TensorScatter): axis {other}")
+    begin = np.zeros(1, np.int64) if not node.has(2) else known(node.graph, node.input(2))
+    if begin is not None and begin.size and (begin == begin.flat[0]).all():
+        start, available = TDim.of(int(begin.flat[0])), cache.shape[axis] - update.shape[axis]
+        if mode == "linear" or available.prove_ge(start).yes:
+            starts = (*[TDim.of(0)] * axis, start)
+            return node.finished(
+                pasted(node, node.input(0), node.input(1), Box(starts, update.shape[: axis + 1]), "")
+            )
+    return _chosen(node, axis, mode == "circular")
+
+
+def _chosen(node: NodeContext, axis: int, circular: bool) -> OutletId:
+    """One choice for each new frame: where its place is that of the cache's frame."""
+    cache, update = node.fact(0), node.fact(1)
+    size, count = cache.shape[axis], update.shape[axis]
+    if not size.is_const or not count.is_const or int(count) > MOST_FRAMES:
+        raise node.error(
+            f"{count} frames are written at computed places; only up to {MOST_FRAMES} are covered"
+        )
+    begin = _begin(node, cache)
+    if not circular:
+        begin = node.wire(Within(0, int(size) - int(count)), [begin], "inside")
+    places: Array = np.arange(int(size)).reshape(-1, *(1,) * (cache.rank - axis - 1))
+    place = node.constant(places, "places")
+    y = node.input(0)
+    for number in range(int(count)):
+        at = node.wire(
+            Elementwise("add"), [begin, node.constant(np.array(number), f"number{number}")], f"at{number}"
+        )
+        if circular:
+            at = node.wire(
+                Elementwise("mod"),
+                [at, node.constant(np.array(int(size)), f"size{number}")],
+                f"round{number}",
+            )
+        hit = node.wire(Elementwise("equal"), [place, at], f"hit{number}")
+        frame = node.wire(
+            Slice(axis, TDim.of(number), TDim.of(number + 1)), [node.input(1)], f"frame{number}"
+        )
+        y = node.wire(Elementwise("where"), [hit, frame, y], f"written{number}")
+    return node.finished(y)
+
+
+def _begin(node: NodeContext, cache: TypedFact) -> OutletId:
+    """Where the new frames begin, an i64 for each batch, [batch, 1 …]."""
+    if not node.has(2):
+        return node.constant(np.zeros((1,) * cache.rank, np.int64), "begin")
+    begin = node.cast(node.input(2), np.dtype(np.int64), "index")
+    shape = (*node.fact(2).shape, *(TDim.of(1),) * (cache.rank - 1))
+    return node.wire(Reshape(shape), [begin], "begin")
+
+
+rule("TensorScatter")(same_type_and_shape)

@@ -1,0 +1,70 @@
+"""Shuffles between channels and positions."""
+
+from collections.abc import Iterator
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.infer.relations import (
+    HasRank,
+    Relation,
+    SameSize,
+    SameType,
+)
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.ops.shape import Reshape, Transpose, exact_quotient
+
+
+def _image(node: NodeContext) -> tuple[Shape, TDim]:
+    shape = node.fact(0).shape
+    size = node.integer("blocksize")
+    if len(shape) != 4 or size < 1:
+        raise node.error(f"{node.fact(0)} must be [N, C, H, W] and blocksize {size} positive")
+    return shape, TDim.of(size)
+
+
+def _order(node: NodeContext) -> str:
+    """Whether blocks stand in front of channels (DCR), or behind (CRD). Raises LoadError."""
+    mode = node.text("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        raise node.error(f"mode {mode!r} is not covered; DCR and CRD are")
+    return mode
+
+
+@onnx_op("DepthToSpace")
+def depth_to_space(node: NodeContext) -> OutletId:
+    """Channels spread over blocks of positions: the block in front of the channels (DCR), or behind (CRD)."""
+    (batch, channels, height, width), block = _image(node)
+    mode = _order(node)
+    left = exact_quotient([channels], [block, block], f"{node.wire_name} (DepthToSpace)")
+    inner = (block, block, left) if mode == "DCR" else (left, block, block)
+    split = node.wire(Reshape((batch, *inner, height, width)), [node.input(0)], "blocks")
+    perm = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+    turned = node.wire(Transpose(perm), [split], "positions")
+    return node.wire(Reshape((batch, left, height * block, width * block)), [turned])
+
+
+@onnx_op("SpaceToDepth")
+def space_to_depth(node: NodeContext) -> OutletId:
+    """Blocks of positions gathered in channels: the block in front of the channels (DCR), or behind (CRD)."""
+    (batch, channels, height, width), block = _image(node)
+    rows, columns = (
+        exact_quotient([dim], [block], f"{node.wire_name} (SpaceToDepth)") for dim in (height, width)
+    )
+    split = node.wire(Reshape((batch, channels, rows, block, columns, block)), [node.input(0)], "blocks")
+    perm = (0, 3, 5, 1, 2, 4) if _order(node) == "DCR" else (0, 1, 3, 5, 2, 4)
+    turned = node.wire(Transpose(perm), [split], "channels")
+    return node.wire(Reshape((batch, channels * block * block, rows, columns)), [turned])
+
+
+@rule("DepthToSpace", "SpaceToDepth")
+def infer_blocks(clues: Clues) -> Iterator[Relation]:
+    """Between channels and blocks of an image [N, C, H, W]."""
+    x, y = clues.input(0), clues.output
+    yield SameType([x, y])
+    yield HasRank([x, y], 4)
+    yield SameSize([Axis(x, 0), Axis(y, 0)])

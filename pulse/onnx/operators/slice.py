@@ -1,0 +1,219 @@
+"""Slices, splits and reversals. How far a slice reaches, the translators know."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pulse.dim import TDim, ceil_div, dim_max, dim_min
+from pulse.errors import DimError
+from pulse.graph import OutletId
+from pulse.infer.relations import Relation, SameRank, SameSize, SameType, Scaled, SizeSum
+from pulse.infer.wire_facts import Axis
+from pulse.onnx.clues import Clues, same_type_and_rank
+from pulse.onnx.context import NodeContext
+from pulse.onnx.operators.source import steps
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.elementwise_within import Within
+from pulse.ops.gather_elements import GatherBatches
+from pulse.ops.op import unify
+from pulse.ops.shape import AddAxis, Transpose
+from pulse.ops.slice import Decimate, Slice
+from pulse.ops.slice_frames import Frames
+
+FAR = 2**31 - 1
+"""Bounds from here on mean "as far as it goes"."""
+
+
+def at_most(dim: TDim, limit: TDim) -> TDim:
+    """The smaller dim, in its simplest form."""
+    if limit.prove_ge(dim).yes:
+        return dim
+    return limit if dim.prove_ge(limit).yes else dim_min(dim, limit)
+
+
+def at_least(dim: TDim, limit: TDim) -> TDim:
+    """The larger dim, in its simplest form."""
+    if dim.prove_ge(limit).yes:
+        return dim
+    return limit if limit.prove_ge(dim).yes else dim_max(dim, limit)
+
+
+def _from_front(node: NodeContext, bound: TDim, size: TDim) -> TDim:
+    """A bound that may count from the end, counted from the front.
+
+    Where its sign depends on a length it is assumed to be positive, which is checked when the model runs.
+    """
+    sign = bound.prove_ge(0)
+    if sign.no:
+        return bound + size
+    if sign.unknown:
+        try:
+            node.scope.assume(f"{bound} >= 0")
+        except DimError as error:
+            raise node.error(f"the bound {bound} has no clear sign: {error}") from error
+    return bound
+
+
+def _bound(node: NodeContext, bound: TDim, size: TDim, low: int, high: TDim) -> TDim:
+    """A bound of a slice, clamped to ``low .. high``."""
+    if bound.is_const and int(bound) >= FAR:
+        return high
+    if bound.is_const and int(bound) <= -FAR:
+        return TDim.of(low)
+    return at_least(at_most(_from_front(node, bound, size), high), TDim.of(low))
+
+
+def _forward(node: NodeContext, bound: TDim, size: TDim) -> TDim:
+    """A bound of a slice with a positive step, counted from the front; the op clamps it to the size."""
+    if bound.is_const and int(bound) >= FAR:
+        return size
+    if bound.is_const and int(bound) <= -FAR:
+        return TDim.of(0)
+    return at_least(_from_front(node, bound, size), TDim.of(0))
+
+
+def slice_op(node: NodeContext, axis: int, size: TDim, start: TDim, end: TDim, step: int) -> Slice | None:
+    """The slice of one axis as ONNX means it; None where it takes everything. Raises LoadError."""
+    if step == 0:
+        raise node.error("a step of 0")
+    if step > 0:
+        first, last = _forward(node, start, size), _forward(node, end, size)
+        everything = step == 1 and first == 0 and last.prove_ge(size).yes
+        return None if everything else Slice(axis, first, last, step)
+    first = _bound(node, start, size, 0, size - 1)
+    last = at_most(_bound(node, end, size, -1, size - 1), first)
+    return Slice(axis, first, last, step)
+
+
+@onnx_op("Slice")
+def slice_(node: NodeContext) -> OutletId:
+    """Bounds are attributes before opset 10, then inputs; they may depend on lengths."""
+    rank = node.fact(0).rank
+    if node.opset < 10:
+        starts: Sequence[TDim] = [TDim.of(bound) for bound in node.integer_list("starts")]
+        ends: Sequence[TDim] = [TDim.of(bound) for bound in node.integer_list("ends")]
+        axes: Sequence[int] = node.integer_list("axes", range(len(starts)))
+        steps: Sequence[int] = [1] * len(starts)
+    else:
+        starts, ends = node.dims(1, "start"), node.dims(2, "end")
+        axes = node.integers(3, "axes") if node.has(3) else range(len(starts))
+        steps = node.integers(4, "steps") if node.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise node.error(f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
+    shape = node.fact(0).shape
+    ops = [
+        slice_op(node, node.axis(axis, rank), shape[node.axis(axis, rank)], start, end, step)
+        for axis, start, end, step in zip(axes, starts, ends, steps)
+    ]
+    return _chain(node, [op for op in ops if op is not None])
+
+
+def _chain(node: NodeContext, ops: Sequence[Slice]) -> OutletId:
+    x = node.input(0)
+    for op in ops:
+        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
+    return x
+
+
+@onnx_op("Split")
+def split(node: NodeContext) -> list[OutletId]:
+    """One slice for each part."""
+    shape = node.fact(0).shape
+    axis = node.axis(node.integer("axis", 0), len(shape))
+    sizes = _split_sizes(node, shape[axis])
+    unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (Split): the parts of axis {axis}")
+    outlets: list[OutletId] = []
+    start = TDim.of(0)
+    for name, size in zip(node.outputs, sizes):
+        part = node.named(name) if name else node
+        outlets.append(part.wire(Slice(axis, start, start + size), [node.input(0)]))
+        start = start + size
+    return outlets
+
+
+def _split_sizes(node: NodeContext, size: TDim) -> list[TDim]:
+    if node.opset < 13 and "split" in node.attributes:
+        return [TDim.of(part) for part in node.integer_list("split")]
+    if node.opset >= 13 and node.has(1):
+        return list(node.dims(1, "sizes"))
+    count = node.integer("num_outputs", len(node.outputs))
+    if count != len(node.outputs):
+        raise node.error(f"{count} parts for {len(node.outputs)} outputs")
+    if node.opset < 18:
+        return [size // count] * count
+    chunk = ceil_div(size, count)
+    bounds = [at_most(chunk * part, size) for part in range(count + 1)]
+    return [after - before for before, after in itertools.pairwise(bounds)]
+
+
+@onnx_op("ReverseSequence")
+def reverse_sequence(node: NodeContext) -> OutletId:
+    """The first frames of each batch from the last to the first, as many as are told; the others as they are."""
+    fact = node.fact(0)
+    time, batch = (
+        node.axis(node.integer("time_axis", 0), fact.rank),
+        node.axis(node.integer("batch_axis", 1), fact.rank),
+    )
+    if {time, batch} != {0, 1}:
+        raise node.error(f"time_axis {time} and batch_axis {batch} must be 0 and 1")
+    place = steps(node, fact.shape[time], "frames")
+    lengths = node.cast(node.input(1), np.dtype(np.int64), "lengths")
+    if fact.shape[time].is_const:
+        lengths = node.wire(Within(0, int(fact.shape[time])), [lengths], "limited")
+    column = node.wire(AddAxis(1), [lengths], "column")
+    one = node.constant(np.array(1), "one")
+    last = node.wire(Elementwise("sub"), [column, one], "last")
+    turned = node.wire(Elementwise("sub"), [last, place], "turned")
+    inside = node.wire(Elementwise("less"), [place, column], "inside")
+    index = node.wire(Elementwise("where"), [inside, turned, place], "index")
+    order = (batch, time, *range(2, fact.rank))
+    x = node.wire(Transpose(order), [node.input(0)], "batches") if batch else node.input(0)
+    places = node.wire(AddAxis(2), [index], "places")
+    y = node.wire(GatherBatches(1), [x, places], "taken")
+    return node.finished(node.wire(Transpose(order), [y]) if batch else y)
+
+
+@rule("Split", uniform=True)
+def infer_split(clues: Clues) -> Iterator[Relation]:
+    """Concatenation the other way round; all parts are as long where no lengths are given, before opset 18."""
+    x, parts = clues.input(0), clues.outlets
+    yield SameType([x, *parts])
+    yield SameRank([x, *parts])
+    rank = clues.rank(x)
+    if rank is None:
+        return
+    divided = clues.axis(clues.integer("axis", 0), rank)
+    yield SizeSum(Axis(x, divided), [Axis(part, divided) for part in parts])
+    if clues.opset < 18 and "split" not in clues.attributes and not clues.has(1):
+        for part in parts:
+            yield Scaled(Axis(x, divided), Axis(part, divided), len(parts))
+    for axis in (axis for axis in range(rank) if axis != divided):
+        yield SameSize([Axis(wire, axis) for wire in (x, *parts)])
+
+
+rule("Slice", uniform=True, parts=(0,))(same_type_and_rank)
+rule("ReverseSequence")(same_type_and_rank)
+
+
+@writes(Slice)
+def write_slice(w: NodeWriter, op: Slice) -> str:
+    """Constant bounds: those of a pulse."""
+    return w.crop(w.inputs[0], op.axis, int(op.start), int(op.end), step=op.step)
+
+
+@writes(Decimate)
+def write_decimate(w: NodeWriter, op: Decimate) -> str:
+    """A slice with a step."""
+    return w.crop(w.inputs[0], op.axis, op.first, w.sizes()[op.axis], step=op.step)
+
+
+@writes(Frames)
+def write_frames(w: NodeWriter, op: Frames) -> str:
+    """Looked up: row j holds the places of frame j."""
+    places = np.add.outer(np.arange(w.made()[op.axis]) * op.hop, np.arange(op.size)).astype(np.int64)
+    return w.emit("Gather", [w.inputs[0], w.constant(places, "places")], axis=op.axis)

@@ -1,0 +1,141 @@
+"""Constants and ranges."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pulse.dim import TDim, ceil_div, dim_max
+from pulse.facts import Array, is_symbolic
+from pulse.graph import OutletId
+from pulse.infer.relations import HasRank, HasSizes, HasType, Relation, SameType
+from pulse.onnx.clues import Clues
+from pulse.onnx.context import NodeContext
+from pulse.onnx.registry import onnx_op
+from pulse.onnx.rules import rule
+from pulse.onnx.tensors import onnx_dtype
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis, Expand
+from pulse.ops.time_position import Range
+
+
+@onnx_op("Constant")
+def constant(node: NodeContext) -> OutletId:
+    """A tensor, a number or a list of numbers."""
+    if "value" in node.attributes:
+        return node.constant(node.tensor("value"))
+    if "value_int" in node.attributes:
+        return node.constant(np.array(node.integer("value_int"), dtype=np.int64))
+    if "value_ints" in node.attributes:
+        return node.constant(np.array(node.integer_list("value_ints"), dtype=np.int64))
+    if "value_float" in node.attributes:
+        return node.constant(np.array(node.real("value_float"), dtype=np.float32))
+    if "value_floats" in node.attributes:
+        return node.constant(np.array(node.real_list("value_floats"), dtype=np.float32))
+    raise node.error(f"a constant of {', '.join(sorted(node.attributes)) or 'nothing'} is not covered")
+
+
+@onnx_op("ConstantOfShape")
+def constant_of_shape(node: NodeContext) -> OutletId:
+    """One number, everywhere."""
+    value = node.tensor("value", np.zeros(1, dtype=np.float32))
+    if value.size != 1:
+        raise node.error("attribute value must be a tensor of one element")
+    return node.wire(Expand(node.dims(0, "shape")), [node.constant(value.reshape(()), "value")])
+
+
+def scalar_dim(node: NodeContext, dim: TDim, suffix: str = "") -> OutletId:
+    """Add one dim as an i64 constant; as a plain number where it depends on no symbol."""
+    value: Array = np.array(int(dim), dtype=np.int64) if dim.is_const else np.array(dim, dtype=object)
+    return node.constant(value, suffix)
+
+
+@onnx_op("Range")
+def range_(node: NodeContext) -> OutletId:
+    """Numbers at even distances; the length may be symbolic."""
+    values = [node.value(slot) for slot in range(3)]
+    if any(value is None for value in values):
+        raise node.error(
+            "its length is computed while running (through floats, or from data), so its shape is not known; "
+            "compute start, limit and delta by integer arithmetic on shapes"
+        )
+    numbers = [value for value in values if value is not None]
+    if any(value.size != 1 for value in numbers):
+        raise node.error("its start, limit and delta must be one number each")
+    if not any(is_symbolic(value) for value in numbers):
+        start, limit, delta = (value.reshape(()).item() for value in numbers)
+        count = _count(node, (limit - start) / delta) if delta else 0
+        if not node.affords(count):
+            return node.wire(Range(start, delta, TDim.of(count), numbers[0].dtype), [])
+        return node.constant((start + np.arange(count) * delta).astype(numbers[0].dtype))
+    return _symbolic_range(node, [TDim.of(value.reshape(()).item()) for value in numbers])
+
+
+def _count(node: NodeContext, ratio: float) -> int:
+    """How many steps there are in a range of so many. Raises LoadError where that is no number."""
+    if not abs(ratio) < 1 << 62:
+        raise node.error(f"it has {ratio} numbers; give a start, limit and delta that are finite")
+    return max(0, math.ceil(ratio))
+
+
+def _symbolic_range(node: NodeContext, ends: Sequence[TDim]) -> OutletId:
+    start, limit, delta = ends
+    if not delta.is_const or delta == 0:
+        raise node.error(f"its delta {delta} must be a constant other than 0")
+    step = int(delta)
+    extent = limit - start if step > 0 else start - limit
+    length = dim_max(0, ceil_div(extent, abs(step)))
+    dtype = np.dtype(np.int64)
+    if start.is_const:
+        return node.wire(Range(int(start), step, length, dtype), [])
+    steps = node.wire(Range(0, step, length, dtype), [], "steps")
+    return node.wire(Elementwise("add"), [steps, scalar_dim(node, start, "start")])
+
+
+@onnx_op("EyeLike")
+def eye_like(node: NodeContext) -> OutletId:
+    """Ones on a diagonal, in the shape of another matrix."""
+    fact, k = node.fact(0), node.integer("k", 0)
+    if fact.rank != 2:
+        raise node.error(f"{fact} is no matrix")
+    code = node.integer("dtype", 0)
+    dtype = onnx_dtype(code, f"{node.wire_name} (EyeLike)") if code else fact.dtype
+    rows, columns = (steps(node, dim, name) for dim, name in zip(fact.shape, ("rows", "columns")))
+    shifted = node.wire(Elementwise("add"), [rows, node.constant(np.array(k), "k")], "diagonal")
+    column = node.wire(AddAxis(1), [shifted], "column")
+    hit = node.wire(Elementwise("equal"), [column, columns], "hit")
+    return node.finished(node.cast(hit, dtype, "ones"))
+
+
+@rule("ConstantOfShape")
+def infer_constant_of_shape(clues: Clues) -> Iterator[Relation]:
+    """A tensor of the shape that is listed."""
+    sizes, count = clues.sizes(0), clues.count(0)
+    default = np.zeros(1, dtype=np.float32)
+    yield HasType([clues.output], clues.tensor("value", default).dtype)
+    if count is not None:
+        yield HasRank([clues.output], count)
+    if sizes is not None:
+        yield HasSizes(clues.output, sizes)
+
+
+@rule("Range")
+def infer_range(clues: Clues) -> Iterator[Relation]:
+    """Scalars of one type; a vector of it."""
+    yield SameType([*clues.given(), clues.output])
+    yield HasRank([clues.output], 1)
+
+
+@writes(Range)
+def write_range(w: NodeWriter, op: Range) -> str:
+    """Numbers that do not depend on the stream."""
+    return w.constant(op.eval([], {})[0], "numbers")
+
+
+def steps(node: NodeContext, size: TDim, name: str) -> OutletId:
+    """0, 1, 2 …, ``size`` of them."""
+    if size.is_const and node.affords(int(size)):
+        return node.constant(np.arange(int(size)), name)
+    return node.wire(Range(0, 1, size, np.dtype(np.int64)), [], name)

@@ -1,0 +1,175 @@
+"""Ops that remember frames, know their position or replace frames outside of the stream, written."""
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.facts import Array
+from pulse.onnx.write.node import NodeWriter
+from pulse.onnx.write.registry import writes
+from pulse.ops.time import Delay, LastFrames
+from pulse.ops.time_ends import FillEnds
+from pulse.ops.time_length import StreamEnd
+from pulse.ops.time_position import Positions, TableRows
+
+
+@writes(Delay)
+def write_delay(w: NodeWriter, op: Delay) -> str:
+    """The past frames are the state; nothing is moved that need not be."""
+    (x,) = w.inputs
+    axis, pulse = op.axis, w.sizes()[op.axis]
+    held = op.delay + op.overlap
+    if held == 0:
+        return x
+    state = w.graph.state(f"{w.name}.state", op.initial)
+    if op.delay == 0:
+        y = w.emit("Concat", [state, x], axis=axis)
+        newest = x if held <= pulse else y
+        size = pulse if held <= pulse else pulse + held
+        w.graph.keep(state, newest if size == held else w.crop(newest, axis, size - held, size, "newest"))
+        return y
+    if op.overlap == 0 and held >= pulse:
+        rest = [] if held == pulse else [w.crop(state, axis, pulse, held, "rest")]
+        w.graph.keep(state, w.emit("Concat", [*rest, x], "newest", axis=axis) if rest else x)
+        return w.crop(state, axis, 0, pulse) if rest else state
+    seen = w.emit("Concat", [state, x], "seen", axis=axis)
+    w.graph.keep(state, w.crop(seen, axis, pulse, pulse + held, "newest"))
+    return w.crop(seen, axis, 0, pulse + op.overlap)
+
+
+@writes(LastFrames)
+def write_last_frames(w: NodeWriter, op: LastFrames) -> str:
+    """Of the state and the pulse the frames up to the last one of the stream; before its first one are zeros."""
+    (x,) = w.inputs
+    axis, pulse = op.axis, w.sizes()[op.axis]
+    (initial,) = op.begin()
+    state = w.graph.state(f"{w.name}.state", initial)
+    if op.offset > 0:
+        x = only_valid(w, x, axis, pulse, op.offset, None)
+    seen = w.emit("Concat", [state, x], "seen", axis=axis)
+    stop = w.clock.stop(pulse, op.offset, op.length)
+    places = w.clock.op("Add", [stop, w.integers(range(op.frames), "places")], f"{stop}+0..{op.frames}")
+    y = w.emit("Gather", [seen, places], axis=axis)
+    w.graph.keep(state, y)
+    return y
+
+
+def only_valid(w: NodeWriter, x: str, axis: int, pulse: int, offset: int, length: TDim | None) -> str:
+    """Zeros in place of the frames outside of the stream: before its first one, and behind ``length`` if given."""
+    if offset <= 0 and length is None:
+        return x
+    positions = w.clock.positions(pulse, -offset, pulse, len(w.sizes()) - 1 - axis)
+    inside = w.clock.inside(positions, offset > 0, length)
+    if inside is None:
+        return x
+    return w.emit("Where", [inside, x, w.number(0, w.dtype(), "zero")], "valid")
+
+
+@writes(Positions)
+def write_positions(w: NodeWriter, op: Positions) -> str:
+    """In integers where it is one of integers, else through double precision."""
+    integer = np.issubdtype(op.dtype, np.integer)
+    wide = np.dtype(np.int64 if integer else np.float64)
+    positions = w.clock.positions(op.frames, -op.offset, op.frames)
+    last = [name for name, needed in (("scaled", op.step_size != 1), ("moved", op.start != 0)) if needed]
+    number = positions if integer else w.cast(positions, wide, "wide")
+    if op.step_size != 1:
+        number = w.emit("Mul", [number, w.number(op.step_size, wide, "step")], "scaled")
+    if op.start != 0:
+        number = w.emit("Add", [number, w.number(op.start, wide, "start")], "moved")
+    return number if op.dtype == wide and (last or integer) else w.cast(number, op.dtype)
+
+
+@writes(TableRows)
+def write_table_rows(w: NodeWriter, op: TableRows) -> str:
+    """Rows by position; positions outside of the table belong to no frame of the stream."""
+    rows = w.clock.positions(op.frames, -op.offset, op.frames)
+    if op.step_size != 1:
+        rows = w.emit("Mul", [rows, w.number(op.step_size, np.dtype(np.int64), "step")], "scaled")
+    if op.start != 0:
+        rows = w.emit("Add", [rows, w.number(op.start, np.dtype(np.int64), "start")], "moved")
+    least = w.emit("Max", [rows, w.clock.number(0)], "least")
+    last = w.clock.number(w.sizes()[op.axis] - 1)
+    return w.emit("Gather", [w.inputs[0], w.emit("Min", [least, last], "rows")], axis=op.axis)
+
+
+@writes(StreamEnd)
+def write_stream_end(w: NodeWriter, op: StreamEnd) -> str:
+    """The register itself, or a length that follows from it."""
+    if op.frames == TDim.of(w.clock.symbol):
+        return w.clock.stream_end(w.outputs[0])
+    return w.emit("Identity", [w.clock.length(op.frames)])
+
+
+@writes(FillEnds)
+def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
+    """By position: constants are chosen, edge and mirrored frames looked up in the window."""
+    axis, frames = op.axis, w.made()[op.axis]
+    step = w.sizes()[axis] - op.overlap
+    low = -op.keep - op.shift
+    if op.mode != "constant":
+        return _looked_up(w, op, step, w.clock.positions(step, low, frames))
+    start = low + op.offset + op.overlap
+    if start < 0 or start + frames > w.sizes()[axis]:
+        raise w.error(f"it asks for frames {start}:{start + frames} of a window of {w.sizes()[axis]}")
+    x = w.inputs[0]
+    if frames != w.sizes()[axis]:
+        x = w.crop(x, axis, start, start + frames, "window")
+    positions = w.clock.positions(step, low, frames, len(w.sizes()) - 1 - axis)
+    if op.head is None and op.tail is None:
+        inside = w.clock.inside(positions, low < 0, op.length)
+        assert inside is not None
+        return w.emit("Where", [inside, x, w.number(op.fill, w.dtype(), "fill")])
+    flat = w.clock.positions(step, low, frames)
+    if low < 0:
+        inside = w.clock.inside(positions, True, None)
+        assert inside is not None
+        before = _rows(w, op, op.head, flat, "head")
+        x = w.emit("Where", [inside, x, before], "" if op.tail is None else "begun")
+    if op.tail is not None:
+        inside = w.clock.inside(positions, False, op.length)
+        assert inside is not None
+        behind = w.clock.op("Sub", [flat, w.clock.length(op.length)], f"{flat}-({op.length})")
+        x = w.emit("Where", [inside, x, _rows(w, op, op.tail, behind, "tail")])
+    return x
+
+
+def _rows(w: NodeWriter, op: FillEnds, table: Array | None, frames: str, name: str) -> str:
+    """The rows that stand for frames before the first one (the table ends there) or behind the last one."""
+    if table is None:
+        return w.number(op.fill, w.dtype(), "fill")
+    rows = table.shape[op.axis]
+    if rows == 0:
+        return w.number(0, w.dtype(), "nothing")
+    if name == "head":
+        frames = w.clock.op("Add", [frames, w.clock.number(rows)], f"{frames}+{rows}")
+    least = w.clock.op("Max", [frames, w.clock.number(0)], f"0..{frames}")
+    places = w.clock.op("Min", [least, w.clock.number(rows - 1)], f"0..{frames}..{rows - 1}")
+    return w.emit("Gather", [w.constant(table.astype(w.dtype()), name), places], f"{name}_rows", axis=op.axis)
+
+
+def _looked_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
+    """The source of frame f is f inside; else the nearest frame, or |f| in front and 2 (length - 1) - f behind
+    (reflect), or -1 - f and 2 length - 1 - f (symmetric).
+    """
+    clock, length = w.clock, w.clock.length(op.length)
+    last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")
+    if op.mode == "edge":
+        begun = clock.op("Max", [frames, clock.number(0)], f"0..{frames}")
+        sources = clock.op("Min", [begun, last], f"0..{frames}..{op.length}-1")
+    elif op.mode == "symmetric":
+        before = clock.op("Sub", [clock.number(-1), frames], f"-1-{frames}")
+        begun = clock.op("Max", [frames, before], f"max({frames},{before})")
+        both = clock.op("Add", [last, length], f"2*({op.length})-1")
+        turned = clock.op("Sub", [both, begun], f"2*({op.length})-1-{begun}")
+        sources = clock.op("Min", [begun, turned], f"mirrored twice {frames} of {op.length}")
+    else:
+        begun = clock.op("Abs", [frames], f"|{frames}|")
+        twice = clock.op("Add", [last, last], f"2*({op.length}-1)")
+        turned = clock.op("Sub", [twice, begun], f"2*({op.length}-1)-|{frames}|")
+        sources = clock.op("Min", [begun, turned], f"mirrored {frames} of {op.length}")
+    base = clock.position(step, -op.offset - op.overlap)
+    at = clock.op("Sub", [sources, base], f"{sources}-({base})")
+    least = clock.op("Max", [at, clock.number(0)], f"0..{at}")
+    most = clock.number(w.sizes()[op.axis] - 1)
+    places = clock.op("Min", [least, most], f"0..{at}..{w.sizes()[op.axis] - 1}")
+    return w.emit("Gather", [w.inputs[0], places], axis=op.axis)

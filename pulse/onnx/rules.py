@@ -1,0 +1,54 @@
+"""Which operator has which rule."""
+
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from pulse.infer.relations import Relation
+
+if TYPE_CHECKING:
+    from pulse.onnx.clues import Clues
+
+Says: TypeAlias = "Callable[[Clues], Iterable[Relation]]"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is said of the wires of an operator, beside what its translator makes of inputs that are known.
+
+    says      the relations, of what is known so far
+    uniform   the translator treats every size alike, so it may see symbols in place of sizes that are not known
+    parts     inputs whose values may have entries that are not known, and are symbols to the translator as well
+    """
+
+    says: Says
+    uniform: bool = False
+    parts: Container[int] = ()
+
+
+def nothing(clues: "Clues") -> Iterable[Relation]:
+    """No relation."""
+    return ()
+
+
+DEFAULT = Rule(nothing)
+"""Only what the translator makes of inputs that are known."""
+
+EVERY = range(1 << 31)
+"""Every input, as ``parts``."""
+
+RULES: dict[str, Rule] = {}
+"""Operator of the default domain -> its rule."""
+
+
+def rule(*types: str, uniform: bool = False, parts: Container[int] = ()) -> Callable[[Says], Says]:
+    """Register a function as the rule of operators."""
+
+    def register(says: Says) -> Says:
+        for name in types:
+            if name in RULES:
+                raise ValueError(f"the rule of {name} is registered twice")
+            RULES[name] = Rule(says, uniform, parts)
+        return says
+
+    return register

@@ -1,0 +1,69 @@
+"""Depthwise windows: every channel with weights of its own."""
+
+from pulse.jit.instruction import Instruction, Operand, reads, writes
+from pulse.jit.registry import kernel
+from pulse.jit.simd import LANES, vfma, vload_part, vstore_part
+from pulse.program.kernels.matmul_finish import Finish, finish
+
+
+class Depthwise(Instruction):
+    """y[rows_y[m] + c] = bias[c] + sum_t x[rows_x[m] + taps[t] + c] * W[t*C + c], f32; then the steps of ``finish``.
+
+    Weights are read once per four rows.
+    """
+
+    x: Operand = reads("f32")
+    W: Operand = reads("f32", "T", "C")
+    bias: Operand = reads("f32", "C")
+    y: Operand = writes("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    T: int
+    taps: Operand = reads("i64", "T")
+    C: int
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        return self.M * self.T * self.C
+
+
+@kernel
+def depthwise(row: Depthwise) -> None:
+    """16 channels at a time, in each four rows."""
+    x, weights, bias, y = row.x, row.W, row.bias, row.y
+    M, rows_x, rows_y, T, taps, C = row.M, row.rows_x, row.rows_y, row.T, row.taps, row.C
+    c = 0
+    while c < C:
+        rest = C - c
+        first = vload_part(bias, c, rest)
+        m = 0
+        while m + 2 <= M:
+            m2, m3 = min(m + 2, M - 1), min(m + 3, M - 1)  # past the last row: the last one again
+            p0, p1, p2, p3 = x + rows_x[m], x + rows_x[m + 1], x + rows_x[m2], x + rows_x[m3]
+            sum0, sum1, sum2, sum3 = first, first, first, first
+            w = weights + c
+            for t in range(T):
+                at, w_t = taps[t] + c, vload_part(w, 0, rest)
+                sum0, sum1 = (
+                    vfma(vload_part(p0, at, rest), w_t, sum0),
+                    vfma(vload_part(p1, at, rest), w_t, sum1),
+                )
+                sum2, sum3 = (
+                    vfma(vload_part(p2, at, rest), w_t, sum2),
+                    vfma(vload_part(p3, at, rest), w_t, sum3),
+                )
+                w = w + C
+            vstore_part(y, rows_y[m] + c, rest, sum0)
+            vstore_part(y, rows_y[m + 1] + c, rest, sum1)
+            vstore_part(y, rows_y[m2] + c, rest, sum2)
+            vstore_part(y, rows_y[m3] + c, rest, sum3)
+            m += 4
+        if m < M:
+            p0, sum0, w = x + rows_x[m], first, weights + c
+            for t in range(T):
+                sum0 = vfma(vload_part(p0, taps[t] + c, rest), vload_part(w, 0, rest), sum0)
+                w = w + C
+            vstore_part(y, rows_y[m] + c, rest, sum0)
+        c += LANES
+    finish(row.finish, y, rows_y, M, C)

@@ -1,0 +1,227 @@
+"""Gates of recurrent cells: packed weights, recurrent sums, and 16 units of a state from them."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device
+from pulse.jit.simd import (
+    LANES,
+    Lanes,
+    vfma,
+    vload,
+    vload_part,
+    vlt,
+    vmax,
+    vmin,
+    vselect,
+    vsplat,
+    vstore,
+    vstore_part,
+    vzero,
+)
+from pulse.program.kernels.matmul_scales import Scales, scaled
+from pulse.program.kernels.vmath import vsigmoid, vtanh
+
+Function: TypeAlias = tuple[int, float, float]
+"""The code, alpha and beta of an activation."""
+ACTIVATIONS = {"sigmoid": 0, "tanh": 1, "relu": 2, "affine": 3, "hardsigmoid": 4, "leakyrelu": 5}
+SIGMOID, TANH, RELU, AFFINE, HARD_SIGMOID = range(5)
+GROUP = 4  # states that share one reading of the weights
+SUMS = 4 * GROUP * LANES  # floats: up to four gates of four states
+
+
+def pack_gates(r: NDArray[Any], hidden: int) -> NDArray[Any]:
+    """Recurrent weights [G*H, K] as the kernels read them: for 16 units at a time, [K, G, 16], padded by zeros.
+
+    Of any type; scales are weights of K = 1.
+    """
+    gates, depth = r.shape[0] // hidden, r.shape[1]
+    blocks = -(-hidden // LANES)
+    padded = np.zeros((gates, blocks * LANES, depth), r.dtype)
+    padded[:, :hidden] = r.reshape(gates, hidden, depth)
+    packed = padded.reshape(gates, blocks, LANES, depth).transpose(1, 3, 0, 2)
+    return np.ascontiguousarray(packed).ravel()
+
+
+@device
+def activated(v: Lanes, function: Function, clip: float) -> Lanes:
+    """An activation; its input is limited to -clip … clip first."""
+    code, alpha, beta = function
+    if clip > 0:
+        v = vmax(vmin(v, clip), -clip)
+    if code == SIGMOID:
+        return vsigmoid(v)
+    if code == TANH:
+        return vtanh(v)
+    if code == RELU:
+        return vmax(v, 0.0)
+    if code == AFFINE:
+        return vfma(v, alpha, vsplat(beta))
+    if code == HARD_SIGMOID:
+        return vmin(vmax(vfma(v, alpha, vsplat(beta)), 0.0), 1.0)
+    return vselect(vlt(v, 0.0), v * alpha, v)
+
+
+@device
+def one_sum(h: Pointer, w: Pointer, K: int, scales: Scales) -> Lanes:
+    """``sum_k h[k] * w[k]``, w [K, 16]."""
+    a, b, c, d = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 4 <= K:
+        a, b = vfma(h[k], vload(w, 0), a), vfma(h[k + 1], vload(w, 16), b)
+        c, d = vfma(h[k + 2], vload(w, 32), c), vfma(h[k + 3], vload(w, 48), d)
+        w = w + 4 * LANES
+        k += 4
+    while k < K:
+        a = vfma(h[k], vload(w, 0), a)
+        w = w + LANES
+        k += 1
+    return scaled((a + b) + (c + d), scales, 0)
+
+
+@device
+def two_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of two gates, w [K, 2, 16]."""
+    a0, b0, a1, b1 = vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        a1, b1 = vfma(q, vload(w, 32), a1), vfma(q, vload(w, 48), b1)
+        w = w + 4 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
+
+
+@device
+def three_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of three gates, w [K, 3, 16]."""
+    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
+        a1, b1, c1 = vfma(q, vload(w, 48), a1), vfma(q, vload(w, 64), b1), vfma(q, vload(w, 80), c1)
+        w = w + 6 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0, c0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0), vfma(p, vload(w, 32), c0)
+    return scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16), scaled(c0 + c1, scales, 32)
+
+
+@device
+def four_sums(h: Pointer, w: Pointer, K: int, scales: Scales) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """``sum_k h[k] * w[k]`` of four gates, w [K, 4, 16]."""
+    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    k = 0
+    while k + 2 <= K:
+        p, q = vsplat(h[k]), vsplat(h[k + 1])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
+        a1, b1 = vfma(q, vload(w, 64), a1), vfma(q, vload(w, 80), b1)
+        c1, d1 = vfma(q, vload(w, 96), c1), vfma(q, vload(w, 112), d1)
+        w = w + 8 * LANES
+        k += 2
+    if k < K:
+        p = vsplat(h[k])
+        a0, b0 = vfma(p, vload(w, 0), a0), vfma(p, vload(w, 16), b0)
+        c0, d0 = vfma(p, vload(w, 32), c0), vfma(p, vload(w, 48), d0)
+    a, b = scaled(a0 + a1, scales, 0), scaled(b0 + b1, scales, 16)
+    c, d = scaled(c0 + c1, scales, 32), scaled(d0 + d1, scales, 48)
+    return a, b, c, d
+
+
+@device
+def finish_gru(
+    x: Pointer, old: Pointer, bias: Pointer, y: Pointer, n: int, H: int, z: Lanes, r: Lanes, own: Lanes,
+    f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the three gates."""
+    rest = H - n
+    r = activated(vload_part(x, H + n, rest) + r, f, clip)
+    own = vfma(r, own + vload_part(bias, n, rest), vload_part(x, 2 * H + n, rest))
+    z = activated(vload_part(x, n, rest) + z, f, clip)
+    fresh = activated(own, g, clip)
+    vstore_part(y, n, rest, vfma(z, vload_part(old, n, rest) - fresh, fresh))
+
+
+@device
+def finish_lstm(
+    x: Pointer, c: Pointer, peepholes: Pointer, y: Pointer, n: int, H: int, couples: int,
+    i: Lanes, o: Lanes, kept: Lanes, fresh: Lanes,
+    f: Function, g: Function, out: Function, clip: float,
+) -> None:  # fmt: skip
+    """The units n … n + 15 from the recurrent sums of the four gates; c is replaced."""
+    rest = H - n
+    cell = vload_part(c, n, rest)
+    i = vfma(vload_part(peepholes, n, rest), cell, i + vload_part(x, n, rest))
+    kept = vfma(vload_part(peepholes, 2 * H + n, rest), cell, kept + vload_part(x, 2 * H + n, rest))
+    i = activated(i, f, clip)
+    kept = 1.0 - i if couples else activated(kept, f, clip)
+    fresh = activated(fresh + vload_part(x, 3 * H + n, rest), g, clip)
+    cell = vfma(kept, cell, i * fresh)
+    vstore_part(c, n, rest, cell)
+    o = vfma(vload_part(peepholes, H + n, rest), cell, o + vload_part(x, H + n, rest))
+    o = activated(o, f, clip)
+    vstore_part(y, n, rest, o * activated(cell, out, 0.0))
+
+
+@device
+def three_sums_of_four(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
+) -> None:
+    """``sum_k h[k] * w[k]`` of three gates for four states, w [K, 3, 16]; to sums [4, 4, 16], one row of it free."""
+    a0, b0, c0, a1, b1, c1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    a2, b2, c2, a3, b3, c3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for k in range(K):
+        u, v, x = vload(w, 0), vload(w, 16), vload(w, 32)
+        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
+        a0, b0, c0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0)
+        a1, b1, c1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1)
+        a2, b2, c2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2)
+        a3, b3, c3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3)
+        w = w + 3 * LANES
+    store_three(sums, a0, b0, c0, scales)
+    store_three(sums + 64, a1, b1, c1, scales)
+    store_three(sums + 128, a2, b2, c2, scales)
+    store_three(sums + 192, a3, b3, c3, scales)
+
+
+@device
+def four_sums_of_four(
+    h0: Pointer, h1: Pointer, h2: Pointer, h3: Pointer, w: Pointer, K: int, scales: Scales, sums: Pointer
+) -> None:
+    """``sum_k h[k] * w[k]`` of four gates for four states, w [K, 4, 16]; to sums [4, 4, 16]."""
+    a0, b0, c0, d0, a1, b1, c1, d1 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    a2, b2, c2, d2, a3, b3, c3, d3 = vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero(), vzero()
+    for k in range(K):
+        u, v, x, y = vload(w, 0), vload(w, 16), vload(w, 32), vload(w, 48)
+        p, q, r, s = vsplat(h0[k]), vsplat(h1[k]), vsplat(h2[k]), vsplat(h3[k])
+        a0, b0, c0, d0 = vfma(p, u, a0), vfma(p, v, b0), vfma(p, x, c0), vfma(p, y, d0)
+        a1, b1, c1, d1 = vfma(q, u, a1), vfma(q, v, b1), vfma(q, x, c1), vfma(q, y, d1)
+        a2, b2, c2, d2 = vfma(r, u, a2), vfma(r, v, b2), vfma(r, x, c2), vfma(r, y, d2)
+        a3, b3, c3, d3 = vfma(s, u, a3), vfma(s, v, b3), vfma(s, x, c3), vfma(s, y, d3)
+        w = w + 4 * LANES
+    store_three(sums, a0, b0, c0, scales)
+    vstore(sums, 48, scaled(d0, scales, 48))
+    store_three(sums + 64, a1, b1, c1, scales)
+    vstore(sums, 112, scaled(d1, scales, 48))
+    store_three(sums + 128, a2, b2, c2, scales)
+    vstore(sums, 176, scaled(d2, scales, 48))
+    store_three(sums + 192, a3, b3, c3, scales)
+    vstore(sums, 240, scaled(d3, scales, 48))
+
+
+@device
+def store_three(sums: Pointer, a: Lanes, b: Lanes, c: Lanes, scales: Scales) -> None:
+    """One row of sums."""
+    vstore(sums, 0, scaled(a, scales, 0))
+    vstore(sums, 16, scaled(b, scales, 16))
+    vstore(sums, 32, scaled(c, scales, 32))

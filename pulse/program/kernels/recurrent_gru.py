@@ -1,0 +1,156 @@
+"""GRU layers; how their rows begin is in ``recurrent``."""
+
+from pulse.jit.instruction import (
+    Operand,
+    ScalesOperand,
+    packed_weights,
+    reads,
+    updates,
+    weight_scales,
+)
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
+from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent_gates import (
+    GROUP,
+    SUMS,
+    Function,
+    activated,
+    finish_gru,
+    one_sum,
+    three_sums,
+    three_sums_of_four,
+    two_sums,
+)
+
+
+@device
+def gru_row(
+    x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
+    f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """One frame of one sequence, the reset gate behind the product."""
+    for n in range(0, H, LANES):
+        z, r, own = three_sums(old, w + 3 * n * H, H, further(scales, 3 * n))
+        finish_gru(
+            x, old, bias, y, n, H, z, r, own, f, g, clip
+        )  # fmt: skip
+
+
+@device
+def gru_rows(
+    x: Pointer, old: Pointer, w: Pointer, scales: Scales, bias: Pointer, y: Pointer, H: int,
+    rows: int, old_step: int, step: int, sums: Pointer,
+    f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """One frame of two to four sequences, which share one reading of the weights."""
+    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    for n in range(0, H, LANES):
+        three_sums_of_four(old, old + old_step, h2, h3, w + 3 * n * H, H, further(scales, 3 * n), sums)
+        for j in range(rows):
+            z, r, own = vload(sums, 64 * j), vload(sums, 64 * j + 16), vload(sums, 64 * j + 32)
+            finish_gru(
+                x + j * 3 * H, old + j * old_step, bias, y + j * step, n, H, z, r, own,
+                f, g, clip,
+            )  # fmt: skip
+
+
+class Gru(Recurrent):
+    """A GRU whose reset gate multiplies the recurrent product (linear_before_reset = 1).
+
+    ``z r = f(...); c = g(x + r * (h @ W + bias)); y = (1 - z) * c + z * h``; the bias is the recurrent one of c.
+    """
+
+    gates = 3
+    f: ActivationWords
+    g: ActivationWords
+    bias: Operand = reads("f32", "H")
+    scales: ScalesOperand = weight_scales()
+
+
+@kernel
+def gru(row: Gru) -> None:
+    """All frames of one stream."""
+    x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
+    f, g = function(row.f), function(row.g)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = begun(row)
+    back = frame if reverse else -frame
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(0, B, GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 3 * H, min(GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
+            if rows > 1:
+                gru_rows(
+                    x_t, old, w, scales, bias, new, H, rows, old_step, step, sums,
+                    f, g, clip,
+                )  # fmt: skip
+            else:
+                gru_row(
+                    x_t, old, w, scales, bias, new, H, f, g, clip
+                )  # fmt: skip
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)
+
+
+class GruReset(Recurrent):
+    """A GRU whose reset gate multiplies the state (linear_before_reset = 0).
+
+    ``z r = f(...); c = g(x + (r * h) @ last); y = (1 - z) * c + z * h``. W are the weights of z and r, ``last`` those
+    of c; scratch is [2, H].
+    """
+
+    gates = 3
+    f: ActivationWords
+    g: ActivationWords
+    last: Operand = packed_weights()
+    scratch: Operand = updates("f32", 2, "H")
+    scales: ScalesOperand = weight_scales()
+    last_scales: ScalesOperand = weight_scales()
+
+
+@device
+def gru_reset_row(
+    x: Pointer, old: Pointer, w: Pointer, scales: Scales, last: Pointer, last_scales: Scales,
+    y: Pointer, z: Pointer, q: Pointer, H: int,
+    f: Function, g: Function, clip: float,
+) -> None:  # fmt: skip
+    """One frame of one sequence, the reset gate in front of the product; z and q are scratch [H]."""
+    for n in range(0, H, LANES):
+        rest = H - n
+        update, r = two_sums(old, w + 2 * n * H, H, further(scales, 2 * n))
+        update = activated(vload_part(x, n, rest) + update, f, clip)
+        r = activated(vload_part(x, H + n, rest) + r, f, clip)
+        vstore_part(z, n, rest, update)
+        vstore_part(q, n, rest, r * vload_part(old, n, rest))
+    for n in range(0, H, LANES):
+        rest = H - n
+        own = vload_part(x, 2 * H + n, rest) + one_sum(q, last + n * H, H, further(last_scales, n))
+        fresh = activated(own, g, clip)
+        kept = vload_part(z, n, rest)
+        vstore_part(y, n, rest, vfma(kept, vload_part(old, n, rest) - fresh, fresh))
+
+
+@kernel
+def gru_reset(row: GruReset) -> None:
+    """All frames of one stream."""
+    x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
+    last, last_scales, f, g = row.last, row.last_scales, function(row.f), function(row.g)
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    start, stop = begun(row)
+    back = frame if reverse else -frame
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(B):
+            new = y + (t * frame + b * step)
+            old = new + back if i > start else h + b * H
+            gru_reset_row(
+                x + (t * B + b) * 3 * H, old, w, scales, last, last_scales, new, scratch, scratch + H, H,
+                f, g, clip,
+            )  # fmt: skip
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

@@ -1,0 +1,98 @@
+"""LSTM layers; how their rows begin is in ``recurrent``."""
+
+from pulse.jit.instruction import Operand, ScalesOperand, reads, updates, weight_scales
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import LANES, vload
+from pulse.jit.stack import stack_f32
+from pulse.program.kernels.matmul_scales import Scales, further
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent_gates import (
+    GROUP,
+    SUMS,
+    Function,
+    finish_lstm,
+    four_sums,
+    four_sums_of_four,
+)
+
+
+@device
+def lstm_row(
+    x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
+    H: int, couples: int,
+    f: Function, g: Function, out: Function, clip: float,
+) -> None:  # fmt: skip
+    """One frame of one sequence; c is replaced."""
+    for n in range(0, H, LANES):
+        i, o, keep, fresh = four_sums(old, w + 4 * n * H, H, further(scales, 4 * n))
+        finish_lstm(
+            x, c, peepholes, y, n, H, couples, i, o, keep, fresh,
+            f, g, out, clip,
+        )  # fmt: skip
+
+
+@device
+def lstm_rows(
+    x: Pointer, old: Pointer, w: Pointer, scales: Scales, c: Pointer, peepholes: Pointer, y: Pointer,
+    H: int, couples: int, rows: int, old_step: int, step: int, sums: Pointer,
+    f: Function, g: Function, out: Function, clip: float,
+) -> None:  # fmt: skip
+    """One frame of two to four sequences, which share one reading of the weights; c is replaced."""
+    h2, h3 = old + min(2, rows - 1) * old_step, old + min(3, rows - 1) * old_step
+    for n in range(0, H, LANES):
+        four_sums_of_four(old, old + old_step, h2, h3, w + 4 * n * H, H, further(scales, 4 * n), sums)
+        for j in range(rows):
+            i, o = vload(sums, 64 * j), vload(sums, 64 * j + 16)
+            keep, fresh = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
+            finish_lstm(
+                x + j * 4 * H, c + j * H, peepholes, y + j * step, n, H, couples, i, o, keep, fresh,
+                f, g, out, clip,
+            )  # fmt: skip
+
+
+class Lstm(Recurrent):
+    """``i o k = f(...); c = k * c + i * g(...); y = o * out(c)``, the gates i, o, k with peepholes [3, H] to c.
+
+    c is [B, H], dense; rows of c0 lie ``step_c0`` apart. ``couples``: k = 1 - i.
+    """
+
+    gates = 4
+    f: ActivationWords
+    g: ActivationWords
+    out: ActivationWords
+    c: Operand = updates("f32", "B", "H")
+    c0: Operand = reads("f32", rarely=True)
+    step_c0: int
+    peepholes: Operand = reads("f32", 3, "H")
+    couples: bool
+    scales: ScalesOperand = weight_scales()
+
+
+@kernel
+def lstm(row: Lstm) -> None:
+    """All frames of one stream."""
+    x, w, scales, y, h, c, peepholes = row.x, row.W, row.scales, row.y, row.h, row.c, row.peepholes
+    f, g, out, couples = function(row.f), function(row.g), function(row.out), row.couples
+    T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
+    if row.reload and row.clock[0] == 0:
+        take_rows(c, row.c0, B, H, row.step_c0)
+    start, stop = begun(row)
+    back, sums = frame if reverse else -frame, stack_f32(SUMS)
+    for i in range(start, stop):
+        t = T - 1 - i if reverse else i
+        for b in range(0, B, GROUP):
+            new, x_t, rows = y + (t * frame + b * step), x + (t * B + b) * 4 * H, min(GROUP, B - b)
+            old, old_step = (new + back, step) if i > start else (h + b * H, H)
+            if rows > 1:
+                lstm_rows(
+                    x_t, old, w, scales, c + b * H, peepholes, new, H, couples, rows, old_step, step, sums,
+                    f, g, out, clip,
+                )  # fmt: skip
+            else:
+                lstm_row(
+                    x_t, old, w, scales, c + b * H, peepholes, new, H, couples,
+                    f, g, out, clip,
+                )  # fmt: skip
+    if start < stop:
+        take_rows(h, y + (T - stop if reverse else stop - 1) * frame, B, H, step)

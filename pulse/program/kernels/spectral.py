@@ -1,0 +1,326 @@
+"""Fourier transforms of any length N = N1 * N2: two rounds of short dense ones, 16 bins at a time.
+
+With n = N2*n1 + n2 and k = k1 + N1*k2:
+
+    A[n2, k1] = e(n2*k1 / N) * sum_n1 x[n] e(n1*k1 / N1),   X[k] = sum_n2 A[n2, k1] e(n2*k2 / N2)
+
+with e(t) = exp(2i pi t). Lanes are k1, in both rounds, so nothing is transposed. The cosines of n1 and N1 - n1 are the
+same, and their sines opposite, so both rounds first *fold* what they read: the sum of the two stands at n1, their
+difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
+"""
+
+from pulse.jit.instruction import Instruction, Operand, reads, updates, writes
+from pulse.jit.pointer import Pointer
+from pulse.jit.registry import device, kernel
+from pulse.jit.simd import (
+    LANES,
+    Lanes,
+    vfma,
+    vload,
+    vload_part,
+    vsplat,
+    vstore,
+    vstore_part,
+    vzero,
+)
+from pulse.program.kernels.matmul_finish import Finish, finish
+
+
+@device
+def gathered(
+    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, first: int, size: int
+) -> None:
+    """``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
+
+    Where ``first`` is not negative the points before it are zeros, and those from it on are neighbours.
+    """
+    n = 0
+    if first >= 0:
+        neighbours = source + places[first]
+        while n < first:
+            vstore_part(target, n, first - n, vzero())
+            n += LANES
+        n = first
+        while n < count:
+            x = vload_part(neighbours, n - first, count - n)
+            vstore_part(target, n, count - n, x * vload_part(scales, n, count - n))
+            n += LANES
+    else:
+        for at in range(count):
+            target[at] = source[places[at]] * scales[at]
+    n = count
+    while n < size:
+        vstore_part(target, n, size - n, vzero())
+        n += LANES
+
+
+@device
+def folded(x: Pointer, rows: int, size: int) -> None:
+    """X [rows, size]: row i plus row -i in place of row i, and less it in place of row -i, for 0 < i < rows/2."""
+    for i in range(1, (rows + 1) // 2):
+        near, far = x + i * size, x + (rows - i) * size
+        n = 0
+        while n < size:
+            a, b = vload_part(near, n, size - n), vload_part(far, n, size - n)
+            vstore_part(near, n, size - n, a + b)
+            vstore_part(far, n, size - n, a - b)
+            n += LANES
+
+
+@device
+def turned(
+    a_re: Pointer, a_im: Pointer, turns: Pointer, n2: int, P: int, block: int, re: Lanes, im: Lanes
+) -> None:
+    """Sixteen of A from their sums."""
+    t_re, t_im = vload(turns, 2 * P * n2 + block), vload(turns, 2 * P * n2 + P + block)
+    vstore(a_re, P * n2 + block, re * t_re - im * t_im)
+    vstore(a_im, P * n2 + block, vfma(re, t_im, im * t_re))
+
+
+@device
+def first_round_real(
+    re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, turns: Pointer, N1: int, N2: int, P: int
+) -> None:
+    """A of N real points, folded; w and turns [.., 2, P]: real and imaginary part. Four n2 at a time."""
+    pairs, half = (N1 + 1) // 2 - 1, N1 // 2
+    for block in range(0, P, LANES):
+        first = vload(w, block)
+        n = 0
+        while n < N2:
+            n1, n2, n3 = min(n + 1, N2 - 1), min(n + 2, N2 - 1), min(n + 3, N2 - 1)
+            re0, re1 = vsplat(re[n]) * first, vsplat(re[n1]) * first
+            re2, re3 = vsplat(re[n2]) * first, vsplat(re[n3]) * first
+            im0, im1, im2, im3 = vzero(), vzero(), vzero(), vzero()
+            near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
+            for _ in range(pairs):
+                w_re, w_im = vload(v, 0), vload(v, P)
+                re0, im0 = vfma(vsplat(re[near + n]), w_re, re0), vfma(vsplat(re[far + n]), w_im, im0)
+                re1, im1 = vfma(vsplat(re[near + n1]), w_re, re1), vfma(vsplat(re[far + n1]), w_im, im1)
+                re2, im2 = vfma(vsplat(re[near + n2]), w_re, re2), vfma(vsplat(re[far + n2]), w_im, im2)
+                re3, im3 = vfma(vsplat(re[near + n3]), w_re, re3), vfma(vsplat(re[far + n3]), w_im, im3)
+                near, far, v = near + N2, far - N2, v + 2 * P
+            if N1 % 2 == 0:
+                w_re, at = vload(w, 2 * P * half + block), half * N2
+                re0, re1 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(re[at + n1]), w_re, re1)
+                re2, re3 = vfma(vsplat(re[at + n2]), w_re, re2), vfma(vsplat(re[at + n3]), w_re, re3)
+            turned(a_re, a_im, turns, n, P, block, re0, im0)
+            turned(a_re, a_im, turns, n1, P, block, re1, im1)
+            turned(a_re, a_im, turns, n2, P, block, re2, im2)
+            turned(a_re, a_im, turns, n3, P, block, re3, im3)
+            n += 4
+
+
+@device
+def first_round(
+    re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, turns: Pointer, N1: int, N2: int, P: int
+) -> None:  # fmt: skip
+    """The same of complex points. Two n2 at a time."""
+    pairs, half = (N1 + 1) // 2 - 1, N1 // 2
+    for block in range(0, P, LANES):
+        first = vload(w, block)
+        n = 0
+        while n < N2:
+            m = min(n + 1, N2 - 1)
+            re0, im0 = vsplat(re[n]) * first, vsplat(im[n]) * first
+            re1, im1 = vsplat(re[m]) * first, vsplat(im[m]) * first
+            less0, more0, less1, more1 = vzero(), vzero(), vzero(), vzero()
+            near, far, v = N2, (N1 - 1) * N2, w + 2 * P + block
+            for _ in range(pairs):
+                w_re, w_im = vload(v, 0), vload(v, P)
+                re0, im0 = vfma(vsplat(re[near + n]), w_re, re0), vfma(vsplat(im[near + n]), w_re, im0)
+                less0, more0 = vfma(vsplat(im[far + n]), w_im, less0), vfma(vsplat(re[far + n]), w_im, more0)
+                re1, im1 = vfma(vsplat(re[near + m]), w_re, re1), vfma(vsplat(im[near + m]), w_re, im1)
+                less1, more1 = vfma(vsplat(im[far + m]), w_im, less1), vfma(vsplat(re[far + m]), w_im, more1)
+                near, far, v = near + N2, far - N2, v + 2 * P
+            if N1 % 2 == 0:
+                w_re, at = vload(w, 2 * P * half + block), half * N2
+                re0, im0 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(im[at + n]), w_re, im0)
+                re1, im1 = vfma(vsplat(re[at + m]), w_re, re1), vfma(vsplat(im[at + m]), w_re, im1)
+            turned(a_re, a_im, turns, n, P, block, re0 - less0, im0 + more0)
+            turned(a_re, a_im, turns, m, P, block, re1 - less1, im1 + more1)
+            n += 2
+
+
+@device
+def second_round_real(
+    a_re: Pointer, a_im: Pointer, x_re: Pointer, w: Pointer, K2: int, N2: int, P: int
+) -> None:
+    """Real parts of X of the bins below K2*N1 of a folded A; w [N2, N2, 2]: for each k2 the factor of each n2.
+
+    Two k2 at a time, and those that mirror them.
+    """
+    pairs, half = (N2 + 1) // 2 - 1, N2 // 2
+    top = min(K2, half + 1)
+    for block in range(0, P, LANES):
+        k = 0
+        while k < top:
+            m = min(k + 1, top - 1)
+            even0, odd0 = vload(a_re, block), vzero()
+            even1, odd1 = even0, vzero()
+            v0, v1 = w + 2 * N2 * k, w + 2 * N2 * m
+            near, far = P + block, P * (N2 - 1) + block
+            for _ in range(pairs):
+                v0, v1 = v0 + 2, v1 + 2
+                p, q = vload(a_re, near), vload(a_im, far)
+                even0, odd0 = vfma(vsplat(v0[0]), p, even0), vfma(vsplat(v0[1]), q, odd0)
+                even1, odd1 = vfma(vsplat(v1[0]), p, even1), vfma(vsplat(v1[1]), q, odd1)
+                near, far = near + P, far - P
+            if N2 % 2 == 0:
+                p = vload(a_re, P * half + block)
+                even0, even1 = vfma(vsplat(v0[2]), p, even0), vfma(vsplat(v1[2]), p, even1)
+            vstore(x_re, P * k + block, even0 - odd0)
+            vstore(x_re, P * m + block, even1 - odd1)
+            if k > 0 and N2 - k < K2:
+                vstore(x_re, P * (N2 - k) + block, even0 + odd0)
+            if m > 0 and N2 - m < K2:
+                vstore(x_re, P * (N2 - m) + block, even1 + odd1)
+            k += 2
+
+
+@device
+def second_round(
+    a_re: Pointer, a_im: Pointer, x_re: Pointer, x_im: Pointer, w: Pointer, K2: int, N2: int, P: int
+) -> None:
+    """The same with the imaginary parts."""
+    pairs, half = (N2 + 1) // 2 - 1, N2 // 2
+    top = min(K2, half + 1)
+    for block in range(0, P, LANES):
+        k = 0
+        while k < top:
+            m = min(k + 1, top - 1)
+            re0, im0, less0, more0 = vload(a_re, block), vload(a_im, block), vzero(), vzero()
+            re1, im1, less1, more1 = re0, im0, vzero(), vzero()
+            v0, v1 = w + 2 * N2 * k, w + 2 * N2 * m
+            near, far = P + block, P * (N2 - 1) + block
+            for _ in range(pairs):
+                v0, v1 = v0 + 2, v1 + 2
+                p, q = vload(a_re, near), vload(a_im, near)
+                c0, c1 = vsplat(v0[0]), vsplat(v1[0])
+                re0, im0 = vfma(c0, p, re0), vfma(c0, q, im0)
+                re1, im1 = vfma(c1, p, re1), vfma(c1, q, im1)
+                p, q = vload(a_re, far), vload(a_im, far)
+                s0, s1 = vsplat(v0[1]), vsplat(v1[1])
+                less0, more0 = vfma(s0, q, less0), vfma(s0, p, more0)
+                less1, more1 = vfma(s1, q, less1), vfma(s1, p, more1)
+                near, far = near + P, far - P
+            if N2 % 2 == 0:
+                p, q = vload(a_re, P * half + block), vload(a_im, P * half + block)
+                c0, c1 = vsplat(v0[2]), vsplat(v1[2])
+                re0, im0 = vfma(c0, p, re0), vfma(c0, q, im0)
+                re1, im1 = vfma(c1, p, re1), vfma(c1, q, im1)
+            vstore(x_re, P * k + block, re0 - less0)
+            vstore(x_im, P * k + block, im0 + more0)
+            vstore(x_re, P * m + block, re1 - less1)
+            vstore(x_im, P * m + block, im1 + more1)
+            if k > 0 and N2 - k < K2:
+                vstore(x_re, P * (N2 - k) + block, re0 + less0)
+                vstore(x_im, P * (N2 - k) + block, im0 - more0)
+            if m > 0 and N2 - m < K2:
+                vstore(x_re, P * (N2 - m) + block, re1 + less1)
+                vstore(x_im, P * (N2 - m) + block, im1 - more1)
+            k += 2
+
+
+@device
+def scattered(
+    target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
+) -> None:  # fmt: skip
+    """``target[places[k]] = X[k] * scales[k]``, where X [.., P] has N1 bins in each row; ``near``: to neighbours."""
+    first, row = 0, source
+    while first < count:
+        bins = min(N1, count - first)
+        if near:
+            y, k = target + (places[0] + first), 0
+            while k < bins:
+                x = vload_part(row, k, bins - k)
+                vstore_part(y, k, bins - k, x * vload_part(scales, first + k, bins - k))
+                k += LANES
+        else:
+            for k in range(first, first + bins):
+                target[places[k]] = row[k - first] * scales[k]
+        first, row = first + N1, row + P
+
+
+class Fourier(Instruction):
+    """``X[k] = sum_n x[n] e(n*k / N)`` of M rows; then the steps of ``finish``.
+
+    Inputs and outputs lie anywhere, each with a factor for its real and its imaginary part: R points that are not zero
+    are read ``from`` places, K bins go ``to`` places. P is N1 rounded up to 16. From the point ``near_re`` on, places
+    of real parts are neighbours, those before it being zeros (-1: they are not); ``next_re``: those of bins are.
+    """
+
+    x: Operand = reads("f32")
+    y: Operand = writes("f32")
+    scratch: Operand = updates("f32")
+    M: int
+    rows_x: Operand = reads("i64", "M")
+    rows_y: Operand = reads("i64", "M")
+    R: int
+    N1: int
+    N2: int
+    P: int
+    w1: Operand = reads("f32", "N1", 2, "P")
+    turns: Operand = reads("f32", "N2", 2, "P")
+    w2: Operand = reads("f32", "N2", "N2", 2)
+    from_re: Operand = reads("i64")
+    from_im: Operand = reads("i64")
+    scales: Operand = reads("f32", 2, "R")
+    K: int
+    to_re: Operand = reads("i64", "K")
+    to_im: Operand = reads("i64")
+    factors: Operand = reads("f32", 2, "K")
+    has_im: bool
+    wants_im: bool
+    near_re: int
+    near_im: int
+    next_re: bool
+    next_im: bool
+    columns: int
+    finish: Finish
+
+    def multiply_adds(self) -> int:
+        """Both rounds, folded, and the complex turns between them, for each of P columns."""
+        first = self.N1 * self.N2 * (1 + self.has_im)
+        second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
+        return self.M * self.P * (first + 4 * self.N2 + second)
+
+
+@device
+def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
+    """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
+    x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
+    R, K, w1, turns, w2 = row.R, row.K, row.w1, row.turns, row.w2
+    from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
+    factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
+    N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
+    re, im = scratch, scratch + N
+    a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
+    x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
+    for m in range(M):
+        gathered(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
+        folded(re, N1, N2)
+        if has_im:
+            gathered(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
+            folded(im, N1, N2)
+            first_round(re, im, a_re, a_im, w1, turns, N1, N2, P)
+        else:
+            first_round_real(re, a_re, a_im, w1, turns, N1, N2, P)
+        folded(a_re, N2, P)
+        folded(a_im, N2, P)
+        if wants_im:
+            second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
+            scattered(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
+        else:
+            second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
+        scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+
+
+@kernel
+def fourier(row: Fourier) -> None:
+    """Row by row."""
+    N1, N2, P = row.N1, row.N2, row.P
+    if N1 == LANES:
+        transform_rows(row, LANES, N2, LANES)
+    else:
+        transform_rows(row, N1, N2, P)
+    finish(row.finish, row.y, row.rows_y, row.M, row.columns)

@@ -1,0 +1,81 @@
+"""Running sums."""
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import DType, dtype_name
+from pulse.graph import OutletId
+from pulse.ops.cumulative import CumSum, CumSumStream
+from pulse.program.kernels import cumulative as sums_of
+from pulse.program.kernels.dtypes import CODES
+from pulse.program.lower.elementwise import Chain, store_chain
+from pulse.program.lower.recurrent import StateTiming, restart_each_pulse
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+from pulse.wording import spell
+
+SUMMED = "f32", "f64", "i64", "i32"
+
+
+@lowers(CumSum)
+def lower_cumsum(cx: Lowering, node: PulsedNode, op: CumSum) -> list[Value]:
+    """Sums that begin anew with every pulse."""
+    sizes = list(cx.fact(node.inputs[0]).sizes)
+    sizes[op.axis] = 1
+    sums = cx.temporary(sizes, _sum_dtype(cx.fact(node.inputs[0]).dtype))
+    return _lower_sums(cx, node, op, sums, restart_each_pulse(cx))
+
+
+@lowers(CumSumStream)
+def lower_cumsum_stream(cx: Lowering, node: PulsedNode, op: CumSumStream) -> list[Value]:
+    """Sums that are remembered."""
+    (first,) = op.begin()
+    wide = first.astype(_sum_dtype(op.dtype))
+    sums = cx.remembered(wide, range(wide.ndim))
+    return _lower_sums(cx, node, op.op, sums, StateTiming(cx.clock, cx.end(op.length), op.offset, False))
+
+
+def _sum_dtype(dtype: DType) -> DType:
+    """In which sums are kept."""
+    return np.dtype(np.float64 if np.issubdtype(dtype, np.floating) else np.int64)
+
+
+def _lower_sums(cx: Lowering, node: PulsedNode, op: CumSum, sums: Value, times: StateTiming) -> list[Value]:
+    """The columns in the order of the sums, which lie densely; the total where somebody asks for it."""
+    x = cx.value(node.inputs[0])
+    if dtype_name(x.dtype) not in SUMMED:
+        raise CompileError(
+            f"{node.name}: no kernel for sums of {dtype_name(x.dtype)}; use {spell('backend', 'numpy')}"
+        )
+    y = cx.new(OutletId(node.id))
+    others = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    cx.emit(
+        sums_of.CumSum(
+            x=x,
+            y=y,
+            sums=sums,
+            dtype=CODES[x.dtype],
+            T=x.shape[op.axis],
+            M=sums.size,
+            columns_x=cx.table(x.offsets(others)),
+            columns_y=cx.table(y.offsets(others)),
+            step_x=x.strides[op.axis],
+            step_y=y.strides[op.axis],
+            exclusive=op.exclusive,
+            reverse=op.reverse,
+            clock=times.clock,
+            end=times.end,
+            offset=times.offset,
+            reload=times.reload,
+        )
+    )
+    total = OutletId(node.id, 1)
+    if total not in cx.kept and not cx.graph.outlet(total).successors and not cx.graph.is_output(total):
+        return [y]
+    whole = cx.new(total)
+    seen = sums.reshape(whole.shape)
+    assert seen is not None
+    chain = Chain()
+    chain.load(seen)
+    store_chain(cx, chain, whole)
+    return [y, whole]

@@ -1,0 +1,112 @@
+"""Counters of faults: one row for each operand that is looked at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import CompileError
+from pulse.jit.instruction import numbered
+from pulse.ops.check import Check
+from pulse.ops.fault import CountFaults
+from pulse.ops.stateful import FAR
+from pulse.program.kernels import fault
+from pulse.program.kernels.fault import BETWEEN, NONZERO, WITHIN
+from pulse.program.lower.elementwise import code_of
+from pulse.program.lowering import Lowering, PulsedNode, collapsed, lowers
+from pulse.program.memory import Value
+
+LOOPS = 3
+
+
+@dataclass(frozen=True)
+class Valid:
+    """Which frames of a tensor count: frame f if ``begin <= clock*pulse + shift + f < end``, from the gate on.
+
+    axis    of the frames; None: the whole tensor is one
+    """
+
+    axis: int | None
+    pulse: int
+    shift: int
+    begin: Value
+    end: Value
+    gate: Value
+
+
+def every(cx: Lowering) -> Valid:
+    """The whole tensor, in every pulse."""
+    return Valid(None, 0, 0, cx.table([0]), cx.table([FAR]), cx.table([0]))
+
+
+@lowers(CountFaults)
+def lower_count_faults(cx: Lowering, node: PulsedNode, op: CountFaults) -> list[Value]:
+    """The counter itself is the output."""
+    x = cx.value(node.inputs[0])
+    frames = every(cx)
+    if op.when == "frames" and op.axis is not None:
+        end = cx.end(op.length)
+        frames = Valid(op.axis, x.shape[op.axis], -op.offset, cx.table([op.first]), end, frames.gate)
+    elif op.when == "end":
+        begin = frames.begin if op.axis is None else cx.end(TDim.of(x.shape[op.axis]) - op.length)
+        frames = Valid(op.axis, 0, 0, begin, frames.end, cx.last)
+    return [count_faults(cx, x, op.check, op.node, op.op, frames)]
+
+
+def count_faults(cx: Lowering, operand: Value, check: Check, node: str, op: str, frames: Valid) -> Value:
+    """Emit the row that counts what a node cannot take of an operand; the counter, one for each node and check."""
+    own, total = cx.counter(node, op, check), cx.total
+    whole = operand
+    if check.column is not None:
+        whole = whole.part(len(whole.shape) - 1, check.column, check.column + 1)
+    axis = frames.axis
+    count, step = (1, 0) if axis is None else (whole.shape[axis], whole.strides[axis])
+    x = whole if axis is None else whole.part(axis, 0, 1)
+    sizes, strides = collapsed(x.shape, [x.strides], x.order)
+    if len(sizes) > LOOPS:
+        raise CompileError(f"{node} ({op}): a check over {len(sizes)} separate axes is not supported")
+    missing = [0] * (LOOPS - len(sizes))
+    if 0 in operand.shape:
+        return own
+    reals = np.issubdtype(x.dtype, np.floating)
+    above, below = check.bounds() if reals else (0.0, 0.0)
+    cx.emit(
+        fault.CountFaults(
+            x=whole,
+            own=own,
+            total=total,
+            clock=cx.clock,
+            gate=frames.gate,
+            begin=frames.begin,
+            end=frames.end,
+            P=frames.pulse,
+            shift=frames.shift,
+            F=count,
+            step=step,
+            **numbered("s", [1] * len(missing) + sizes),
+            **numbered("t", missing + strides),
+            dtype=code_of(cx, x.dtype),
+            mode=BETWEEN if reals else NONZERO if check.nonzero else WITHIN,
+            above=above,
+            below=below,
+            low=0 if reals else check.low,
+            high=0 if reals else check.high,
+        )
+    )
+    return own
+
+
+def checking(frames: Valid) -> Callable[[Lowering, PulsedNode], None]:
+    """What looks at each node of a body that runs for such frames."""
+
+    def look(inner: Lowering, node: PulsedNode) -> None:
+        facts = [inner.fact(outlet) for outlet in node.inputs]
+        for check in node.op.checks([fact.sizes for fact in facts], [fact.dtype for fact in facts]):
+            known = facts[check.slot].value
+            if known is None or check.failing(known).any():
+                count_faults(
+                    inner, inner.value(node.inputs[check.slot]), check, node.name, node.op.name, frames
+                )
+
+    return look

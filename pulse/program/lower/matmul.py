@@ -1,0 +1,115 @@
+"""Matrix products."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.matmul import MatMul
+from pulse.program.kernels.matmul import Matmul
+from pulse.program.lower.matmul_finishing import finishing
+from pulse.program.lower.matmul_product import emit_product, grid_offsets, stored_of
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+from pulse.program.weights import Stored, packed_operand
+
+
+@lowers(MatMul)
+def lower_matmul(cx: Lowering, node: PulsedNode, op: MatMul) -> list[Value]:
+    """A constant matrix on either side is packed; otherwise a batched product of two tensors."""
+    outlet = OutletId(node.id)
+    facts = [cx.fact(operand) for operand in node.inputs]
+    side = packed_operand(facts)
+    if side is None:
+        return [_batched(cx, node, outlet)]
+    stored = stored_of(cx, node, side, "its matrix")
+    x = cx.floats(cx.value(node.inputs[1 - side]), "a matrix product")
+    if side == 1:
+        return [_rows_product(cx, outlet, cx.innermost(x, facts[0].rank - 1), stored)]
+    return [_columns_product(cx, outlet, cx.innermost(x, facts[1].rank - 2), stored)]
+
+
+def _rows_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
+    """y[..., n] = sum_k x[..., k] matrix[k, n]"""
+    last = len(x.shape) - 1
+    return _matrix_product(cx, outlet, x, stored.codes, stored.scales_of(), last, list(range(last)))
+
+
+def _columns_product(cx: Lowering, outlet: OutletId, x: Value, stored: Stored) -> Value:
+    """y[..., m, n] = sum_k matrix[m, k] x[..., k, n]: rows of the product are the columns n"""
+    rank = len(x.shape)
+    rows = [*range(rank - 2), rank - 1]
+    return _matrix_product(cx, outlet, x, stored.codes.T, stored.scales_of(), rank - 2, rows)
+
+
+def _matrix_product(
+    cx: Lowering,
+    outlet: OutletId,
+    x: Value,
+    matrix: Array,
+    scales: Array | None,
+    columns: int,
+    rows: Sequence[int],
+) -> Value:
+    """The axis ``columns`` of x times a matrix, at every position of the axes ``rows``."""
+    after = finishing(cx, outlet, columns, gates=True)
+    order = [axis for axis in x.order if axis != columns] + [columns]
+    y = after.place(cx, cx.fact(outlet).sizes, order)
+    bias = np.zeros(matrix.shape[1], np.float32) if after.bias is None else after.bias
+
+    def rows_of(value: Value) -> Array:
+        return value.offsets(rows)
+
+    finish = after.steps_on(cx, y, rows_of)
+    tap = np.zeros(1, np.int64)
+    emit_product(cx, x, rows_of(x), tap, matrix, bias, y, rows_of(y), scales, finish)
+    after.settle(cx, y)
+    return y
+
+
+def _batched(cx: Lowering, node: PulsedNode, outlet: OutletId) -> Value:
+    a, b = (cx.floats(cx.value(operand), "a matrix product") for operand in node.inputs)
+    a = a.view((1, *a.shape), (0, *a.strides)) if len(a.shape) == 1 else a
+    b = b.view((*b.shape, 1), (*b.strides, 0)) if len(b.shape) == 1 else b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    target = cx.new(outlet, None)
+    y = target
+    if len(cx.fact(node.inputs[0]).shape) == 1:
+        y = y.view((*y.shape[:-1], 1, y.shape[-1]), (*y.strides[:-1], 0, y.strides[-1])) if y.shape else y
+        y = y if len(cx.fact(node.inputs[1]).shape) > 1 else target.view((1, 1), (0, 0))
+    elif len(cx.fact(node.inputs[1]).shape) == 1:
+        y = y.view((*y.shape, 1), (*y.strides, 0))
+    batch_a, batch_b, batch_y = (cx.table(_batch_offsets(value, batch)) for value in (a, b, y))
+    am, ak = a.strides[-2:]
+    bk, bn = b.strides[-2:]
+    ym, yn = y.strides[-2:]
+    cx.emit(
+        Matmul(
+            a=a,
+            b=b,
+            y=y,
+            B=math.prod(batch),
+            batch_a=batch_a,
+            batch_b=batch_b,
+            batch_y=batch_y,
+            M=m,
+            K=k,
+            N=n,
+            am=am,
+            ak=ak,
+            bk=bk,
+            bn=bn,
+            ym=ym,
+            yn=yn,
+        )
+    )
+    return target
+
+
+def _batch_offsets(value: Value, batch: Sequence[int]) -> Array:
+    lead = len(batch) - (len(value.shape) - 2)
+    steps = [0] * lead + [s if n != 1 else 0 for n, s in zip(value.shape[:-2], value.strides[:-2])]
+    return grid_offsets(steps, batch)

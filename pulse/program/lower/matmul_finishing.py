@@ -1,0 +1,209 @@
+"""Elementwise ops that a product does on its rows while they are in the cache: see ``kernels.matmul_finish``."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from pulse.facts import Array
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.slice import Slice
+from pulse.program.kernels import matmul_finish as finish
+from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.memory import Value
+
+ONE_PARAMETER = ("leaky_relu", "elu", "swish")
+MOST = 6
+"""Steps of one product."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function; ``operand`` a value of the result's shape, or one number for each channel."""
+
+    kind: str
+    parameter: float = 0.0
+    operand: "Value | Array | None" = None
+
+
+@dataclass
+class Finishing:
+    """What follows a product, up to the wire that the product makes in its place.
+
+    outlet  that wire
+    bias    what is added for each channel before all steps, None for nothing
+    gate    the functions of the two halves of the channels whose product the wire is, numbers in ``finish.GATES``
+    """
+
+    outlet: OutletId
+    axis: int
+    channels: int
+    bias: Array | None = None
+    steps: list[Step] = field(default_factory=list[Step])
+    gate: tuple[int, int] | None = None
+    gated: Value | None = None
+
+    def place(self, cx: Lowering, shape: Sequence[int], order: Sequence[int]) -> Value:
+        """Where the product's own rows go: to the wire, or to scratch in front of a gate."""
+        if self.gate is None:
+            return cx.new(self.outlet, order)
+        self.gated = cx.new(self.outlet, order)
+        return cx.temporary(shape, self.gated.dtype, order)
+
+    def steps_on(
+        self, cx: Lowering, y: Value, rows: Callable[[Value], Array], channels: slice = slice(None)
+    ) -> finish.Finish:
+        """The steps of some channels, which y has; ``rows``: where each row is in a tensor of the result's axes."""
+        if self.gate is not None:
+            assert self.gated is not None
+            left, right = self.gate
+            gate = finish.Gate(left=left, right=right, gated=self.gated, rows=cx.table(rows(self.gated)))
+            return replace(finish.NO_FINISH, gate_count=1, gates=[gate])
+        first, last, _ = channels.indices(self.channels)
+        flat = _one_behind_the_other(rows(y), last - first)
+        steps: list[finish.Step] = []
+        for step in self.steps:
+            operand, offsets = None, None
+            flat &= step.kind not in finish.BY_COLUMN
+            if isinstance(step.operand, Value):
+                operand = step.operand.part(self.axis, first, last)
+                flat &= _one_behind_the_other(rows(operand), last - first)
+                offsets = cx.table(rows(operand))
+            elif step.operand is not None:
+                operand = cx.constant(np.ascontiguousarray(step.operand[channels]))
+            code = finish.STEPS.index(step.kind)
+            steps.append(finish.Step(code=code, parameter=step.parameter, operand=operand, rows=offsets))
+        return replace(finish.NO_FINISH, flat=flat, step_count=len(steps), steps=steps)
+
+    def settle(self, cx: Lowering, y: Value) -> None:
+        """Tell where the wire is."""
+        cx.settle(self.outlet, y if self.gated is None else self.gated)
+
+
+def _one_behind_the_other(offsets: Array, size: int) -> bool:
+    """Whether rows of a size have no gaps between them."""
+    return bool((np.diff(offsets) == size).all())
+
+
+def finishing(cx: Lowering, outlet: OutletId, axis: int, gates: bool) -> Finishing:
+    """What the product that makes a wire can do of what follows; those nodes are then done.
+
+    axis   of the channels, which are the columns of the product
+    gates  whether all channels are columns of one product
+    """
+    found = Finishing(outlet, axis, cx.fact(outlet).sizes[axis])
+    while len(found.steps) < MOST:
+        reader = _only_reader(cx, found.outlet)
+        if reader is None or not _absorbed(cx, found, reader):
+            break
+        cx.done.add(reader.id)
+        found.outlet = OutletId(reader.id)
+    if gates and not found.steps and found.outlet == outlet:
+        _find_gate(cx, found)
+    return found
+
+
+def _only_reader(cx: Lowering, outlet: OutletId) -> PulsedNode | None:
+    """The one node that reads a wire, if it is elementwise, of f32 and of the same shape."""
+    graph = cx.graph
+    readers = graph.outlet(outlet).successors
+    if len(readers) != 1 or outlet in cx.kept or graph.is_output(outlet):
+        return None
+    node = graph.nodes[next(iter(readers)).node]
+    fact = cx.fact(OutletId(node.id)) if node.outputs else None
+    same = fact is not None and fact.sizes == cx.fact(outlet).sizes and fact.dtype == np.float32
+    return node if same and isinstance(node.op, Elementwise) else None
+
+
+def _absorbed(cx: Lowering, found: Finishing, node: PulsedNode) -> bool:
+    op = node.op
+    assert isinstance(op, Elementwise)
+    if op.kind in ("relu", "tanh", "sigmoid"):
+        found.steps.append(Step(op.kind))
+        return True
+    if op.kind in ONE_PARAMETER:
+        found.steps.append(Step(op.kind, op.params[0]))
+        return True
+    if len(node.inputs) != 2:
+        return False
+    slot = node.inputs.index(found.outlet)
+    other = node.inputs[1 - slot]
+    each = _of_channels(cx.known(other), found, len(cx.fact(found.outlet).sizes))
+    if each is not None and (op.kind == "mul_round" or (op.kind == "prelu" and slot == 0)):
+        found.steps.append(Step(op.kind, 0.0, each))
+        return True
+    limit = _one_number(cx.known(other)) if op.kind in ("max", "min") else None
+    if limit is not None:
+        found.steps.append(Step(op.kind, limit))
+        return True
+    if op.kind != "add" or cx.fact(other).dtype != np.float32:
+        return False
+    if each is not None:
+        if found.steps:
+            return False
+        found.bias = each if found.bias is None else found.bias + each
+        return True
+    if cx.known(other) is not None or cx.fact(other).sizes != cx.fact(found.outlet).sizes:
+        return False
+    if other not in cx.values:
+        return False
+    value = cx.values[other]
+    if value.strides[found.axis] != 1 and value.shape[found.axis] != 1:
+        return False
+    found.steps.append(Step("add", 0.0, value))
+    return True
+
+
+def _one_number(known: Array | None) -> float | None:
+    """A constant of f32 that is one number."""
+    return (
+        float(known.ravel()[0])
+        if known is not None and known.dtype == np.float32 and known.size == 1
+        else None
+    )
+
+
+def _of_channels(known: Array | None, found: Finishing, rank: int) -> Array | None:
+    """A constant that has one number for each channel, or one for all; None where it is anything else."""
+    if known is None or known.dtype != np.float32 or known.ndim > rank:
+        return None
+    shape = (1,) * (rank - known.ndim) + known.shape
+    if any(size != 1 for axis, size in enumerate(shape) if axis != found.axis):
+        return None
+    return (
+        np.broadcast_to(known.ravel(), (found.channels,))
+        if shape[found.axis] in (1, found.channels)
+        else None
+    )
+
+
+def _find_gate(cx: Lowering, found: Finishing) -> None:
+    """Two halves of the channels, each through a function or none, multiplied."""
+    graph, outlet = cx.graph, found.outlet
+    readers = [graph.nodes[inlet.node] for inlet in graph.outlet(outlet).successors]
+    if len(readers) != 2 or outlet in cx.kept or graph.is_output(outlet) or found.channels % 2:
+        return
+    half, sides = found.channels // 2, [(-1, -1, -1)] * 2
+    nodes: list[int] = []
+    for node in readers:
+        op = node.op
+        if not isinstance(op, Slice) or op.axis != found.axis or op.step != 1 or op.start not in (0, half):
+            return
+        if cx.fact(OutletId(node.id)).sizes[found.axis] != half:
+            return
+        at, function = OutletId(node.id), 0
+        nodes.append(node.id)
+        reader = _only_reader(cx, at)
+        if reader is not None and isinstance(reader.op, Elementwise) and reader.op.kind in finish.GATES:
+            at, function = OutletId(reader.id), finish.GATES.index(reader.op.kind)
+            nodes.append(reader.id)
+            reader = _only_reader(cx, at)
+        if reader is None or not isinstance(reader.op, Elementwise) or reader.op.kind != "mul":
+            return
+        sides[0 if op.start == 0 else 1] = (reader.id, function, at.node)
+    (left, f, a), (right, g, b) = sides
+    if left != right or left < 0 or len(graph.nodes[left].inputs) != 2 or a == b:
+        return
+    cx.done.update((*nodes, left))
+    found.gate, found.outlet = (f, g), OutletId(left)

@@ -1,0 +1,161 @@
+"""Window products: what convolutions, matrix products and recurrent layers are made of.
+
+A window product takes, for each output row, T segments of K neighbouring floats of the input: the taps of a
+convolution, each over its channels. So channels are innermost in memory, and time outermost.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.facts import Array
+from pulse.program.dft_basis import DftBasis, find_dft_basis, tables
+from pulse.program.kernels.matmul_finish import NO_FINISH, Finish
+from pulse.program.kernels.matmul_product import Product, pack_product
+from pulse.program.kernels.spectral import Fourier
+from pulse.program.lowering import Lowering, PulsedNode
+from pulse.program.memory import Value
+from pulse.program.weights import Stored, stored_operand
+from pulse.wording import spell
+
+
+def weights_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Array:
+    """A constant f32 operand that is not empty. Raises CompileError."""
+    value = cx.known(node.inputs[slot])
+    if value is not None and not value.size:
+        raise CompileError(f"{node.name} ({node.op.name}): {what} is empty; use {spell('backend', 'numpy')}")
+    if value is None or value.dtype != np.float32:
+        raise CompileError(
+            f"{node.name} ({node.op.name}): {what} must be a constant of f32; use {spell('backend', 'numpy')}"
+        )
+    return value
+
+
+def stored_of(cx: Lowering, node: PulsedNode, slot: int, what: str) -> Stored:
+    """The same in the program's form of weights. Raises CompileError."""
+    weights_of(cx, node, slot, what)
+    facts = [cx.fact(operand) for operand in node.inputs]
+    stored = stored_operand(node.name, node.op, facts, slot, cx.form)
+    assert stored is not None
+    return stored
+
+
+def bias_of(cx: Lowering, node: PulsedNode, channels: int) -> Array:
+    """The optional third operand, zeros where there is none."""
+    if len(node.inputs) < 3:
+        return np.zeros(channels, np.float32)
+    return weights_of(cx, node, 2, "its bias")
+
+
+def grid_offsets(steps: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Offsets of every position of some axes; the last axis fastest."""
+    total = np.zeros((), np.int64)
+    for step, size in zip(steps, sizes):
+        total = total[..., None] + np.arange(size, dtype=np.int64) * step
+    return total.ravel()
+
+
+def emit_product(
+    cx: Lowering,
+    x: Value,
+    rows_x: Array,
+    taps: Array,
+    matrix: Array,
+    bias: Array,
+    y: Value,
+    rows_y: Array,
+    scales: Array | None = None,
+    finish: Finish = NO_FINISH,
+) -> None:
+    """One window product; ``matrix`` is [T*K, N], weights or their codes; neighbouring taps are merged.
+
+    scales  [N] where the codes are int8
+    finish  the steps that follow, see ``Finishing.steps_on``
+    """
+    depth = matrix.shape[0] // max(1, len(taps))
+    found = None if bias.any() or scales is not None else find_dft_basis(matrix)
+    if found is not None:
+        depths: Array = np.arange(depth, dtype=np.int64)
+        places: Array = np.add.outer(np.asarray(taps, np.int64), depths).ravel()
+        _emit_fourier(cx, found, x, rows_x, places, y, rows_y, matrix.shape[1], finish)
+        return
+    if len(taps) > 1 and np.array_equal(np.diff(taps), np.full(len(taps) - 1, depth)):
+        taps, depth = taps[:1], depth * len(taps)
+    cx.emit(
+        Product(
+            x=x,
+            W=cx.constant(pack_product(np.ascontiguousarray(matrix))),
+            bias=cx.constant(np.ascontiguousarray(bias)),
+            y=y,
+            M=len(rows_x),
+            rows_x=cx.table(rows_x),
+            rows_y=cx.table(rows_y),
+            T=len(taps),
+            taps=cx.table(taps),
+            K=depth,
+            N=matrix.shape[1],
+            accumulate=False,
+            scales=None if scales is None else cx.constant(np.ascontiguousarray(scales)),
+            finish=finish,
+        )
+    )
+
+
+def _emit_fourier(
+    cx: Lowering,
+    found: DftBasis,
+    x: Value,
+    rows_x: Array,
+    places: Array,
+    y: Value,
+    rows_y: Array,
+    columns: int,
+    finish: Finish,
+) -> None:
+    """A product with a DFT basis; ``places``: offset of each of its rows in x."""
+    first, second, w1, turns, w2 = tables(found)
+    points, bins = found.points, found.bins
+    nowhere = np.zeros(1, np.int64)
+    from_re, from_im = places[points.re], nowhere if points.im is None else places[points.im]
+    to_im = nowhere if bins.im is None else bins.im
+    w1_at, turns_at, w2_at = (cx.constant(table) for table in (w1, turns, w2))
+    ones = np.ones(1)
+    cx.emit(
+        Fourier(
+            x=x,
+            y=y,
+            scratch=cx.temporary((2 * first * second + 2 * turns.size,), x.dtype),
+            M=len(rows_x),
+            rows_x=cx.table(rows_x),
+            rows_y=cx.table(rows_y),
+            R=points.count,
+            N1=first,
+            N2=second,
+            P=w1.shape[2],
+            w1=w1_at,
+            turns=turns_at,
+            w2=w2_at,
+            from_re=cx.table(from_re),
+            from_im=cx.table(from_im),
+            scales=cx.constant(points.factors.astype(np.float32)),
+            K=bins.count,
+            to_re=cx.table(bins.re),
+            to_im=cx.table(to_im),
+            factors=cx.constant(bins.factors.astype(np.float32)),
+            has_im=points.im is not None,
+            wants_im=bins.im is not None,
+            near_re=neighbours_from(places[points.re], points.factors[0]),
+            near_im=neighbours_from(from_im, points.factors[1]),
+            next_re=neighbours_from(bins.re, ones) == 0,
+            next_im=neighbours_from(to_im, ones) == 0,
+            columns=columns,
+            finish=finish,
+        )
+    )
+
+
+def neighbours_from(places: Array, factors: Array) -> int:
+    """The first place from which on each is followed by its neighbour, those before it counting nothing; or -1."""
+    first = int((factors != 0).argmax())
+    return first if (np.diff(places[first:]) == 1).all() else -1

@@ -1,0 +1,60 @@
+"""Padding of any axes."""
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.graph import OutletId
+from pulse.ops.op import PadMode
+from pulse.ops.pad import Pad
+from pulse.ops.time_ends import shown_frame
+from pulse.program.kernels.copy import Fill
+from pulse.program.lower.concat import like
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@lowers(Pad)
+def lower_pad(cx: Lowering, node: PulsedNode, op: Pad) -> list[Value]:
+    """A filled tensor with the input inside; mirrored or edge frames copied one by one."""
+    x = cx.value(node.inputs[0])
+    target = like(cx, OutletId(node.id), x)
+    amounts = [(int(before), int(after)) for before, after in op.pads]
+    inner = target
+    for axis, (before, _) in enumerate(amounts):
+        inner = inner.part(axis, before, before + x.shape[axis])
+    if op.mode == "constant":
+        bits = int(np.array([op.fill]).astype(x.dtype).view(f"u{x.dtype.itemsize}")[0])
+        cx.emit(Fill(dst=_all_of(target), size=x.dtype.itemsize, count=target.size, bits=bits))
+    cx.copy(x, inner)
+    if op.mode == "constant":
+        return [target]
+    ready = inner
+    for axis, (before, after) in enumerate(amounts):
+        ready = _grown(cx, target, ready, axis, before, after, op.mode)
+    return [target]
+
+
+def _all_of(value: Value) -> Value:
+    if value.dense(value.order):
+        return value
+    raise CompileError("a padded tensor must lie densely in memory")
+
+
+def _grown(
+    cx: Lowering, whole: Value, ready: Value, axis: int, before: int, after: int, mode: PadMode
+) -> Value:
+    """Fill one axis of the ready part outwards from frames that it already has."""
+    size, step = ready.shape[axis], whole.strides[axis]
+    if before or after:
+        for frame in (*range(-1, -before - 1, -1), *range(size, size + after)):
+            source = shown_frame(frame, size, mode)
+            cx.copy(ready.part(axis, source, source + 1), _shifted(ready, axis, frame, step))
+    shape = list(ready.shape)
+    shape[axis] = before + size + after
+    return ready.view(shape, ready.strides, -before * step)
+
+
+def _shifted(ready: Value, axis: int, frame: int, step: int) -> Value:
+    shape = list(ready.shape)
+    shape[axis] = 1
+    return ready.view(shape, ready.strides, frame * step)

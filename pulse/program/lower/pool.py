@@ -1,0 +1,83 @@
+"""Pools over windows."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.pool import Pool
+from pulse.program.kernels import reduce as kernels
+from pulse.program.kernels.copy import Fill
+from pulse.program.kernels.reduce import MAX, SUM
+from pulse.program.lower.elementwise import Chain, chained, store_chain
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@lowers(Pool)
+def lower_pool(cx: Lowering, node: PulsedNode, op: Pool) -> list[Value]:
+    """Rows are the output positions; the run is the channels where they are innermost."""
+    outlet = OutletId(node.id)
+    x = cx.floats(cx.value(node.inputs[0]), "a pool")
+    rank = len(op.kernel)
+    fill = -np.inf if op.kind == "max" else 0.0
+    x = _bordered(cx, x, op, fill)
+    if op.kind == "lp":
+        x = chained(cx, x, ("abs", 0.0), ("powc", float(op.p)))
+    order = list(x.order)
+    y = cx.new(outlet, order)
+    run_axis = next(
+        (axis for axis in (0, 1) if x.strides[axis] == 1 and y.strides[axis] == 1 and x.shape[axis] > 1), None
+    )
+    outer = [axis for axis in (0, 1) if axis != run_axis]
+    rows_in = x.view(
+        [*(x.shape[a] for a in outer), *y.shape[2:]],
+        [*(x.strides[a] for a in outer), *(s * n for s, n in zip(op.strides, x.strides[2:]))],
+    )
+    taps = x.view(op.kernel, [d * n for d, n in zip(op.dilations, x.strides[2:])])
+    rows = list(range(len(outer) + rank))
+    scale = 1 / float(np.prod(op.kernel)) if op.kind == "average" and not op.counts_position else 1.0
+    cx.emit(
+        kernels.Pool(
+            x=x,
+            y=y,
+            M=int(np.prod(rows_in.shape)),
+            rows_x=cx.table(rows_in.offsets(rows)),
+            rows_y=cx.table(y.offsets([*outer, *range(2, 2 + rank)])),
+            T=int(np.prod(op.kernel)),
+            taps=cx.table(taps.offsets(range(rank))),
+            C=1 if run_axis is None else x.shape[run_axis],
+            kind=MAX if op.kind == "max" else SUM,
+            scale=scale,
+        )
+    )
+    return [_finished(cx, op, y, x)]
+
+
+def _bordered(cx: Lowering, x: Value, op: Pool, fill: float) -> Value:
+    """The input with its borders, where axes that do not stream are padded."""
+    amounts = [(0, 0), (0, 0), *((int(before), int(after)) for before, after in op.pads)]
+    if all(pair == (0, 0) for pair in amounts):
+        return x
+    order = list(x.order)
+    target = cx.temporary([b + n + a for n, (b, a) in zip(x.shape, amounts)], x.dtype, order)
+    bits = int(np.array([fill], np.float32).view(np.uint32)[0])
+    cx.emit(Fill(dst=target, size=target.dtype.itemsize, count=target.size, bits=bits))
+    inner = target
+    for axis, (before, _) in enumerate(amounts):
+        inner = inner.part(axis, before, before + x.shape[axis])
+    cx.copy(x, inner)
+    return target
+
+
+def _finished(cx: Lowering, op: Pool, y: Value, x: Value) -> Value:
+    """The divisor that depends on the position, or the root of an Lp pool."""
+    if op.kind == "lp":
+        chain = Chain()
+        chain.apply("powc", (chain.load(y),), (1.0 / op.p,))
+        store_chain(cx, chain, y)
+    if op.counts_position:
+        inside = [n - int(b) - int(a) for n, (b, a) in zip(x.shape[2:], op.pads)]
+        divisor = op.divisor(np.ones((1, 1, *inside), np.float32), {})
+        chain = Chain()
+        chain.apply("div", (chain.load(y), chain.load(cx.constant(np.asarray(divisor, np.float32)))))
+        store_chain(cx, chain, y)
+    return y

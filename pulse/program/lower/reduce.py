@@ -1,0 +1,166 @@
+"""Reductions."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from pulse.errors import CompileError
+from pulse.graph import OutletId
+from pulse.ops.reduce import ArgReduce, Reduce
+from pulse.program.kernels import reduce as kernels
+from pulse.program.kernels.reduce import MAX, MIN, PROD, SUM
+from pulse.program.lower.elementwise import Chain, chained, store_chain
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+BEFORE: dict[str, tuple[str, float]] = {
+    "l1": ("abs", 0.0),
+    "l2": ("square", 0.0),
+    "sum_square": ("square", 0.0),
+    "log_sum_exp": ("exp", 0.0),
+}
+
+AFTER: dict[str, str] = {"l2": "sqrt", "log_sum": "log", "log_sum_exp": "log"}
+
+KINDS = {"max": MAX, "min": MIN, "prod": PROD}
+
+
+@lowers(Reduce)
+def lower_reduce(cx: Lowering, node: PulsedNode, op: Reduce) -> list[Value]:
+    """A function before, a sum, maximum, minimum or product, and a function after."""
+    outlet = OutletId(node.id)
+    x = cx.floats(cx.value(node.inputs[0]), "a reduction")
+    largest = None
+    if op.kind == "log_sum_exp":
+        largest = _reduced(cx, x, op.axes, MAX, 1.0, None)
+        chain = Chain()
+        safe = chain.apply("where_finite", (chain.load(_shaped(largest, op.axes, keepdims=True)),))
+        chain.apply("exp", (chain.apply("sub", (chain.load(x), safe)),))
+        x = _stored(cx, chain, x)
+    elif op.kind in BEFORE:
+        x = chained(cx, x, BEFORE[op.kind])
+    count = int(np.prod([x.shape[axis] for axis in op.axes], dtype=np.int64))
+    scale = 1 / count if op.kind == "mean" and count else 1.0
+    plain = op.kind not in AFTER
+    y = _reduced(cx, x, op.axes, KINDS.get(op.kind, SUM), scale, (outlet, op.keepdims) if plain else None)
+    if not plain:
+        chain = Chain()
+        result = chain.apply(AFTER[op.kind], (chain.load(y),))
+        if largest is not None:
+            chain.apply("add", (result, chain.apply("where_finite", (chain.load(largest),))))
+        y = _stored(cx, chain, y)
+    return [y if plain else _shaped(y, op.axes, op.keepdims)]
+
+
+def _stored(cx: Lowering, chain: Chain, model: Value) -> Value:
+    target = cx.temporary(model.shape, model.dtype, model.order)
+    store_chain(cx, chain, target)
+    return target
+
+
+def _shaped(y: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """A tensor without the reduced axes, or with ones in their place."""
+    if not keepdims:
+        return y
+    shape, strides = list(y.shape), list(y.strides)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+        strides.insert(axis, 0)
+    return y.view(shape, strides)
+
+
+def _reduced(
+    cx: Lowering,
+    x: Value,
+    axes: tuple[int, ...],
+    kind: int,
+    scale: float,
+    wire: tuple[OutletId, bool] | None,
+) -> Value:
+    """Reduce some axes, as rows of one long axis or as runs of a kept one; the result as the wire has it, if any."""
+    kept = [axis for axis in range(len(x.shape)) if axis not in axes]
+    shape = [x.shape[axis] for axis in kept]
+    order = [kept.index(axis) for axis in x.order if axis in kept]
+    if wire is None:
+        result = y = cx.temporary(shape, x.dtype, order)
+    else:
+        outlet, keepdims = wire
+        full = [*(a for a in x.order if a in kept), *axes] if keepdims else order
+        result = cx.new(outlet, full)
+        y = result.view(shape, [result.strides[a] for a in kept]) if keepdims else result
+    inner = [
+        axis
+        for axis in kept
+        if x.strides[axis] == 1 and y.strides[kept.index(axis)] == 1 and x.shape[axis] > 1
+    ]
+    if inner:
+        run = inner[0]
+        rows = [axis for axis in kept if axis != run]
+        cx.emit(
+            kernels.Pool(
+                x=x,
+                y=y,
+                M=int(np.prod([x.shape[a] for a in rows], dtype=np.int64)),
+                rows_x=cx.table(x.offsets(rows)),
+                rows_y=cx.table(y.offsets([kept.index(a) for a in rows])),
+                T=int(np.prod([x.shape[a] for a in axes], dtype=np.int64)),
+                taps=cx.table(x.offsets(axes)),
+                C=x.shape[run],
+                kind=kind,
+                scale=scale,
+            )
+        )
+        return result
+    source, step, count = _one_axis(cx, x, axes)
+    cx.emit(
+        kernels.ReduceRows(
+            x=source,
+            y=y,
+            M=y.size,
+            rows_x=cx.table(source.offsets(kept)),
+            rows_y=cx.table(y.offsets(range(len(kept)))),
+            R=count,
+            stride=step,
+            kind=kind,
+            scale=scale,
+        )
+    )
+    return result
+
+
+def _one_axis(cx: Lowering, x: Value, axes: tuple[int, ...]) -> tuple[Value, int, int]:
+    """The tensor, and the stride and length of its reduced axes as one; a copy where they are not one."""
+    long = [axis for axis in x.order if axis in axes and x.shape[axis] != 1]
+    one = all(x.strides[a] == x.strides[b] * x.shape[b] for a, b in pairwise(long))
+    if not one:
+        x = cx.ordered(
+            x, [*(axis for axis in x.order if axis not in axes), *long, *(a for a in axes if a not in long)]
+        )
+        return _one_axis(cx, x, axes)
+    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+    return x, x.strides[long[-1]] if long else 1, count
+
+
+@lowers(ArgReduce)
+def lower_arg_reduce(cx: Lowering, node: PulsedNode, op: ArgReduce) -> list[Value]:
+    """The index of the largest or smallest entry of a row."""
+    x = cx.floats(cx.value(node.inputs[0]), "a search")
+    y = cx.new(OutletId(node.id))
+    kept = [axis for axis in range(len(x.shape)) if axis != op.axis]
+    axes = kept if op.keepdims else list(range(len(kept)))
+    if y.dtype != np.int64:
+        raise CompileError(f"{node.name}: indices must be i64")
+    cx.emit(
+        kernels.ArgRows(
+            x=x,
+            y=y,
+            M=y.size,
+            rows_x=cx.table(x.offsets(kept)),
+            rows_y=cx.table(y.offsets(axes)),
+            R=x.shape[op.axis],
+            stride=x.strides[op.axis],
+            kind=MAX if op.kind == "max" else MIN,
+            last=op.select_last,
+        )
+    )
+    return [y]

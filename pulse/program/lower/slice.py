@@ -1,0 +1,42 @@
+"""Slices: views where strides can say it."""
+
+from pulse.graph import OutletId
+from pulse.ops.slice import Decimate, Slice
+from pulse.ops.slice_frames import Frames
+from pulse.program.lowering import Lowering, PulsedNode, lowers
+from pulse.program.memory import Value
+
+
+@lowers(Slice)
+def lower_slice(cx: Lowering, node: PulsedNode, op: Slice) -> list[Value]:
+    """A view; backwards too."""
+    x = cx.value(node.inputs[0])
+    size = cx.fact(OutletId(node.id)).sizes[op.axis]
+    shape, strides = list(x.shape), list(x.strides)
+    shape[op.axis], strides[op.axis] = size, strides[op.axis] * op.step
+    start = int(op.start) * x.strides[op.axis]
+    backwards = x.view(shape, strides, start)
+    return [backwards if op.step > 0 else _forwards(cx, OutletId(node.id), backwards)]
+
+
+def _forwards(cx: Lowering, outlet: OutletId, view: Value) -> Value:
+    """A copy without negative strides, which views of views could not bear."""
+    target = cx.new(outlet)
+    cx.copy(view, target)
+    return target
+
+
+@lowers(Decimate)
+def lower_decimate(cx: Lowering, node: PulsedNode, op: Decimate) -> list[Value]:
+    """A view."""
+    x = cx.value(node.inputs[0])
+    return [x.part(op.axis, op.first, x.shape[op.axis], op.step)]
+
+
+@lowers(Frames)
+def lower_frames(cx: Lowering, node: PulsedNode, op: Frames) -> list[Value]:
+    """A view in which frames share memory."""
+    x = cx.value(node.inputs[0])
+    step = x.strides[op.axis]
+    strides = [*x.strides[: op.axis], op.hop * step, *x.strides[op.axis :]]
+    return [x.view(cx.fact(OutletId(node.id)).sizes, strides)]

@@ -1,0 +1,55 @@
+"""Tensors side by side."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+from pulse.wording import spell
+
+
+@tensorflow_op("ConcatV2", "Concat")
+def concat(node: TensorflowNode) -> OutletId:
+    """Joined along an axis, which is the last input, or the first of Concat."""
+    given = node.given()
+    if len(given) < 2:
+        raise node.error("nothing to join")
+    parts = given[:-1] if node.op_type == "ConcatV2" else given[1:]
+    place = len(given) - 1 if node.op_type == "ConcatV2" else 0
+    parts = node.alike(parts)
+    axis = node.axis(node.whole(place, "axis"), node.graph.fact(parts[0]).rank - node.is_complex())
+    return parts[0] if len(parts) == 1 else node.wire(Concat(axis), parts)
+
+
+@tensorflow_op("Pack")
+def pack(node: TensorflowNode) -> OutletId:
+    """Stacked along a new axis."""
+    parts = node.alike(node.given())
+    if not parts:
+        raise node.error("nothing to stack")
+    axis = node.axis(node.integer("axis", 0), node.graph.fact(parts[0]).rank - node.is_complex() + 1)
+    rows = [
+        node.wire(AddAxis(axis), [part], "" if len(parts) == 1 else f"row{place}")
+        for place, part in enumerate(parts)
+    ]
+    return rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows)
+
+
+@tensorflow_op("Unpack")
+def unpack(node: TensorflowNode) -> list[OutletId]:
+    """Cut into slices of one frame, without the axis."""
+    dims = node.fact(0).shape
+    axis = node.axis(node.integer("axis", 0), len(dims) - node.is_complex())
+    count = node.integer("num")
+    if dims[axis] != count:
+        raise node.error(
+            f"{count} parts of axis {axis} of {node.fact(0)}; give that size with {spell('inputs')}"
+        )
+    parts: list[OutletId] = []
+    for place, name in enumerate(node.outputs):
+        cut = Slice(axis, TDim.of(place), TDim.of(place + 1))
+        row = node.wire(cut, [node.input(0)], f"row{place}")
+        parts.append((node.named(name) if name else node).wire(RemoveAxis(axis), [row]))
+    return parts

@@ -1,0 +1,202 @@
+"""Lists of tensors (TensorList, TensorArray): one tensor whose first axis counts their elements.
+
+What a loop reads and writes by its counter, the loop makes of it: see ``loop``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pulse.dim import TDim
+from pulse.errors import FactError
+from pulse.facts import Array, DType, Shape, TypedFact
+from pulse.graph import OutletId
+from pulse.onnx.operators.gather_progression import progression
+from pulse.onnx.operators.source import scalar_dim
+from pulse.ops.gather import Gather
+from pulse.ops.op import Env, Op, dims_value
+from pulse.ops.shape import RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+from pulse.tensorflow.tensors import Dims
+
+
+@dataclass(frozen=True)
+class Reserved(Op):
+    """A list that nothing was written to yet.
+
+    Output   y [count, element...] of zeros; [count] where the elements' shape is not known before they are written
+    Stream   none: the loop that writes it makes its elements
+    Source   TensorFlow TensorListReserve
+    """
+
+    count: TDim
+    element: Shape
+    dtype: DType
+    folds = False
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        return [TypedFact(self.dtype, (self.count, *self.element))]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        return [np.zeros(dims_value((self.count, *self.element), env), self.dtype)]
+
+
+@dataclass(frozen=True)
+class ListItem(Op):
+    """One element of a list.
+
+    Inputs   x [n, element...], place: one integer
+    Output   y [element...]
+    Stream   whole: elements that a loop takes one by one are made its frames before
+    Source   TensorFlow TensorListGetItem
+    """
+
+    folds = False
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, _ = inputs
+        if not x.rank:
+            raise FactError(f"{x} is no list")
+        return [TypedFact(x.dtype, x.shape[1:])]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, place = inputs
+        return [np.asarray(x[int(place.reshape(()))])]
+
+
+@dataclass(frozen=True)
+class ListWrite(Op):
+    """A list with another element.
+
+    Inputs   x [n, element...] or a reserved list, place: one integer, item [element...]
+    Output   y as x
+    Stream   whole: what a loop writes by its counter is what it gathers
+    Source   TensorFlow TensorListSetItem
+    """
+
+    folds = False
+
+    def facts(self, inputs: Sequence[TypedFact]) -> list[TypedFact]:
+        x, _, item = inputs
+        if not x.rank:
+            raise FactError(f"{x} is no list")
+        return [TypedFact(item.dtype, (x.shape[0], *item.shape) if x.rank > 1 else x.shape)]
+
+    def eval(self, inputs: Sequence[Array], env: Env) -> list[Array]:
+        x, place, item = inputs
+        y = x.copy() if x.shape[1:] == item.shape else np.zeros((x.shape[0], *item.shape), item.dtype)
+        y[int(place.reshape(()))] = item
+        return [y]
+
+
+def _reserved(node: TensorflowNode, count: TDim, dims: Dims, dtype: DType) -> OutletId:
+    element = tuple(TDim.of(dim) for dim in dims or () if dim is not None)
+    whole = dims is not None and len(element) == len(dims)
+    return node.wire(Reserved(count, element if whole else (), dtype), [])
+
+
+def _count(node: TensorflowNode, slot: int) -> TDim:
+    sizes = node.dims(slot, "number of elements")
+    if len(sizes) != 1:
+        raise node.error(f"its number of elements is {len(sizes)} numbers")
+    return sizes[0]
+
+
+@tensorflow_op("TensorListReserve")
+def reserve(node: TensorflowNode) -> OutletId:
+    """A list of zeros."""
+    value = node.value(0)
+    dims: Dims = None
+    if value is not None and value.ndim == 1 and value.dtype != object:
+        dims = tuple(int(dim) if dim >= 0 else None for dim in value.tolist())
+    return _reserved(node, _count(node, 1), dims, node.dtype_of("element_dtype"))
+
+
+@tensorflow_op("TensorListFromTensor", "TensorListStack")
+def as_it_is(node: TensorflowNode) -> OutletId:
+    """A list is the tensor of its elements already."""
+    return node.input(0)
+
+
+@tensorflow_op("TensorListLength")
+def length(node: TensorflowNode) -> OutletId:
+    """The number of elements."""
+    return scalar_dim(node, node.fact(0).shape[0])
+
+
+@tensorflow_op("TensorListGetItem")
+def get_item(node: TensorflowNode) -> OutletId:
+    """One element."""
+    return _item(node, node.input(0), 1)
+
+
+@tensorflow_op("TensorListSetItem")
+def set_item(node: TensorflowNode) -> OutletId:
+    """Another element."""
+    return node.wire(ListWrite(), [node.input(0), node.input(1), node.input(2)])
+
+
+def _item(node: TensorflowNode, x: OutletId, slot: int) -> OutletId:
+    value = node.value(slot)
+    if value is None or value.dtype == object or not node.graph.fact(x).rank:
+        return node.wire(ListItem(), [x, node.input(slot)])
+    place = node.whole(slot, "index")
+    cut = node.wire(Slice(0, TDim.of(place), TDim.of(place + 1)), [x], "cut")
+    return node.wire(RemoveAxis(0), [cut])
+
+
+@tensorflow_op("TensorArrayV3")
+def array(node: TensorflowNode) -> list[OutletId]:
+    """An empty array: its handle means nothing here, all goes by the flow."""
+    handle = node.constant(np.array(0, np.int32), "handle")
+    dims = node.sizes("element_shape")
+    return [handle, _reserved(node, _count(node, 0), dims, node.dtype_of("dtype"))]
+
+
+@tensorflow_op("TensorArrayReadV3")
+def read(node: TensorflowNode) -> OutletId:
+    """One element; inputs are handle, index, flow."""
+    return _item(node, node.input(2), 1)
+
+
+@tensorflow_op("TensorArrayWriteV3")
+def write(node: TensorflowNode) -> OutletId:
+    """Another element; inputs are handle, index, value, flow."""
+    return node.wire(ListWrite(), [node.input(3), node.input(1), node.input(2)])
+
+
+@tensorflow_op("TensorArrayScatterV3")
+def scatter(node: TensorflowNode) -> OutletId:
+    """All elements at once; inputs are handle, indices, value, flow."""
+    if not _all_in_order(node, 1, node.fact(2).shape[0]):
+        raise node.error("only all elements in their order are covered")
+    return node.input(2)
+
+
+@tensorflow_op("TensorArrayGatherV3")
+def gather(node: TensorflowNode) -> OutletId:
+    """Elements as one tensor; inputs are handle, indices, flow."""
+    flow = node.input(2)
+    if _all_in_order(node, 1, node.graph.fact(flow).shape[0]):
+        return flow
+    return node.wire(Gather(0), [flow, node.input(1)])
+
+
+def _all_in_order(node: TensorflowNode, slot: int, count: TDim) -> bool:
+    """Whether indices are 0, 1 … up to a count."""
+    value = node.value(slot)
+    if value is not None and value.dtype != object:
+        return count == len(value) and bool((value == np.arange(len(value))).all())
+    found = progression(node.graph, node.input(slot))
+    if found is None or found.starts.size != 1 or found.step != 1 or int(found.starts.reshape(())) != 0:
+        return False
+    return found.length == count or found.length.prove_eq(count).yes
+
+
+@tensorflow_op("TensorArraySizeV3")
+def size(node: TensorflowNode) -> OutletId:
+    """The number of elements; inputs are handle and flow."""
+    return scalar_dim(node, node.fact(1).shape[0])

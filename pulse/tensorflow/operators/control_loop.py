@@ -1,0 +1,426 @@
+"""Loops. One that counts, and takes and makes one element of a list in each turn, is a scan over frames."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from pulse.budget import spending
+from pulse.dim import TDim, ceil_div
+from pulse.facts import TypedFact, is_symbolic
+from pulse.graph import OutletId
+from pulse.onnx.operators.control import as_scalar
+from pulse.onnx.operators.control_loop import ENDLESS, MOST_NODES, MOST_TURNS
+from pulse.onnx.operators.slice import at_least, at_most
+from pulse.onnx.operators.source import scalar_dim
+from pulse.ops.concat import Concat
+from pulse.ops.control import Loop
+from pulse.ops.elementwise import Cast, Elementwise
+from pulse.ops.scan import Course, Scan
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.ops.source import Source
+from pulse.ops.time_position import Range
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.nodes import Endpoint, Function
+from pulse.tensorflow.operators.control_lists import ListItem, ListWrite, Reserved
+from pulse.tensorflow.operators.control_loop_parts import Counter, Parts, UnsureError, grafted, needs, uncast
+from pulse.tensorflow.registry import tensorflow_op
+from pulse.typed import TypedGraph, TypedNetwork, known
+from pulse.wiring import wire
+
+
+@tensorflow_op("While", "StatelessWhile")
+def loop(node: TensorflowNode) -> list[OutletId]:
+    """Turn by turn where they are few, else a scan, else an op that decides while running."""
+    return _While(node).wired()
+
+
+class _While:
+    """A loop while it is translated."""
+
+    def __init__(self, node: TensorflowNode) -> None:
+        self._node = node
+        self._first = node.given()
+        self._function: Function = node.functions.find(node.function("body"))
+        condition = node.functions.find(node.function("cond"))
+        count = len(self._first)
+        sizes = (len(self._function.inputs), len(self._function.outputs), len(condition.inputs))
+        if sizes != (count, count, count) or len(condition.outputs) != 1:
+            raise node.error(f"its functions do not fit {count} variables; export the model again")
+        self._constant = [self._stays(place) for place in range(count)]
+
+    def _stays(self, place: int) -> bool:
+        """Whether the body gives a variable on as it is."""
+        nodes = {each.name: each for each in self._function.nodes}
+        endpoint = self._function.outputs[place]
+        for _ in range(len(nodes) + 1):
+            if endpoint == Endpoint(self._function.inputs[place]):
+                return True
+            found = nodes.get(endpoint.node)
+            if found is None or found.op not in ("Identity", "Enter") or not found.inputs:
+                return False
+            endpoint = found.inputs[0]
+        return False
+
+    def _facts(self) -> list[TypedFact]:
+        facts: list[TypedFact] = []
+        for outlet, stays in zip(self._first, self._constant):
+            fact = self._node.graph.fact(outlet)
+            facts.append(fact if stays else TypedFact(fact.dtype, fact.shape))
+        return facts
+
+    @cached_property
+    def _body(self) -> TypedNetwork:
+        node = self._node
+        return node.functions.typed(
+            node.function("body"), self._facts(), node.scope, f"{node.wire_name}.body"
+        )
+
+    @cached_property
+    def _condition(self) -> TypedNetwork:
+        node = self._node
+        return node.functions.typed(
+            node.function("cond"), self._facts(), node.scope, f"{node.wire_name}.condition"
+        )
+
+    def _sources(self, model: TypedNetwork, names: Sequence[str]) -> dict[OutletId, int]:
+        """The inputs of a model -> the number of the variable."""
+        places = {name: place for place, name in enumerate(names)}
+        return {outlet: places[model.graph.label(outlet)] for outlet in model.graph.inputs}
+
+    def wired(self) -> list[OutletId]:
+        """The outlets of the variables behind the loop."""
+        node = self._node
+        before = len(node.graph.nodes)
+        try:
+            return self._turned()
+        except UnsureError:
+            for made in reversed(range(before, len(node.graph.nodes))):
+                node.graph.retire(made)
+            return self._decided()
+
+    @cached_property
+    def _counters(self) -> dict[int, Counter]:
+        body = self._body
+        sources = self._sources(body, self._function.inputs)
+        found: dict[int, Counter] = {}
+        for source, place in sources.items():
+            made = body.graph.node(body.graph.outputs[place])
+            value = self._node.graph.fact(self._first[place]).value
+            if (
+                value is None
+                or value.size != 1
+                or not isinstance(made.op, Elementwise)
+                or made.op.kind != "add"
+            ):
+                continue
+            for own, other in (made.inputs, made.inputs[::-1]):
+                step = known(body.graph, other)
+                if (
+                    own == source
+                    and step is not None
+                    and step.size == 1
+                    and step.dtype.kind in "iu"
+                    and step != 0
+                ):
+                    found[place] = Counter(TDim.of(value.reshape(()).item()), int(step.reshape(())))
+        return found
+
+    def _turns(self) -> TDim:
+        """How often the loop turns. Raises UnsureError."""
+        condition = self._condition
+        names = self._node.functions.find(self._node.function("cond")).inputs
+        sources = self._sources(condition, names)
+        limits = self._limits(condition, condition.graph.outputs[0], sources)
+        if not limits:
+            raise UnsureError
+        least = limits[0]
+        for other in limits[1:]:
+            least = at_most(least, other)
+        return at_least(least, TDim.of(0))
+
+    def _limits(self, model: TypedNetwork, outlet: OutletId, sources: Mapping[OutletId, int]) -> list[TDim]:
+        value = known(model.graph, outlet)
+        if value is not None:
+            if bool(value.reshape(())):
+                return []
+            return [TDim.of(0)]
+        made = model.graph.node(outlet)
+        if not isinstance(made.op, Elementwise):
+            raise UnsureError
+        if made.op.kind == "and":
+            return [limit for each in made.inputs for limit in self._limits(model, each, sources)]
+        left, right = made.inputs if len(made.inputs) == 2 else (outlet, outlet)
+        kind = made.op.kind
+        if kind in ("greater", "greater_equal"):
+            left, right = right, left
+            kind = {"greater": "less", "greater_equal": "less_equal"}[kind]
+        counter = self._counters.get(sources.get(uncast(model, left), -1))
+        limit = model.graph.fact(right).value
+        if kind not in ("less", "less_equal") or counter is None or counter.step < 1:
+            raise UnsureError
+        if limit is None or limit.size != 1 or not (is_symbolic(limit) or limit.dtype.kind in "iu"):
+            raise UnsureError
+        far = TDim.of(limit.reshape(()).item()) + (kind == "less_equal") - counter.start
+        return [ceil_div(far, counter.step)]
+
+    def _turned(self) -> list[OutletId]:
+        """The loop as turns or as a scan. Raises UnsureError."""
+        turns = self._turns()
+        parts = self._parts(turns)
+        if turns.is_const:
+            count, size = int(turns), len(self._body.graph.nodes)
+            if count == 0:
+                return list(self._first)
+            if count <= MOST_TURNS and count * size <= MOST_NODES:
+                return self._unrolled(count, parts)
+        return self._scanned(turns, parts)
+
+    def _parts(self, turns: TDim) -> Parts:
+        """What each variable is to the loop. Raises UnsureError."""
+        body, node = self._body, self._node
+        sources = self._sources(body, self._function.inputs)
+        own = {place: source for source, place in sources.items()}
+        written: dict[int, OutletId] = {}
+        last: dict[int, OutletId] = {}
+        states: list[int] = []
+        for place, outlet in enumerate(body.graph.outputs):
+            if self._constant[place] or outlet == own.get(place) or place in self._counters:
+                continue
+            made = body.graph.node(outlet)
+            if not isinstance(made.op, ListWrite):
+                states.append(place)
+                continue
+            if self._writes_one(place, made.inputs, own):
+                last[place] = made.inputs[2]
+                continue
+            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
+            first = node.graph.node(self._first[place])
+            if made.inputs[0] != own.get(place) or index is None or not isinstance(first.op, Reserved):
+                raise UnsureError
+            whole = first.op.count == turns or first.op.count == 0 or first.op.count.prove_eq(turns).yes
+            if index.start != 0 or index.step != 1 or not whole:
+                raise UnsureError
+            written[place] = made.inputs[2]
+        return Parts(own, written, last, states, self._read(sources))
+
+    def _writes_one(self, place: int, inputs: Sequence[OutletId], own: Mapping[int, OutletId]) -> bool:
+        """Whether each turn writes the one element that a list has, so that the last one stays."""
+        index = known(self._body.graph, inputs[1])
+        first = self._node.graph.node(self._first[place]).op
+        return (
+            index is not None
+            and not index.any()
+            and inputs[0] == own.get(place)
+            and isinstance(first, Reserved)
+            and first.count == 1
+            and all(dim.is_const for dim in self._body.graph.fact(inputs[2]).shape)
+        )
+
+    def _read(self, sources: Mapping[OutletId, int]) -> dict[OutletId, tuple[OutletId, TDim]]:
+        """The elements that a turn takes by a counter of what the loop does not change, and the first of them."""
+        body = self._body
+        found: dict[OutletId, tuple[OutletId, TDim]] = {}
+        outside = {source: self._first[place] for source, place in sources.items() if self._constant[place]}
+        for made in body.graph.nodes:
+            if not isinstance(made.op, ListItem):
+                continue
+            index = self._counters.get(sources.get(uncast(body, made.inputs[1]), -1))
+            if index is None or index.step != 1 or not needs(body, [made.inputs[0]], {}) <= outside.keys():
+                continue
+            (whole,) = grafted(body, [made.inputs[0]], self._node.graph, outside)
+            found[OutletId(made.id)] = (whole, index.start)
+        return found
+
+    def _targets(self, parts: Parts) -> list[OutletId]:
+        states = (self._body.graph.outputs[place] for place in parts.states)
+        return [*states, *parts.last.values(), *parts.written.values()]
+
+    def _unrolled(self, turns: int, parts: Parts) -> list[OutletId]:
+        """Every turn wired behind the one before it."""
+        node, graph = self._node, self._node.graph
+        current = {place: self._first[place] for place in parts.states}
+        rows: dict[int, list[OutletId]] = {place: [] for place in parts.written}
+        last: dict[int, OutletId] = {}
+        spending().unfold(turns * len(self._body.graph.nodes), node.wire_name)
+        for turn in range(turns):
+            given = {source: self._first[place] for place, source in parts.sources.items()}
+            given |= {
+                parts.sources[place]: outlet for place, outlet in current.items() if place in parts.sources
+            }
+            for place, counter in self._counters.items():
+                if place in parts.sources:
+                    given[parts.sources[place]] = self._at(place, counter, TDim.of(turn), f"turn{turn}")
+            for outlet, (whole, start) in parts.read.items():
+                given[outlet] = self._element(whole, start + turn, f"element{turn}_{outlet.node}")
+            made = grafted(self._body, self._targets(parts), graph, given)
+            behind = len(parts.states) + len(parts.last)
+            states, ends, written = made[: len(parts.states)], made[len(parts.states) : behind], made[behind:]
+            last = dict(zip(parts.last, ends))
+            for place, outlet in zip(parts.states, states):
+                current[place] = self._like_first(place, outlet, f"state{place}_{turn}")
+            for place, outlet in zip(parts.written, written):
+                rows[place].append(node.wire(AddAxis(0), [outlet], f"row{place}_{turn}"))
+        gathered = {
+            place: each[0] if len(each) == 1 else node.wire(Concat(0), each, f"rows{place}")
+            for place, each in rows.items()
+        }
+        return self._results(current | gathered | self._as_lists(last), TDim.of(turns))
+
+    def _as_lists(self, last: Mapping[int, OutletId]) -> dict[int, OutletId]:
+        """Lists of one element, by their variables."""
+        return {place: self._node.wire(AddAxis(0), [each], f"last{place}") for place, each in last.items()}
+
+    def _at(self, place: int, counter: Counter, turn: TDim, name: str) -> OutletId:
+        """A counter's value after some turns."""
+        value = counter.start + turn * counter.step
+        if not value.is_const:
+            return scalar_dim(self._node, value, f"counter{place}_{name}")
+        dtype = self._node.graph.fact(self._first[place]).dtype
+        return self._node.constant(np.array(int(value), dtype), f"counter{place}_{name}")
+
+    def _element(self, whole: OutletId, at: TDim, name: str) -> OutletId:
+        cut = self._node.wire(Slice(0, at, at + 1), [whole], f"{name}_cut")
+        return self._node.wire(RemoveAxis(0), [cut], name)
+
+    def _like_first(self, place: int, outlet: OutletId, name: str) -> OutletId:
+        """A state in the type that it began with."""
+        wanted = self._node.graph.fact(self._first[place]).dtype
+        fact = self._node.graph.fact(outlet)
+        if fact.dtype == wanted or not np.issubdtype(fact.dtype, np.integer):
+            return outlet
+        return self._node.wire(Cast(wanted), [outlet], name)
+
+    def _results(self, found: Mapping[int, OutletId], turns: TDim) -> list[OutletId]:
+        results: list[OutletId] = []
+        for place, first in enumerate(self._first):
+            counter = self._counters.get(place)
+            if place in found:
+                results.append(found[place])
+            elif counter is not None and not self._constant[place]:
+                results.append(self._at(place, counter, turns, "last"))
+            else:
+                results.append(first)
+        return results
+
+    def _scanned(self, turns: TDim, parts: Parts) -> list[OutletId]:
+        """A scan over the elements that the turns take."""
+        node, body, graph = self._node, self._body, TypedGraph()
+        label = self._function.inputs
+        given: dict[OutletId, OutletId] = {}
+        x: list[OutletId] = []
+        frames: list[str] = []
+
+        def inner(name: str, fact: TypedFact) -> OutletId:
+            return graph.add(name, Source(fact), (), [fact])[0]
+
+        for place in parts.states:
+            fact = node.graph.fact(self._first[place])
+            given[parts.sources[place]] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+        states = [graph.label(given[parts.sources[place]]) for place in parts.states]
+        first = [self._first[place] for place in parts.states]
+        for place, outlet in parts.last.items():  # each turn writes it, so its first value has no meaning
+            fact = body.graph.fact(outlet)
+            states.append(graph.label(inner(label[place], TypedFact(fact.dtype, fact.shape))))
+            zeros = np.zeros([int(dim) for dim in fact.shape], fact.dtype)
+            first.append(node.constant(zeros, f"first{place}"))
+        for outlet, (whole, start) in parts.read.items():
+            fact = body.graph.fact(outlet)
+            given[outlet] = inner(f"{body.graph.label(outlet)}.frame", TypedFact(fact.dtype, fact.shape))
+            frames.append(graph.label(given[outlet]))
+            x.append(self._run_through(whole, start, turns))
+        targets = self._targets(parts)
+        left = needs(body, targets, given)
+        captured: list[OutletId] = []
+        names: list[str] = []
+        for place, source in parts.sources.items():
+            if source not in left or source in given:
+                continue
+            fact = node.graph.fact(self._first[place])
+            given[source] = inner(label[place], TypedFact(fact.dtype, fact.shape))
+            counter = self._counters.get(place)
+            if counter is None or self._constant[place]:
+                captured.append(self._first[place])
+                names.append(graph.label(given[source]))
+            else:
+                frames.append(graph.label(given[source]))
+                x.append(self._counted(place, counter, turns))
+        if not x:
+            given_fact = TypedFact(np.dtype(np.int64), ())
+            frames.append(graph.label(inner("turn", given_fact)))
+            x.append(node.wire(Range(0, 1, turns, np.dtype(np.int64)), [], "turns"))
+        made = self._inside(grafted(body, targets, graph, given), graph, parts)
+        graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
+        graph.set_outputs(made, [f"result{number}" for number in range(len(made))])
+        model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
+        scan = Scan(
+            model,
+            tuple(states),
+            tuple(frames),
+            tuple(names),
+            tuple(Course(0) for _ in x),
+            tuple(Course(0) for _ in parts.written),
+        )
+        outlets = wire(node.graph, node.wire_name, scan, [*x, *first, *captured])
+        gathered, ends = outlets[: len(parts.written)], outlets[len(parts.written) :]
+        found = dict(zip(parts.written, gathered)) | dict(zip(parts.states, ends))
+        found |= self._as_lists(dict(zip(parts.last, ends[len(parts.states) :])))
+        return self._results(found, turns)
+
+    def _inside(self, made: Sequence[OutletId], graph: TypedGraph, parts: Parts) -> list[OutletId]:
+        """The results of a turn, states in the types that they began with, each a wire of its own."""
+        results: list[OutletId] = []
+        for number, outlet in enumerate(made):
+            if number < len(parts.states):
+                wanted = self._node.graph.fact(self._first[parts.states[number]]).dtype
+                if graph.fact(outlet).dtype != wanted and np.issubdtype(wanted, np.integer):
+                    outlet = wire(graph, f"state{number}", Cast(wanted), [outlet])[0]
+            results.append(outlet)
+        return results
+
+    def _run_through(self, outlet: OutletId, start: TDim, turns: TDim) -> OutletId:
+        size = self._node.graph.fact(outlet).shape[0]
+        if start == 0 and (size == turns or size.prove_eq(turns).yes):
+            return outlet
+        return self._node.wire(Slice(0, start, start + turns), [outlet], f"frames{outlet.node}")
+
+    def _counted(self, place: int, counter: Counter, turns: TDim) -> OutletId:
+        if not counter.start.is_const:
+            raise UnsureError
+        dtype = self._node.graph.fact(self._first[place]).dtype
+        return self._node.wire(Range(int(counter.start), counter.step, turns, dtype), [], f"counter{place}")
+
+    def _decided(self) -> list[OutletId]:
+        """An op that asks the condition before each turn."""
+        node, body, condition = self._node, self._body, self._condition
+        outer = self._sources(body, self._function.inputs)
+        asked = self._sources(condition, node.functions.find(node.function("cond")).inputs)
+        places = sorted({*outer.values(), *asked.values()})
+        states = [place for place in places if not self._constant[place]]
+        graph = TypedGraph()
+        label = self._function.inputs
+        inner: dict[int, OutletId] = {}
+        for place in places:
+            fact = node.graph.fact(self._first[place])
+            plain = TypedFact(fact.dtype, fact.shape)
+            inner[place] = graph.add(label[place], Source(plain), (), [plain])[0]
+        given = {source: inner[place] for source, place in outer.items()}
+        made = grafted(body, [body.graph.outputs[place] for place in states], graph, given)
+        nexts = dict(zip(states, made))
+        after = {source: nexts.get(place, inner[place]) for source, place in asked.items()}
+        (again,) = grafted(condition, [condition.graph.outputs[0]], graph, after, "next/")
+        graph.inputs = [OutletId(each.id) for each in graph.nodes if isinstance(each.op, Source)]
+        graph.set_outputs([again, *made], [f"result{number}" for number in range(1 + len(made))])
+        before = {source: self._first[place] for source, place in asked.items()}
+        (go_on,) = grafted(condition, [condition.graph.outputs[0]], node.graph, before)
+        model = TypedNetwork(graph, node.scope, f"{node.wire_name}.body", {}, body.origins)
+        open_ = [place for place in places if self._constant[place]]
+        names = ("turn", "go_on", *(graph.label(inner[place]) for place in states))
+        op = Loop(model, names, tuple(graph.label(inner[place]) for place in open_), None)
+        limit = node.constant(np.array(ENDLESS), "endless")
+        go_on = as_scalar(node, go_on, "condition")
+        operands = [limit, go_on, *(self._first[place] for place in (*states, *open_))]
+        outlets = wire(node.graph, node.wire_name, op, operands)
+        found = dict(zip(states, outlets))
+        return [found.get(place, first) for place, first in enumerate(self._first)]

@@ -1,0 +1,95 @@
+"""The parts of a loop's body, and how they are wired into another graph."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Cast
+from pulse.ops.source import Const, Source
+from pulse.typed import TypedGraph, TypedNetwork, constant
+from pulse.wiring import wire
+
+
+class UnsureError(Exception):
+    """A loop is no run over frames."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A variable that goes up by the same step in each turn."""
+
+    start: TDim
+    step: int
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What the variables of a loop are.
+
+    sources   variable -> the body's input, where its value is not known
+    written   lists -> what each turn writes
+    last      lists of one element -> what each turn writes
+    states    all that goes from turn to turn otherwise
+    read      elements that a turn takes -> what they are taken of, outside of the loop, and the first of them
+    """
+
+    sources: Mapping[int, OutletId]
+    written: Mapping[int, OutletId]
+    last: Mapping[int, OutletId]
+    states: Sequence[int]
+    read: Mapping[OutletId, tuple[OutletId, TDim]]
+
+
+def grafted(
+    model: TypedNetwork,
+    targets: Sequence[OutletId],
+    graph: TypedGraph,
+    given: Mapping[OutletId, OutletId],
+    prefix: str = "",
+) -> list[OutletId]:
+    """Wire what some outlets of a model need into a graph; nothing in front of what is given. Raises FactError."""
+    places = dict(given)
+    wanted = {outlet for outlet in targets if outlet not in places}
+    chosen: list[int] = []
+    for number in reversed(model.graph.order(list(targets))):
+        outlets = {OutletId(number, slot) for slot in range(len(model.graph.nodes[number].outputs))}
+        if outlets & wanted:
+            chosen.append(number)
+            wanted.update(outlet for outlet in model.graph.nodes[number].inputs if outlet not in places)
+    for number in reversed(chosen):
+        node = model.graph.nodes[number]
+        if isinstance(node.op, Source):
+            raise UnsureError
+        if isinstance(node.op, Const):
+            made = [constant(graph, prefix + node.name, node.op.value)]
+        else:
+            made = wire(graph, prefix + node.name, node.op, [places[outlet] for outlet in node.inputs])
+        for slot, outlet in enumerate(made):
+            places.setdefault(OutletId(number, slot), outlet)
+    return [places[outlet] for outlet in targets]
+
+
+def needs(
+    model: TypedNetwork, targets: Sequence[OutletId], given: Mapping[OutletId, OutletId]
+) -> set[OutletId]:
+    """The inputs of a model that some outlets need, where others are given."""
+    wanted = {outlet for outlet in targets if outlet not in given}
+    found: set[OutletId] = set()
+    for number in reversed(model.graph.order(list(targets))):
+        made = model.graph.nodes[number]
+        outlets = {OutletId(number, slot) for slot in range(len(made.outputs))}
+        if outlets & wanted:
+            if isinstance(made.op, Source):
+                found |= outlets
+            wanted.update(outlet for outlet in made.inputs if outlet not in given)
+    return found
+
+
+def uncast(model: TypedNetwork, outlet: OutletId) -> OutletId:
+    """A wire of integers before it was given another integer type."""
+    made = model.graph.node(outlet)
+    while isinstance(made.op, Cast) and made.op.dtype.kind in "iu":
+        outlet = made.inputs[0]
+        made = model.graph.node(outlet)
+    return outlet

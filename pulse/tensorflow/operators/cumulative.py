@@ -1,0 +1,20 @@
+"""Running sums and products."""
+
+from pulse.graph import OutletId
+from pulse.ops.cumulative import CumSum
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+@tensorflow_op("Cumsum")
+def cumsum(node: TensorflowNode) -> OutletId:
+    """Running sums along an axis."""
+    axis = node.axis(node.whole(1, "axis"), node.fact(0).rank)
+    return node.wire(CumSum(axis, node.flag("exclusive"), node.flag("reverse")), [node.input(0)])
+
+
+@tensorflow_op("Cumprod")
+def cumprod(node: TensorflowNode) -> OutletId:
+    """Running products along an axis."""
+    exclusive, reverse = int(node.flag("exclusive")), int(node.flag("reverse"))
+    return node.as_onnx("CumProd", [node.input(0), node.input(1)], exclusive=exclusive, reverse=reverse)

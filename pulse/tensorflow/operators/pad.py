@@ -1,0 +1,69 @@
+"""Padding."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.pad import Pad, PadMode, Pads
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.read.dilation import PADDED
+from pulse.tensorflow.registry import tensorflow_op
+
+MODES: dict[str, PadMode] = {"REFLECT": "reflect", "SYMMETRIC": "symmetric"}
+
+ZERO = TDim.of(0)
+
+
+def pairs_of(node: TensorflowNode, slot: int, rank: int) -> list[tuple[TDim, TDim]]:
+    listed = node.dims(slot, "paddings")
+    if len(listed) != 2 * rank:
+        raise node.error(f"{len(listed)} paddings for {rank} axes")
+    return list(zip(listed[::2], listed[1::2]))
+
+
+def _require_outside(node: TensorflowNode, pads: list[tuple[TDim, TDim]]) -> None:
+    if any(dim.prove_ge(0).no for pair in pads for dim in pair):
+        raise node.error(f"negative paddings {[(str(a), str(b)) for a, b in pads]}")
+
+
+@tensorflow_op("Pad", "PadV2", "MirrorPad")
+def pad(node: TensorflowNode) -> OutletId:
+    """Frames added at the ends of axes."""
+    own = node.fact(0).rank - node.is_complex()
+    pads = pairs_of(node, 1, own)
+    _require_outside(node, pads)
+    pads += [(ZERO, ZERO)] * node.is_complex()
+    mode: PadMode = "constant"
+    fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
+    if node.op_type == "MirrorPad":
+        told = node.text("mode")
+        if told not in MODES:
+            raise node.error(f"mode {told!r} is not covered")
+        mode = MODES[told]
+    if all(pair == (ZERO, ZERO) for pair in pads):
+        return node.input(0)
+    return node.wire(Pad(tuple(pads), mode, fill), [node.input(0)])
+
+
+@tensorflow_op(PADDED)
+def pad_of_dilation(node: TensorflowNode) -> OutletId:
+    """Padding without the crops that a convolution without padding would leave of it."""
+    x, rank = node.input(0), node.fact(0).rank
+    paddings, crops = node.dims(1, "paddings"), node.dims(2, "crops")
+    if len(paddings) != len(crops) or len(paddings) % 2 or len(paddings) > 2 * (rank - 1):
+        raise node.error(f"{len(paddings)} paddings and {len(crops)} crops for {node.fact(0)}")
+    kept = [before - crop for before, crop in zip(paddings, crops)]
+    ends = [(ZERO, ZERO), *zip(kept[::2], kept[1::2])]
+    ends += [(ZERO, ZERO)] * (rank - len(ends))
+    more: Pads = tuple((_above(a), _above(b)) for a, b in ends)
+    if any(pair != (ZERO, ZERO) for pair in more):
+        x = node.wire(Pad(more), [x], "padded")
+    for axis, (before, after) in enumerate(ends):
+        if before.prove_ge(0).no or after.prove_ge(0).no:
+            size = node.graph.fact(x).shape[axis]
+            x = node.wire(Slice(axis, _above(-before), size - _above(-after)), [x], f"cut{axis}")
+    return node.finished(x)
+
+
+def _above(dim: TDim) -> TDim:
+    """The dim where it is above 0, else 0."""
+    return ZERO if dim.prove_ge(0).no else dim

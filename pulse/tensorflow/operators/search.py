@@ -1,0 +1,61 @@
+"""Places found by value, and masks made from indices."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.elementwise import Elementwise
+from pulse.ops.shape import AddAxis
+from pulse.ops.time_position import Range
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.registry import tensorflow_op
+
+
+@tensorflow_op("MatrixBandPart")
+def band_part(node: TensorflowNode) -> OutletId:
+    """What lies at most so far below and above the diagonal, zeros elsewhere; a negative distance is any."""
+    fact = node.fact(0)
+    if fact.rank < 2:
+        raise node.error(f"{fact} is no matrix")
+    below, above = node.whole(1, "num_lower"), node.whole(2, "num_upper")
+    i64 = np.dtype(np.int64)
+    row = node.wire(Range(0, 1, fact.shape[-2], i64), [], "row")
+    rows = node.wire(AddAxis(1), [row], "rows")
+    columns = node.wire(Range(0, 1, fact.shape[-1], i64), [], "columns")
+    inside: list[OutletId] = []
+    for name, limit, pair in (("below", below, (rows, columns)), ("above", above, (columns, rows))):
+        if limit >= 0:
+            distance = node.wire(Elementwise("sub"), pair, f"{name}_distance")
+            inside.append(
+                node.wire(
+                    Elementwise("less_equal"), [distance, node.number(limit, i64, f"{name}_most")], name
+                )
+            )
+    if not inside:
+        return node.input(0)
+    kept = inside[0] if len(inside) == 1 else node.wire(Elementwise("and"), inside, "kept")
+    return node.wire(Elementwise("where"), [kept, node.input(0), node.number(0, fact.dtype, "zero")])
+
+
+@tensorflow_op("OneHot")
+def one_hot(node: TensorflowNode) -> OutletId:
+    """On where the index is that of the place, off elsewhere; the new axis is the last one or ``axis``."""
+    fact, depth = node.fact(0), node.count(node.whole(1, "depth"), "depth")
+    axis = node.integer("axis", -1)
+    axis = fact.rank if axis == -1 else node.axis(axis, fact.rank + 1)
+    column = node.wire(AddAxis(axis), [node.input(0)], "column")
+    places = np.arange(depth).astype(fact.dtype).reshape(-1, *(1,) * (fact.rank - axis))
+    hit = node.wire(Elementwise("equal"), [column, node.constant(places, "places")], "hit")
+    return node.wire(Elementwise("where"), [hit, node.input(2), node.input(3)])
+
+
+@tensorflow_op("Where")
+def where(node: TensorflowNode) -> OutletId:
+    """The places of what is true, where that is known."""
+    value = node.numbers(0, "condition")
+    return node.constant(np.argwhere(value).astype(np.int64))
+
+
+@tensorflow_op("TopKV2")
+def top_k(node: TensorflowNode) -> list[OutletId]:
+    """The largest values along the last axis, and their places."""
+    return node.as_onnx_all("TopK", [node.input(0), node.input(1)], "", 2)

@@ -1,0 +1,192 @@
+"""Slices and splits."""
+
+from collections.abc import Mapping, Sequence
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.onnx.operators.slice import FAR, slice_op
+from pulse.ops.concat import Concat
+from pulse.ops.op import unify
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tensorflow.context import TensorflowNode
+from pulse.tensorflow.operators.control_lists import ListItem
+from pulse.tensorflow.registry import tensorflow_op
+
+MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
+
+MOST_PLACES = 64
+"""Entries of a list of slices: axes of a tensor, and new ones."""
+
+
+@tensorflow_op("Slice")
+def slice_(node: TensorflowNode) -> OutletId:
+    """Of each axis ``size`` frames from ``begin`` on; -1 of them are all that are left."""
+    shape = node.fact(0).shape
+    begins, sizes = node.dims(1, "begin"), node.dims(2, "size")
+    if len(begins) > len(shape) or len(begins) != len(sizes):
+        raise node.error(f"{len(begins)} begins and {len(sizes)} sizes for {node.fact(0)}")
+    ops: list[Slice] = []
+    for axis, (begin, size) in enumerate(zip(begins, sizes)):
+        end = shape[axis] if size == -1 else begin + size
+        if not (begin == 0 and end == shape[axis]):
+            ops.append(Slice(axis, begin, end))
+    return _chain(node, ops)
+
+
+def _chain(node: TensorflowNode, ops: Sequence[Slice]) -> OutletId:
+    x = node.input(0)
+    for op in ops:
+        x = node.wire(op, [x], "" if op is ops[-1] else f"axis{op.axis}")
+    return x
+
+
+@tensorflow_op("StridedSlice")
+def strided_slice(node: TensorflowNode) -> OutletId:
+    """Slices of each axis; the masks leave bounds out, add axes and take axes away."""
+    x = node.input(0)
+    shape = node.fact(0).shape
+    own = len(shape) - node.is_complex()
+    masks = {name: node.integer(f"{name}_mask", 0) for name in MASKS}
+    if node.value(1) is None:
+        return _by_index(node, masks)
+    begins, ends, steps = node.dims(1, "begin"), node.dims(2, "end"), node.integers(3, "strides")
+    count = len(begins)
+    if not count == len(ends) == len(steps) or count > MOST_PLACES:
+        raise node.error(f"{len(begins)} begins, {len(ends)} ends and {len(steps)} strides")
+
+    def has(name: str, place: int) -> bool:
+        return bool(masks[name] >> place & 1)
+
+    taken = sum(not has("new_axis", place) and not has("ellipsis", place) for place in range(count))
+    if taken > own:
+        raise node.error(f"{taken} slices for {node.fact(0)}")
+    axis, new, shrunk, ops = 0, list[int](), list[int](), list[Slice]()
+    made = 0
+    for place in range(count):
+        if has("ellipsis", place):
+            axis, made = axis + own - taken, made + own - taken
+        elif has("new_axis", place):
+            new.append(made)
+            made += 1
+        else:
+            size = shape[axis]
+            if has("shrink_axis", place):
+                first = _from_front(begins[place], size)
+                ops.append(Slice(axis, first, first + 1))
+                shrunk.append(axis)
+            else:
+                step = steps[place]
+                start = _open(step > 0) if has("begin", place) else begins[place]
+                end = _open(step < 0) if has("end", place) else ends[place]
+                op = slice_op(node, axis, size, start, end, step)
+                ops += [] if op is None else [op]
+                made += 1
+            axis += 1
+    for op in ops:
+        x = node.wire(op, [x], f"cut{op.axis}" if shrunk or new or op is not ops[-1] else "")
+    for axis in reversed(shrunk):
+        x = node.wire(RemoveAxis(axis), [x], "" if axis == shrunk[0] and not new else f"single{axis}")
+    for axis in new:
+        x = node.wire(AddAxis(axis), [x], "" if axis == new[-1] else f"new{axis}")
+    return x
+
+
+def _by_index(node: TensorflowNode, masks: Mapping[str, int]) -> OutletId:
+    """``x[:, i]`` with an index that is computed while running: one element of one axis."""
+    graph = node.graph
+    made = graph.node(node.input(1))
+    rows = made.inputs if isinstance(made.op, Concat) else [node.input(1)]
+    single = [place for place in range(len(rows)) if masks["shrink_axis"] >> place & 1]
+    open_ = masks["begin"] & masks["end"] & ~masks["shrink_axis"]
+    whole = [place for place in range(len(rows)) if open_ >> place & 1]
+    if len(single) != 1 or len(single) + len(whole) != len(rows) or masks["ellipsis"] or masks["new_axis"]:
+        raise node.error(
+            "its begin is computed while running (through floats, or from data); only constants, integer arithmetic on "
+            "shapes, and one index of one axis are covered"
+        )
+    (axis,) = single
+    index, rank = graph.node(rows[axis]), node.fact(0).rank
+    if axis >= rank or not isinstance(index.op, AddAxis):
+        raise node.error("its begin is computed while running, and is no index of one axis")
+    order = (axis, *(other for other in range(rank) if other != axis))
+    return node.wire(ListItem(), [node.transposed(node.input(0), order, "front"), index.inputs[0]])
+
+
+def _open(first: bool) -> TDim:
+    """A bound beyond the first or the last frame."""
+    return TDim.of(-FAR if first else FAR)
+
+
+def _from_front(bound: TDim, size: TDim) -> TDim:
+    return bound + size if bound.prove_ge(0).no else bound
+
+
+@tensorflow_op("Split")
+def split(node: TensorflowNode) -> list[OutletId]:
+    """Equal parts; the axis is the first input."""
+    shape = node.fact(1).shape
+    axis = node.axis(node.whole(0, "axis"), len(shape) - node.is_complex())
+    count = node.divisor("num_split", shape[axis], f"frames of axis {axis}")
+    asked = min(count, len(node.outputs))
+    return _parts(node, node.input(1), axis, [shape[axis] // count] * asked)
+
+
+@tensorflow_op("SplitV")
+def split_v(node: TensorflowNode) -> list[OutletId]:
+    """Parts of given sizes, of which one may be -1: what the others leave."""
+    shape = node.fact(0).shape
+    axis = node.axis(node.whole(2, "axis"), len(shape) - node.is_complex())
+    sizes = list(node.dims(1, "sizes"))
+    for place, size in enumerate(sizes):
+        if size == -1:
+            rest = (other for number, other in enumerate(sizes) if number != place)
+            sizes[place] = shape[axis] - sum(rest, TDim.of(0))
+    unify(sum(sizes, TDim.of(0)), shape[axis], f"{node.wire_name} (SplitV): the parts of axis {axis}")
+    return _parts(node, node.input(0), axis, sizes)
+
+
+def _parts(node: TensorflowNode, x: OutletId, axis: int, sizes: Sequence[TDim]) -> list[OutletId]:
+    outlets: list[OutletId] = []
+    start = TDim.of(0)
+    for name, size in zip(node.outputs, sizes):
+        whole: Shape = node.graph.fact(x).shape
+        if start == 0 and size == whole[axis]:
+            outlets.append(x)
+        else:
+            outlets.append((node.named(name) if name else node).wire(Slice(axis, start, start + size), [x]))
+        start = start + size
+    return outlets
+
+
+@tensorflow_op("Roll")
+def roll(node: TensorflowNode) -> OutletId:
+    """Axes turned: what is shifted over the end comes in front."""
+    x, shape = node.input(0), node.fact(0).shape
+    shifts, axes = node.integers(1, "shift"), node.integers(2, "axis")
+    if len(shifts) != len(axes):
+        raise node.error(f"{len(shifts)} shifts for {len(axes)} axes")
+    for place, (shift, axis) in enumerate(zip(shifts, axes)):
+        axis = node.axis(axis, len(shape))
+        size = shape[axis]
+        if not size.is_const:
+            raise node.error(
+                f"it turns axis {axis} of {size} frames, whose end comes in front; turn another one"
+            )
+        cut = TDim.of((int(size) - shift) % int(size) if int(size) else 0)
+        ends = [
+            node.wire(Slice(axis, *pair), [x], f"part{place}_{i}")
+            for i, pair in enumerate(((cut, size), (TDim.of(0), cut)))
+        ]
+        x = node.wire(Concat(axis), ends, "" if place == len(axes) - 1 else f"turned{place}")
+    return x
+
+
+@tensorflow_op("ReverseV2")
+def reverse(node: TensorflowNode) -> OutletId:
+    """Axes from the last frame to the first."""
+    shape = node.fact(0).shape
+    axes = node.axes(node.integers(1, "axis"), len(shape) - node.is_complex())
+    ops = [slice_op(node, axis, shape[axis], TDim.of(FAR), TDim.of(-FAR), -1) for axis in axes]
+    return _chain(node, [op for op in ops if op is not None])

@@ -1,0 +1,75 @@
+"""What the variables of a SavedModel hold, as its objects tell: functions name the objects that they capture, and the
+checkpoint names the tensor of each object.
+
+Needed where an object that is a variable keeps another one inside, as those of Keras 3 do: the graph for restoring
+knows the outer ones, signatures read the inner ones.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from google.protobuf.message import DecodeError
+
+from pulse.errors import LoadError
+from pulse.facts import Array
+from pulse.tensorflow.messages import Proto, TrackableObjectGraph
+from pulse.tensorflow.nodes import FunctionName, GraphNode
+from pulse.tensorflow.read.checkpoint import Checkpoint
+
+_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""The key of the checkpoint's own objects."""
+_CALLS = ("StatefulPartitionedCall", "PartitionedCall")
+_VALUE = "VARIABLE_VALUE"
+
+
+def captured(
+    nodes: Sequence[GraphNode], objects: Proto, checkpoint: Checkpoint, known: Mapping[str, Array], what: str
+) -> dict[str, Array]:
+    """Variable -> its value in the checkpoint, of those that calls capture and that are not ``known``.
+
+    Raises LoadError
+    """
+    places: dict[str, int] = {}
+    for node in nodes:
+        if node.op not in _CALLS:
+            continue
+        function = node.attributes.get("f")
+        if not isinstance(function, FunctionName) or function.name not in objects.concrete_functions:
+            continue
+        bound = list(objects.concrete_functions[function.name].bound_inputs)
+        if len(bound) > len(node.inputs):
+            raise LoadError(
+                f"{what}: {node.name} ({node.op}) gives {len(node.inputs)} tensors to a function that captures "
+                f"{len(bound)} objects; the file is damaged, get it again"
+            )
+        handles = node.inputs[len(node.inputs) - len(bound) :]
+        places.update((each.node, place) for each, place in zip(handles, bound) if each.node not in known)
+    if not places or _GRAPH not in checkpoint:
+        return {}
+    keys = _keys(objects, _stored(checkpoint, what))
+    return {name: checkpoint.tensor(keys[place]) for name, place in places.items() if place in keys}
+
+
+def _stored(checkpoint: Checkpoint, what: str) -> Proto:
+    try:
+        return TrackableObjectGraph.FromString(checkpoint.text(_GRAPH))
+    except DecodeError:
+        raise LoadError(f"{what}: the objects of its checkpoint cannot be decoded; get it again") from None
+
+
+def _keys(objects: Proto, stored: Proto) -> dict[int, str]:
+    """Object -> the name of its tensor: both graphs are walked from their roots, by the names of children."""
+    found: dict[int, str] = {}
+    left, seen = [(0, 0)], {0}
+    while left:
+        place, other = left.pop()
+        if not (0 <= place < len(objects.nodes) and 0 <= other < len(stored.nodes)):
+            continue
+        for attribute in stored.nodes[other].attributes:
+            if attribute.name == _VALUE and attribute.checkpoint_key:
+                found[place] = attribute.checkpoint_key
+        children = {child.local_name: child.node_id for child in stored.nodes[other].children}
+        for child in objects.nodes[place].children:
+            if child.local_name in children and child.node_id not in seen:
+                seen.add(child.node_id)
+                left.append((child.node_id, children[child.local_name]))
+    return found

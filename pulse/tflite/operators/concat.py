@@ -1,0 +1,57 @@
+"""Tensors side by side."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.concat import Concat
+from pulse.ops.op import unify
+from pulse.ops.shape import AddAxis, RemoveAxis
+from pulse.ops.slice import Slice
+from pulse.tflite.codes import activated
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("CONCATENATION")
+def concatenation(node: TfliteNode) -> OutletId:
+    """Tensors joined; those without elements, which a file may write with any other sizes, add nothing."""
+    require_real(node)
+    joined = [moved(node, slot, f"part{slot}") for slot in range(len(node.inputs)) if not _empty(node, slot)]
+    if not joined:
+        return node.finished(moved(node))
+    axis = node.axis(node.integer("Axis", 0), node.graph.fact(joined[0]).rank)
+    y = joined[0] if len(joined) == 1 else node.wire(Concat(axis), joined, "joined")
+    return node.finished(y) if node.coded else activated(node, y)
+
+
+@tflite_op("PACK")
+def pack(node: TfliteNode) -> OutletId:
+    """Tensors side by side on a new axis."""
+    require_real(node)
+    axis = node.axis(node.integer("Axis", 0), node.fact(0).rank + 1)
+    rows = [
+        node.wire(AddAxis(axis), [moved(node, slot, f"part{slot}")], f"row{slot}")
+        for slot in range(len(node.inputs))
+    ]
+    return node.finished(rows[0] if len(rows) == 1 else node.wire(Concat(axis), rows))
+
+
+@tflite_op("UNPACK")
+def unpack(node: TfliteNode) -> list[OutletId]:
+    """The entries of an axis, one tensor each."""
+    require_real(node)
+    shape = node.fact(0).shape
+    axis = node.axis(node.integer("Axis", 0), len(shape))
+    unify(shape[axis], TDim.of(len(node.makes)), f"{node.wire_name} (UNPACK): the entries of axis {axis}")
+    made: list[OutletId] = []
+    for place in range(len(node.makes)):
+        part = node.named(node.outputs[place])
+        x = moved(node, 0, f"moved{place}", place)
+        if len(node.makes) > 1:
+            x = part.wire(Slice(axis, TDim.of(place), TDim.of(place + 1)), [x], "entry")
+        made.append(part.wire(RemoveAxis(axis), [x]))
+    return made
+
+
+def _empty(node: TfliteNode, slot: int) -> bool:
+    return any(dim == 0 for dim in node.fact(slot).shape)

@@ -1,0 +1,43 @@
+"""Padding."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.ops.op import PadMode
+from pulse.ops.pad import Pad
+from pulse.tflite.node import TfliteNode, decoded
+from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("PAD", "PADV2")
+def pad(node: TfliteNode) -> OutletId:
+    """Zeros, or a number that is given, around a tensor; of codes the code of zero."""
+    require_real(node)
+    fill = 0.0
+    if node.op_type == "PADV2" and node.makes[0].coded:
+        stored, made = node.read(2), node.makes[0].quantization
+        if stored.data is None or stored.quantization is None or made is None:
+            raise node.error("its number to fill with is computed while running; only a constant is covered")
+        fill = float(np.rint(decoded(stored).ravel()[0] / made.scale[0]))
+    elif node.op_type == "PADV2":
+        fill = float(node.scalar(2, "number to fill with"))
+    return _padded(node, "constant", fill)
+
+
+@tflite_op("MIRROR_PAD")
+def mirror_pad(node: TfliteNode) -> OutletId:
+    """Mirrored frames, with or without the one at the border."""
+    require_real(node)
+    return _padded(node, "symmetric" if node.integer("Mode", 0) else "reflect", 0.0)
+
+
+def _padded(node: TfliteNode, mode: PadMode, fill: float) -> OutletId:
+    amounts = node.dims(1, "padding")
+    rank = node.fact(0).rank
+    if len(amounts) != 2 * rank:
+        raise node.error(f"{len(amounts)} amounts of padding for {rank} axes")
+    pairs = tuple(zip(amounts[::2], amounts[1::2]))
+    if any(amount.is_const and int(amount) < 0 for amount in amounts):
+        raise node.error("its padding is negative")
+    return node.wire(Pad(pairs, mode, fill), [moved(node)])

@@ -1,0 +1,36 @@
+"""Frames that are repeated."""
+
+from pulse.dim import TDim
+from pulse.graph import OutletId
+from pulse.ops.shape import AddAxis, Expand, Reshape
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.shape import moved
+from pulse.tflite.registry import tflite_op
+
+MOST_TIMES = 64
+
+
+@tflite_op("RESIZE_NEAREST_NEIGHBOR")
+def resize_nearest(node: TfliteNode) -> OutletId:
+    """Every frame of height and width as often as the new size says, which must be a multiple."""
+    wanted, x = node.dims(1, "size"), moved(node)
+    if node.fact(0).rank != 4 or len(wanted) != 2 or node.flag("AlignCorners"):
+        raise node.error("it takes 4 axes, two sizes, and corners that are not aligned")
+    for axis, size in enumerate(wanted, 1):
+        shape = node.graph.fact(x).shape
+        times = _times(node, shape[axis], size)
+        if times == 1:
+            continue
+        x = node.wire(AddAxis(axis + 1), [x], f"each{axis}")
+        x = node.wire(
+            Expand((*shape[: axis + 1], TDim.of(times), *shape[axis + 1 :])), [x], f"repeated{axis}"
+        )
+        x = node.wire(Reshape((*shape[:axis], shape[axis] * times, *shape[axis + 1 :])), [x], f"joined{axis}")
+    return node.finished(x)
+
+
+def _times(node: TfliteNode, dim: TDim, wanted: TDim) -> int:
+    for times in range(1, MOST_TIMES + 1):
+        if dim * times == wanted:
+            return times
+    raise node.error(f"{dim} frames become {wanted}, which is no multiple up to {MOST_TIMES}")

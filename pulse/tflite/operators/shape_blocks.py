@@ -1,0 +1,106 @@
+"""Blocks of space as batches or channels and back."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+from pulse.dim import TDim
+from pulse.facts import Shape
+from pulse.graph import OutletId
+from pulse.ops.pad import Pad
+from pulse.ops.shape import Reshape, Transpose
+from pulse.ops.slice import Slice
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.operators.shape import moved, require_real
+from pulse.tflite.registry import tflite_op
+
+
+def _arranged(
+    node: TfliteNode,
+    x: OutletId,
+    split: Sequence[TDim],
+    perm: Sequence[int],
+    shape: Sequence[TDim],
+    suffix: str = "",
+) -> OutletId:
+    """Axes split, put in another order, and joined."""
+    parts = node.wire(Reshape(tuple(split)), [x], f"{suffix}split")
+    turned = node.wire(Transpose(tuple(perm)), [parts], f"{suffix}turned")
+    return node.wire(Reshape(tuple(shape)), [turned], suffix)
+
+
+def _blocks(node: TfliteNode, pairs: int) -> tuple[list[int], list[tuple[TDim, TDim]]]:
+    """The sizes of blocks, and what is added or cut at the ends of their axes. Raises LoadError."""
+    require_real(node)
+    sizes, amounts = node.integers(1, "block"), node.dims(2, "amounts")
+    if len(amounts) != 2 * len(sizes) or pairs < len(sizes) + 1 or any(size < 1 for size in sizes):
+        raise node.error(f"blocks {sizes} with {len(amounts)} amounts for {pairs} axes")
+    return sizes, list(zip(amounts[::2], amounts[1::2]))
+
+
+def _divided(node: TfliteNode, dim: TDim, size: int, what: str) -> TDim:
+    if dim.is_const and int(dim) % size:
+        raise node.error(f"its {what} {dim} does not divide into blocks of {size}")
+    return dim // size
+
+
+@tflite_op("SPACE_TO_BATCH_ND")
+def space_to_batch(node: TfliteNode) -> OutletId:
+    """Every block's entries at one place become a batch of their own."""
+    rank = node.fact(0).rank
+    sizes, amounts = _blocks(node, rank)
+    none = (TDim.of(0), TDim.of(0))
+    pads = (none, *amounts, *(none,) * (rank - 1 - len(sizes)))
+    x = moved(node)
+    x = x if all(pair == none for pair in pads) else node.wire(Pad(pads), [x], "padded")
+    shape, count = node.graph.fact(x).shape, len(sizes)
+    inner = [_divided(node, dim, size, "size") for dim, size in zip(shape[1:], sizes)]
+    split = [shape[0], *chain.from_iterable((dim, TDim.of(size)) for dim, size in zip(inner, sizes))]
+    rest = shape[1 + count :]
+    perm = [
+        *range(2, 2 * count + 1, 2),
+        0,
+        *range(1, 2 * count, 2),
+        *range(2 * count + 1, 2 * count + 1 + len(rest)),
+    ]
+    batch = shape[0]
+    for size in sizes:
+        batch = batch * size
+    return _arranged(node, x, [*split, *rest], perm, [batch, *inner, *rest])
+
+
+@tflite_op("BATCH_TO_SPACE_ND")
+def batch_to_space(node: TfliteNode) -> OutletId:
+    """The reverse; what is cut off the ends comes last."""
+    shape = node.fact(0).shape
+    sizes, amounts = _blocks(node, len(shape))
+    batch, count = shape[0], len(sizes)
+    for size in sizes:
+        batch = _divided(node, batch, size, "batch")
+    rest: Shape = shape[1 + count :]
+    split = [*(TDim.of(size) for size in sizes), batch, *shape[1:]]
+    pairs = chain.from_iterable((count + 1 + place, place) for place in range(count))
+    perm = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
+    whole = [dim * size for dim, size in zip(shape[1:], sizes)]
+    x = _arranged(node, moved(node), split, perm, [batch, *whole, *rest], "space")
+    for axis, (dim, (before, after)) in enumerate(zip(whole, amounts), 1):
+        if before != 0 or after != 0:
+            x = node.wire(Slice(axis, before, dim - after), [x], f"cut{axis}")
+    return node.finished(x)
+
+
+@tflite_op("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
+def depth_to_space(node: TfliteNode) -> OutletId:
+    """Channels as blocks of height and width, or blocks as channels."""
+    require_real(node)
+    shape, size = node.fact(0).shape, node.integer("BlockSize", 1)
+    if len(shape) != 4 or size < 1:
+        raise node.error(f"blocks of {size} for {len(shape)} axes; it takes 4")
+    n, h, w, c = shape
+    block = TDim.of(size)
+    if node.op_type == "DEPTH_TO_SPACE":
+        depth = _divided(node, c, size * size, "channels")
+        split = [n, h, w, block, block, depth]
+        return _arranged(node, moved(node), split, (0, 1, 3, 2, 4, 5), [n, h * size, w * size, depth])
+    h, w = _divided(node, h, size, "height"), _divided(node, w, size, "width")
+    split = [n, h, block, w, block, c]
+    return _arranged(node, moved(node), split, (0, 1, 3, 2, 4, 5), [n, h, w, c * size * size])

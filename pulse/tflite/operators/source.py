@@ -1,0 +1,29 @@
+"""Constants and ranges."""
+
+import numpy as np
+
+from pulse.graph import OutletId
+from pulse.onnx.operators.source import range_ as progression
+from pulse.ops.shape import Expand
+from pulse.tflite.node import TfliteNode
+from pulse.tflite.registry import tflite_op
+
+
+@tflite_op("FILL")
+def fill(node: TfliteNode) -> OutletId:
+    """One number, as often as a shape says."""
+    dims = node.dims(0, "shape")
+    return node.wire(Expand(dims), [node.values(1)]) if dims else node.finished(node.values(1))
+
+
+@tflite_op("ZEROS_LIKE")
+def zeros_like(node: TfliteNode) -> OutletId:
+    """Zeros in the shape of a tensor."""
+    fact = node.fact(0)
+    return node.wire(Expand(fact.shape), [node.constant(np.zeros((), fact.dtype), "zero")])
+
+
+@tflite_op("RANGE")
+def range_(node: TfliteNode) -> OutletId:
+    """Numbers at even distances; the length may be symbolic."""
+    return progression(node)
