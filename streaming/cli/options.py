@@ -192,7 +192,11 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     While the command runs, messages name options instead of the parameters of Python.
     """
     own = signature(command).parameters
-    groups: dict[str, type] = {name: of.annotation for name, of in own.items() if is_dataclass(of.annotation)}
+    groups: dict[str, type] = {
+        name: of.annotation
+        for name, of in own.items()
+        if isinstance(of.annotation, type) and is_dataclass(of.annotation)
+    }
 
     @wraps(command)
     def wrapper(**given: Any) -> None:
