@@ -52,7 +52,10 @@ def said(folder: Path, text: str) -> str:
         ("[[stage]]\n", 'stage 1: has no function and no model; add one, such as model = "model.onnx"'),
         ('[[stage]]\nas = "x"', "stage 1: has no function and no model"),
         ("[[stage]]\nstfft = {}", "stage 1: no function is called stfft (did you mean stft?)"),
-        ("[[stage]]\nstft = {}\nmodel = 'm'", "stage 1: has both stft and model; give each its own [[stage]]"),
+        (
+            "[[stage]]\nstft = {}\nmodel = 'm'",
+            "stage 1: has both stft and model; give each its own [[stage]]",
+        ),
         ("[[stage]]\nstft = 3", "stage 1 (stft): stft = 3 must be a table, such as stft = {}"),
         ("[[stage]]\nstft = { hopp = 3 }", "(stft): no parameter of stft is called hopp (did you mean hop?)"),
         (
