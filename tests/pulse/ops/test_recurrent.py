@@ -12,7 +12,7 @@ from pulse.errors import CompileError, FactError, PulsifyError
 from pulse.models import TypedModel
 from pulse.program.compiler import BACKENDS, compile_model
 from pulse.program.whole import stream_whole
-from tests.pulse.cases import recurrent
+from tests.pulse.cases import cumulative, recurrent
 from tests.pulse.cases.build import Feeds, floats, model, node
 from tests.pulse.onnx.reference import reference
 
@@ -35,7 +35,7 @@ def prove(proto: ModelProto, feeds: Feeds, pulse_frames: int, delay: int | None 
 
 def symbolic() -> Iterator[tuple[str, ModelProto, Feeds]]:
     """The cases in which time or the batch is T."""
-    for generator in recurrent.ALL:
+    for generator in (*recurrent.ALL, cumulative.cumsum):
         for name, proto, feeds in generator():
             if name.endswith("-T") and "-7-" not in name:
                 yield name, proto, feeds

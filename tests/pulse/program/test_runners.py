@@ -42,4 +42,4 @@ def test_three_runners_agree(family: str) -> None:
             reached["python"] += 1
         reached["compiled"] += 1
     assert reached["compiled"] > 5 * reached["refused"], reached
-    assert reached["python"] >= 5
+    assert reached["python"] >= min(5, reached["compiled"])

@@ -305,4 +305,4 @@ def test_the_time_of_those_that_wait_is_in_the_account(loop):
     account = run_held(loop, main)
     assert account.total.count == account.total.missed == account.queueing.count == account.compute.count == 3
     values = account.as_dict()
-    assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == ()
+    assert values["total"]["missed"] == 3 and values["frames_out"] == 18 and values["notes"] == []
