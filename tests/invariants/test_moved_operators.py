@@ -38,7 +38,8 @@ def exported(model: PulsedModel, rng: np.random.Generator) -> list[Program]:
 
 def takes_softplus(model: PulsedModel) -> bool:
     """Whether a recurrent layer does: onnxruntime's is log(1 + exp(x)), which has lost all digits at x = -17."""
-    cells = [node.op.cell for node in model.graph.nodes if isinstance(node.op, Recurrent | RecurrentStream)]
+    ops = [node.op.op if isinstance(node.op, RecurrentStream) else node.op for node in model.graph.nodes]
+    cells = [op.cell for op in ops if isinstance(op, Recurrent)]
     return any(activation.name == "softplus" for cell in cells for activation in cell.activations)
 
 
