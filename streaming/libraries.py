@@ -1,8 +1,9 @@
 """Builds the machine code that the package carries: ``python -m streaming.libraries [LEVEL …]``.
 
 For each level of processors one shared library with all kernels and entries, in ``pulse/jit/libraries``, from where a
-wheel takes them: build them, then the wheel. Each level is compiled by a process of its own; a linker of its
-architecture must be there, as ``ld``, ``x86_64-linux-gnu-ld`` or ``aarch64-linux-gnu-ld``.
+wheel takes them: build them, then the wheel. Without names: the levels of the architecture that it runs on. Each level
+is compiled by a process of its own; a linker of its architecture must be there, as ``ld``, ``x86_64-linux-gnu-ld`` or
+``aarch64-linux-gnu-ld``.
 """
 
 import ast
@@ -18,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from pulse.errors import CompileError
 from pulse.jit.compiled import CompiledFunction
-from pulse.jit.levels import LEVELS, Level
+from pulse.jit.levels import LEVELS, Level, levels_of_this_architecture
 from pulse.jit.library import FOLDER, ROOT, Index, checksum, checksum_of_sources, file_of, symbol_of
 from streaming.warming import function_of, kernel_names
 
@@ -31,9 +32,7 @@ LINKING = (
 """What the code calls of libc, libm and the interpreter is found in the process, of any version."""
 
 
-def build(
-    chosen: Sequence[str] = tuple(LEVELS), folder: Path = FOLDER, only: Sequence[str] | None = None
-) -> Index:
+def build(chosen: Sequence[str], folder: Path = FOLDER, only: Sequence[str] | None = None) -> Index:
     """Build the libraries of levels in place of all that are there, one level on each core at a time.
 
     only    functions; all by default
@@ -132,7 +131,7 @@ def _built(level: Level, linker: str, folder: Path, functions: list[str]) -> str
 def main() -> None:
     """Build, and say what was built."""
     started = time.perf_counter()
-    index = build(sys.argv[1:] or tuple(LEVELS))
+    index = build(sys.argv[1:] or levels_of_this_architecture())
     for level in index.checksums:
         library = FOLDER / file_of(level)
         print(f"{library.relative_to(ROOT)}  {library.stat().st_size:,} bytes")
