@@ -102,8 +102,8 @@ def test_written_again_it_is_the_same_stream() -> None:
     [
         ('"h.next"', '"nothing"', "h.next"),
         ('"length": "T"', '"length": "T +"', "cannot be read"),
-        ('"rate": "1"', '"rate": "3/2"', "said to have 6 frames"),
-        ('"axis": 2', '"axis": 7', "said to have"),
+        ('"rate": "1"', '"rate": "3/2"', "the metadata states 6 frames"),
+        ('"axis": 2', '"axis": 7', "the metadata states"),
         ('"name": "x"', '"name": "z"', "speaks of an input z and has none"),
     ],
 )
