@@ -7,10 +7,12 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.contest import WrongResultError, contest
-from bench.docs import PAGE, page
+from bench.docs import PAGE, PICTURE, page
+from bench.growth import Growth, grown, growth
 from bench.host import Host
 from bench.lanes import lanes_entries, lanes_rows
 from bench.models import PUBLISHED, Entry, catalogue
+from bench.models.given import add_options, given
 from bench.report import show
 from bench.results import Results, Row
 from bench.roofline import Machine, Reading, measured_machine, roofline, working_set
@@ -41,22 +43,38 @@ def main() -> None:
 
         draw(results, options.plot)
     if options.docs:
+        from bench.plot import draw_growth
+
         PAGE.write_text(page(results))
+        draw_growth(results, PICTURE)
 
 
 def parsed() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=main.__doc__)
     parser.add_argument("keys", nargs="*", help="models to run, such as tcn_1 gtcrn; all by default")
+    parser.add_argument(
+        "--model",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="a model of yours, an ONNX file, in place of those of the bench; may be repeated",
+    )
     parser.add_argument("--models", type=Path, default=PUBLISHED, help="folder of published models")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1000, help="steps per runtime and round")
     parser.add_argument("--lanes", action="store_true", help="many streams of one core too")
     parser.add_argument("--start", action="store_true", help="the time to the first result too")
+    parser.add_argument("--growth", action="store_true", help="the step by pulse, lanes and weights too")
     parser.add_argument("--json", type=Path, help="write all figures")
     parser.add_argument("--plot", type=Path, help="draw the ratios; needs matplotlib")
-    parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}; implies --lanes --start")
+    parser.add_argument(
+        "--docs",
+        action="store_true",
+        help=f"write {PAGE.name} with all of them; needs matplotlib",
+    )
     parser.add_argument("--read", type=Path, help="show what --json wrote, and measure nothing")
+    add_options(parser)
     options = parser.parse_args()
     known = [entry.key for entry in catalogue(options.models)]
     unknown = [key for key in options.keys if key not in known]
@@ -68,7 +86,7 @@ def parsed() -> argparse.Namespace:
 def measured(options: argparse.Namespace) -> Results:
     """Run everything that is asked."""
     host, machine = Host.here(), measured_machine()
-    chosen = [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
+    chosen = entries(options)
     rows, begun = [], []
     for number, entry in enumerate(chosen, 1):
         note(f"{number}/{len(chosen)} {entry.name}", style="dim", highlight=False)
@@ -80,7 +98,22 @@ def measured(options: argparse.Namespace) -> Results:
         for entry in lanes_entries(options.models):
             note(f"lanes of {entry.name}", style="dim", highlight=False)
             lanes += lanes_rows(entry)
-    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun)
+    steps = list[Growth]()
+    if options.growth or options.docs:
+        for entry in chosen if options.model or options.keys else grown(options.models):
+            note(f"growth of {entry.name}", style="dim", highlight=False)
+            steps += growth(entry, machine)
+    return Results(host, machine, options.rounds, options.steps, rows, lanes, begun, steps)
+
+
+def entries(options: argparse.Namespace) -> list[Entry]:
+    """The rows to run. Exits where a model of the user cannot be opened."""
+    if options.model:
+        try:
+            return [given(path, options) for path in options.model]
+        except (PulseError, OSError) as error:
+            raise SystemExit(f"error: {error}") from None
+    return [entry for entry in catalogue(options.models) if not options.keys or entry.key in options.keys]
 
 
 def row(entry: Entry, machine: Machine, rounds: int, steps: int) -> Row:

@@ -9,8 +9,10 @@ import numpy as np
 import onnx
 
 from bench.models import Entry, Explicit
+from bench.models.explicit import constant_feeds
 from bench.peers import (
     Array,
+    Feed,
     OnnxRuntimePeer,
     Outputs,
     Peer,
@@ -21,6 +23,7 @@ from bench.peers import (
 )
 from bench.timing import alternate, fed
 from pulse.program.program import Program
+from pulse.pulsify.network import Port
 
 CLOSE = 1e-4
 """How far a right output may be off, relative to the largest value of what is wanted."""
@@ -66,7 +69,7 @@ class Contest:
 
     entry: Entry
     program: Program
-    pulses: Sequence[Array]
+    pulses: Sequence[Feed]
     forms: tuple[Form, ...]
     best: dict[str, Form]
 
@@ -99,15 +102,26 @@ def contest(entry: Entry, checked: int = CHECKED_PULSES, pilot_steps: int = PILO
     return Contest(entry, program, pulses, tuple(forms), best)
 
 
-def noise(program: Program, scale: float) -> list[Array]:
-    """Seeded normal noise, ``PULSES`` pulses for the input that streams."""
-    (port,) = [port for port in program.inputs if port.streams]
-    values = np.random.default_rng(0).standard_normal((PULSES, *port.shape))
-    return list((scale * values).astype(np.float32))
+def noise(program: Program, scale: float) -> list[Feed]:
+    """Seeded noise, ``PULSES`` pulses of every input: normal, of integers and booleans 0 and 1.
+
+    An input without frames has one value in all of them.
+    """
+    rng = np.random.default_rng(0)
+    values: dict[str, Array] = {}
+    for port in program.inputs:
+        shape = (PULSES if port.streams else 1, *port.shape)
+        drawn = (
+            scale * rng.standard_normal(shape)
+            if np.dtype(port.dtype).kind == "f"
+            else rng.integers(0, 2, shape)
+        )
+        values[port.name] = np.broadcast_to(drawn.astype(port.dtype), (PULSES, *port.shape))
+    return [{name: np.ascontiguousarray(each[at]) for name, each in values.items()} for at in range(PULSES)]
 
 
 def candidates(
-    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, sample: Array
+    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, sample: Feed
 ) -> Iterator[tuple[str, str, Callable[[], Peer]]]:
     """Every form of every other runtime."""
     forms: dict[str, Callable[[], Explicit]] = {"exported": lambda: Explicit.of(program.model)}
@@ -120,9 +134,9 @@ def candidates(
             yield "tract", f"{how}, new state each step" if anew else how, make
     if entry.offline:
         symbol = program.model.symbol.name
-        names = [port.name for port in program.outputs]
-        told = entry.told.get("inputs", {})
-        yield "tract", "pulsed by tract", lambda: TractPeer(proto, entry.pulse, symbol, names, told)
+        names = [port.name for port in streams_of(program)]
+        told = entry.arguments.get("inputs") or {}
+        yield "tract", "pulsed by tract", lambda: TractPeer(proto, program.pulse, symbol, names, told)
 
 
 def tried(
@@ -130,7 +144,7 @@ def tried(
     how: str,
     make: Callable[[], Peer],
     program: Program,
-    pulses: Sequence[Array],
+    pulses: Sequence[Feed],
     wanted: Streams,
 ) -> Form:
     """A form, and whether it is right."""
@@ -146,7 +160,7 @@ def tried(
 
 
 def fastest(
-    forms: Sequence[Form], pulses: Sequence[Array], steps: int = PILOT_STEPS
+    forms: Sequence[Form], pulses: Sequence[Feed], steps: int = PILOT_STEPS
 ) -> Iterator[tuple[str, Form]]:
     """Of each runtime the right form with the smallest median in its best round of a short run."""
     for runtime in dict.fromkeys(form.runtime for form in forms):
@@ -161,28 +175,30 @@ def fastest(
 
 
 def reference(
-    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, pulses: Sequence[Array]
+    entry: Entry, proto: onnx.ModelProto, twin: Explicit | None, program: Program, pulses: Sequence[Feed]
 ) -> Streams:
     """What the model itself gives in onnxruntime: whole, or chunk by chunk as its author runs it."""
-    names = [port.name for port in program.outputs]
+    names = [port.name for port in program.outputs if port.streams]
     if not entry.offline:
         assert twin is not None, "a model of chunks is its own explicit form"
         return joined(stepped(OnnxRuntimePeer(twin, pulses[0]), pulses), program)
-    (port,) = [port for port in program.inputs if port.streams]
-    whole = np.concatenate(pulses, port.axis or 0)
-    results = session(proto.SerializeToString()).run(names, {port.name: whole})
+    feeds = constant_feeds(proto, entry.arguments.get("constants") or {})
+    for port in program.inputs:
+        values = [feed[port.name] for feed in pulses]
+        feeds[port.name] = np.concatenate(values, port.axis or 0) if port.streams else values[0]
+    results = session(proto.SerializeToString()).run(names, feeds)
     return dict(zip(names, results))
 
 
-def stepped(peer: Peer, pulses: Sequence[Array]) -> list[Outputs]:
+def stepped(peer: Peer, pulses: Sequence[Feed]) -> list[Outputs]:
     """What a peer gives, pulse by pulse."""
     return [peer.step(each) for each in pulses]
 
 
-def streamed(peer: Peer, program: Program, pulses: Sequence[Array]) -> Streams:
+def streamed(peer: Peer, program: Program, pulses: Sequence[Feed]) -> Streams:
     """The frames that a peer gives, those of its delay left out."""
     found = joined(stepped(peer, pulses), program)
-    for port in program.outputs:
+    for port in streams_of(program):
         delay = peer.delay(port.name)
         frames = np.moveaxis(found[port.name], port.axis or 0, 0)[port.delay if delay is None else delay :]
         found[port.name] = np.moveaxis(frames, 0, port.axis or 0)
@@ -193,8 +209,16 @@ def joined(results: Sequence[Outputs], program: Program) -> Streams:
     """Each output's pulses, one behind the other."""
     return {
         port.name: np.concatenate([result[port.name] for result in results], port.axis or 0)
-        for port in program.outputs
+        for port in streams_of(program)
     }
+
+
+def streams_of(program: Program) -> list[Port]:
+    """The outputs that have frames in every pulse. Raises WrongResultError: there are none."""
+    ports = [port for port in program.outputs if port.streams]
+    if not ports:
+        raise WrongResultError("no output has frames before the stream ends: there is nothing to compare")
+    return ports
 
 
 def distance(got: Streams, wanted: Streams, program: Program) -> float:
@@ -203,7 +227,7 @@ def distance(got: Streams, wanted: Streams, program: Program) -> float:
     Infinite where there are no frames, where shapes differ, and where a value is not a number.
     """
     worst = 0.0
-    for port in program.outputs:
+    for port in streams_of(program):
         axis = port.axis or 0
         a, b = (np.moveaxis(side[port.name], axis, 0).astype(np.float64) for side in (got, wanted))
         frames = min(len(a), len(b))

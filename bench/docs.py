@@ -5,10 +5,11 @@ from dataclasses import astuple
 from pathlib import Path
 
 from bench.contest import OURS
-from bench.report import LANES_COLUMNS, lanes_lines, left_out, missed
+from bench.report import GROWTH_COLUMNS, LANES_COLUMNS, growth_lines, lanes_lines, left_out, missed
 from bench.results import PEERS, Results, Row
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+PICTURE = PAGE.with_name("growth.svg")
 
 HEAD = """# Performance
 
@@ -30,8 +31,7 @@ def page(results: Results) -> str:
     """The whole page."""
     parts = [HEAD.format(host=results.host, rounds=results.rounds, steps=results.steps)]
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
-    means = ", ".join(f"{results.mean(peer):.1f} against {peer}" for peer in PEERS)
-    parts.append(f"Geometric mean over the models: {means}.\n")
+    parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
     parts += section("Not reached", missed(results))
     parts += section(
         "Not timed", left_out(results), "Forms that another runtime does not load, or runs wrong.\n"
@@ -41,6 +41,9 @@ def page(results: Results) -> str:
     if results.starts:
         lines = ([row.title, row.runtime, f"{row.seconds:.2f}"] for row in results.starts)
         parts += ["## Start\n", START, table(("model, pulse", "runtime", "seconds"), lines, left=2)]
+    if results.growth:
+        lines = growth_lines(results)
+        parts += ["## Growth\n", GROWTH, table(GROWTH_COLUMNS, lines, left=2)]
     parts += ["## This machine\n", MACHINE, table(("working set", "GB/s"), machine_lines(results))]
     rate = results.machine.multiply_adds_per_s / 1e9
     parts.append(f"Multiply-adds in registers, f32: {rate:.0f} G/s.\n")
@@ -55,6 +58,12 @@ networks and 62.5 for GTCRN. *times* is separate over lanes.
 START = """From before the first import to the first result, each in a process of its own. *cold* begins with an
 empty kernel cache and compiles every kernel that the model needs; *warm* is every other start; *carried* runs the
 machine code that a wheel brings, which nothing has to compile.
+"""
+
+GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
+bits. *least* is the roofline of the call; weights count once for all lanes.
+
+![times by pulse and lanes]({PICTURE.name})
 """
 
 MACHINE = """One thread, measured by the command before the models.

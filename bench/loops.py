@@ -26,8 +26,9 @@ INT16 = 32768
 def _model(path: Path, sample: Floats) -> Callable[[Floats], Floats]:
     """The first output of one call after the other; states stay in onnxruntime's memory."""
     explicit = Explicit.written(path, 1)
-    peer, name = OnnxRuntimePeer(explicit, sample), next(iter(explicit.outputs.values()))
-    return lambda x: np.asarray(peer.step(x)[name], np.float32)
+    (x,) = explicit.inputs
+    peer, name = OnnxRuntimePeer(explicit, {x: sample}), next(iter(explicit.outputs.values()))
+    return lambda values: np.asarray(peer.step({x: values})[name], np.float32)
 
 
 def _hann(size: int) -> NDArray[np.float64]:

@@ -16,10 +16,12 @@ import onnxruntime
 import tract
 from numpy.typing import NDArray
 
-from bench.models.explicit import Explicit
+from bench.models.explicit import ChunkInput, Explicit
 from pulse.program.program import Program
 
 Array: TypeAlias = NDArray[Any]
+Feed: TypeAlias = Mapping[str, Array]
+"""One pulse of each input, by name."""
 Outputs: TypeAlias = Mapping[str, Array]
 ERRORS = 3
 """What onnxruntime calls the severity of errors: it tells nothing less."""
@@ -28,8 +30,8 @@ ERRORS = 3
 class Peer(Protocol):
     """A model that runs pulse by pulse."""
 
-    def step(self, pulse: Array) -> Outputs:
-        """One pulse in, one pulse of each output out, the caller's to keep; the state stays inside."""
+    def step(self, feed: Feed) -> Outputs:
+        """One pulse of each input in, one pulse of each output out, the caller's to keep; the state stays inside."""
         ...
 
     def delay(self, output: str) -> int | None:
@@ -38,22 +40,28 @@ class Peer(Protocol):
 
 
 class Chunk:
-    """The input of an explicit-state model: the frames of the past that it wants, and the new ones."""
+    """An input of an explicit-state model: the frames of the past that it needs, and the new ones."""
 
-    def __init__(self, explicit: Explicit, sample: Array) -> None:
-        sizes = list(sample.shape)
-        sizes[explicit.axis] += explicit.context
-        self.array = np.zeros(sizes, sample.dtype)
-        if explicit.context > sample.shape[explicit.axis]:
-            raise ValueError(f"{explicit.x}: a context of {explicit.context} frames is longer than a pulse")
-        along = np.moveaxis(self.array, explicit.axis, 0)
-        self._past, self._last = along[: explicit.context], along[len(along) - explicit.context :]
-        self._new = np.moveaxis(along[explicit.context :], 0, explicit.axis)
+    def __init__(self, name: str, form: ChunkInput, sample: Array) -> None:
+        self.name, axis = name, form.axis or 0
+        shape = list(np.atleast_1d(sample).shape)
+        if form.context > shape[axis]:
+            raise ValueError(f"{name}: a context of {form.context} frames is longer than a pulse")
+        shape[axis] += form.context
+        along = np.moveaxis(np.zeros(shape, sample.dtype), axis, 0)
+        self._past, self._last = along[: form.context], along[len(along) - form.context :]
+        self._new = np.moveaxis(along[form.context :], 0, axis)
+        self.array = np.moveaxis(along, 0, axis).reshape(shape if sample.ndim else ())
 
-    def push(self, pulse: Array) -> None:
+    def push(self, feed: Feed) -> None:
         """Take new frames in."""
         self._past[...] = self._last
-        self._new[...] = pulse
+        self._new[...] = feed[self.name]
+
+
+def chunks(explicit: Explicit, sample: Feed) -> list[Chunk]:
+    """One for each input."""
+    return [Chunk(name, form, sample[name]) for name, form in explicit.inputs.items()]
 
 
 class OnnxRuntimePeer:
@@ -63,10 +71,10 @@ class OnnxRuntimePeer:
     beats passing the states through ``run`` by a fifth.
     """
 
-    def __init__(self, explicit: Explicit, sample: Array) -> None:
+    def __init__(self, explicit: Explicit, sample: Feed) -> None:
         self._session = session(explicit.model.SerializeToString())
-        self._chunk = Chunk(explicit, sample)
-        arrays = {explicit.x: self._chunk.array, **explicit.fixed}
+        self._chunks = chunks(explicit, sample)
+        arrays = {**{chunk.name: chunk.array for chunk in self._chunks}, **explicit.fixed}
         arrays |= {name: np.array(value) for name, value in explicit.initial.items()}
         names = [value.name for value in self._session.get_outputs()]
         results = self._session.run(
@@ -82,7 +90,7 @@ class OnnxRuntimePeer:
     def _bind(self, explicit: Explicit, swap: bool) -> onnxruntime.IOBinding:
         """Read one set of states and write the other, or the reverse."""
         binding = self._session.io_binding()
-        for name in (explicit.x, *explicit.fixed):
+        for name in (*explicit.inputs, *explicit.fixed):
             binding.bind_ortvalue_input(name, self._values[name])
         for name in explicit.outputs:
             binding.bind_ortvalue_output(name, self._values[name])
@@ -92,9 +100,10 @@ class OnnxRuntimePeer:
             binding.bind_ortvalue_output(following, self._values[target])
         return binding
 
-    def step(self, pulse: Array) -> Outputs:
+    def step(self, feed: Feed) -> Outputs:
         """One pulse."""
-        self._chunk.push(pulse)
+        for chunk in self._chunks:
+            chunk.push(feed)
         self._session.run_with_iobinding(next(self._bindings))
         return {name: array.copy() for name, array in self._outputs.items()}
 
@@ -122,16 +131,16 @@ class TractExplicitPeer:
           than time, and a new state costs little.
     """
 
-    def __init__(self, explicit: Explicit, sample: Array, anew: bool) -> None:
-        self._chunk = Chunk(explicit, sample)
-        first = {explicit.x: self._chunk.array, **explicit.fixed, **explicit.initial}
+    def __init__(self, explicit: Explicit, sample: Feed, anew: bool) -> None:
+        self._chunks = chunks(explicit, sample)
+        first = {chunk.name: chunk.array for chunk in self._chunks} | explicit.fixed | explicit.initial
         loaded = _loaded(explicit.model)
         names = [loaded.input_name(number) for number in range(loaded.input_count())]
         for number, name in enumerate(names):
             loaded.set_input_fact(number, _fact(first[name]))
         typed = loaded.into_model()
         self._feeds = [tract.Tensor.from_numpy(np.array(first[name], order="C")) for name in names]
-        self._x = names.index(explicit.x)
+        self._fed = [(names.index(chunk.name), chunk) for chunk in self._chunks]
         # The names that the file gives: after translation tract may call outputs differently, in the same order.
         written = [value.name for value in explicit.model.graph.output]
         self._states = [(names.index(read), written.index(write)) for read, write in explicit.states]
@@ -139,10 +148,11 @@ class TractExplicitPeer:
         runnable = typed.into_runnable()
         self._run = (runnable if anew else runnable.spawn_state()).run
 
-    def step(self, pulse: Array) -> Outputs:
+    def step(self, feed: Feed) -> Outputs:
         """One pulse."""
-        self._chunk.push(pulse)
-        self._feeds[self._x] = tract.Tensor.from_numpy(self._chunk.array)
+        for number, chunk in self._fed:
+            chunk.push(feed)
+            self._feeds[number] = tract.Tensor.from_numpy(chunk.array)
         results = self._run(self._feeds)
         for read, write in self._states:
             self._feeds[read] = results[write]
@@ -174,9 +184,10 @@ class TractPeer:
         del trimmed.graph.output[:]
         trimmed.graph.output.extend(kept)
         loaded = _loaded(trimmed)
-        for number in range(loaded.input_count()):
-            if told := inputs.get(loaded.input_name(number)):
-                loaded.set_input_fact(number, told)
+        self._inputs = [loaded.input_name(number) for number in range(loaded.input_count())]
+        for number, name in enumerate(self._inputs):
+            if shape := inputs.get(name):
+                loaded.set_input_fact(number, shape)
         typed = loaded.into_model()
         typed.transform(tract.Pulse(pulse, symbol=symbol))
         delays = typed.property("pulse.delay").to_numpy()
@@ -184,9 +195,9 @@ class TractPeer:
         self._delays = {name: int(delay) for name, delay in zip(self._names, delays)}
         self._state = typed.into_runnable().spawn_state()
 
-    def step(self, pulse: Array) -> Outputs:
+    def step(self, feed: Feed) -> Outputs:
         """One pulse."""
-        results = self._state.run([pulse])
+        results = self._state.run([feed[name] for name in self._inputs])
         return {name: result.to_numpy() for name, result in zip(self._names, results)}
 
     def delay(self, output: str) -> int | None:
@@ -218,9 +229,9 @@ class PulsePeer:
         self.program = program
         self._state = program.spawn()
 
-    def step(self, pulse: Array) -> Outputs:
+    def step(self, feed: Feed) -> Outputs:
         """One pulse."""
-        return self._state.step(pulse)
+        return self._state.step(feed)
 
     def delay(self, output: str) -> int | None:
         """That of the model."""

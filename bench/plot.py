@@ -40,3 +40,22 @@ def draw(results: Results, path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def draw_growth(results: Results, path: Path) -> None:
+    """Time of a call by the frames of a pulse and by lanes, solid, with the roofline, dashed; logarithmic scales."""
+    figure, sides = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
+    for axes, by in zip(sides, ("pulse", "lanes")):
+        for number, title in enumerate(dict.fromkeys(row.title for row in results.growth)):
+            rows = [row for row in results.growth if (row.title, row.by) == (title, by)]
+            at, colour = [int(row.at) for row in rows], f"C{number}"
+            axes.plot(at, [row.us for row in rows], "o-", color=colour, label=title)
+            axes.plot(at, [row.least_us for row in rows], "--", color=colour)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlabel("frames of a pulse" if by == "pulse" else "lanes")
+    sides[0].set_ylabel("us a call; dashed: roofline")
+    sides[0].legend(loc="upper left")
+    figure.tight_layout()
+    figure.savefig(path)
+    plt.close(figure)

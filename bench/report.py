@@ -14,14 +14,14 @@ def show(results: Results, console: Console) -> None:
     console.print(str(results.host), style="dim", highlight=False)
     if results.rows:
         console.print(steps_table(results))
-        for peer in PEERS:
-            console.print(f"geometric mean against {peer}: {results.mean(peer):.2f}")
-        for line in (*missed(results), *left_out(results)):
+        for line in (*results.summary(), *missed(results), *left_out(results)):
             console.print(line, highlight=False)
     if results.lanes:
         console.print(lanes_table(results))
     if results.starts:
         console.print(starts_table(results))
+    if results.growth:
+        console.print(growth_table(results))
 
 
 def steps_table(results: Results) -> Table:
@@ -115,4 +115,31 @@ def starts_table(results: Results) -> Table:
     table.add_column("seconds", justify="right")
     for row in results.starts:
         table.add_row(row.title, row.runtime, f"{row.seconds:.2f}")
+    return table
+
+
+GROWTH_COLUMNS = ("model", "by", "at", "us a call", "us a frame of a stream", "least us", "times")
+
+
+def growth_lines(results: Results) -> Iterator[list[str]]:
+    """One line for each variant."""
+    for row in results.growth:
+        figures = (
+            f"{row.us:.1f}",
+            f"{row.share_us:.2f}",
+            f"{row.least_us:.1f}",
+            f"{row.us / row.least_us:.1f}",
+        )
+        yield [row.title, row.by, row.at, *figures]
+
+
+def growth_table(results: Results) -> Table:
+    """The step by pulse, lanes and weights."""
+    table = Table(
+        title="how a step grows with the frames of a pulse, with lanes, and with the type of weights"
+    )
+    for name in GROWTH_COLUMNS:
+        table.add_column(name, justify="left" if name in GROWTH_COLUMNS[:2] else "right")
+    for line in growth_lines(results):
+        table.add_row(*line)
     return table

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.contest import OURS, Contest
+from bench.growth import Growth
 from bench.host import Host
 from bench.lanes import LanesRow
 from bench.models.entry import Target
@@ -102,6 +103,7 @@ class Results:
     rows: Sequence[Row]
     lanes: Sequence[LanesRow] = ()
     starts: Sequence[Start] = ()
+    growth: Sequence[Growth] = ()
 
     @property
     def timed(self) -> list[Row]:
@@ -109,9 +111,25 @@ class Results:
         return [row for row in self.rows if not row.error]
 
     def mean(self, peer: str) -> float:
-        """The geometric mean over all models of how many times slower a peer is."""
+        """The geometric mean over all models of how many times slower a peer is; not a number where none ran in it."""
         ratios = [row.runtimes[peer].times.median for row in self.timed if peer in row.runtimes]
         return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+
+    def summary(self) -> Iterator[str]:
+        """For each peer the geometric mean and the least ratio, then what is furthest from its roofline."""
+        for peer in PEERS:
+            rows = [row for row in self.timed if peer in row.runtimes]
+            if rows:
+                least = min(rows, key=lambda row: row.runtimes[peer].times.median)
+                yield (
+                    f"geometric mean against {peer}, {len(rows)} models: {self.mean(peer):.2f}; "
+                    f"least {least.runtimes[peer].times.median:.2f}, {least.title}"
+                )
+        if self.timed:
+            furthest = max(self.timed, key=lambda row: row.over_least)
+            logs = [math.log(row.over_least) for row in self.timed]
+            mean = math.exp(sum(logs) / len(logs))
+            yield f"times the roofline: geometric mean {mean:.2f}; most {furthest.over_least:.2f}, {furthest.title}"
 
     def write(self, path: Path) -> None:
         """As JSON."""
@@ -128,7 +146,9 @@ class Results:
         rows = [_row(each) for each in found["rows"]]
         lanes = [LanesRow(**{**each, "times": Ratio(**each["times"])}) for each in found["lanes"]]
         starts = [Start(**each) for each in found["starts"]]
-        return cls(Host(**found["host"]), machine, found["rounds"], found["steps"], rows, lanes, starts)
+        growth = [Growth(**each) for each in found["growth"]]
+        host = Host(**found["host"])
+        return cls(host, machine, found["rounds"], found["steps"], rows, lanes, starts, growth)
 
 
 def _row(found: Mapping[str, Any]) -> Row:

@@ -159,28 +159,31 @@ class Roofline:
         return "memory" if self.memory_us >= self.arithmetic_us else "arithmetic"
 
 
-def working_set(program: NativeProgram) -> int:
-    """Bytes of weights, state and scratch: what the caches hold from step to step."""
-    return program.weights.size + program.state_bytes + program.arena_bytes
+def working_set(program: NativeProgram, lanes: int = 1) -> int:
+    """Bytes of weights, and of each lane's state and scratch: what the caches hold from step to step."""
+    return program.weights.size + lanes * (program.state_bytes + program.arena_bytes)
 
 
-def roofline(program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float) -> Roofline:
-    """Of one step of a program, on memory that delivers its working set at some speed."""
+def roofline(
+    program: NativeProgram, bytes_per_s: float, multiply_adds_per_s: float, lanes: int = 1
+) -> Roofline:
+    """Of one step of a program, on memory that delivers its working set at some speed; weights count once."""
     total = sum((cost_of(row) for row in program.instructions), Cost())
-    touched = total.weights + total.state
+    touched = total.weights + lanes * total.state
+    multiply_adds = lanes * total.multiply_adds
     return Roofline(
         touched,
-        working_set(program),
-        total.multiply_adds,
+        working_set(program, lanes),
+        multiply_adds,
         touched / bytes_per_s * 1e6,
-        total.multiply_adds / multiply_adds_per_s * 1e6,
+        multiply_adds / multiply_adds_per_s * 1e6,
     )
 
 
 def measured_machine(
     sizes: Sequence[int] = SIZES, read_bytes: int = READ_BYTES, rounds: int = FMA_ROUNDS
 ) -> Machine:
-    """RealtimeSetting this machine: the best of five readings of each working set, and of the products."""
+    """Measure this machine: the best of five readings of each working set, and of the products."""
     readings = [(size, Reading(size, read_bytes)) for size in sizes]
     bandwidth = tuple((size, reading.bytes / reading.seconds()) for size, reading in readings)
     factors, result = aligned_bytes(4 * LANES), aligned_bytes(4 * LANES)

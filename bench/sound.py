@@ -129,8 +129,9 @@ def ours(program: Program) -> loops.Step:
 
 def exported(program: Program, sample: NDArray[np.float32]) -> loops.Step:
     """The whole chain as this project writes it, in onnxruntime alone."""
-    peer, name = OnnxRuntimePeer(Explicit.of(program.model), sample[None]), program.outputs[0].name
-    return lambda x: np.asarray(peer.step(x[None])[name], np.float32).ravel()
+    (source,), (target,) = program.inputs, program.outputs
+    peer = OnnxRuntimePeer(Explicit.of(program.model), {source.name: sample[None]})
+    return lambda x: np.asarray(peer.step({source.name: x[None]})[target.name], np.float32).ravel()
 
 
 def require_right(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pulse
 from bench.models import Entry, Explicit
 from pulse.jit.levels import NATIVE
 from pulse.jit.library import library
@@ -73,8 +74,8 @@ def starts(entry: Entry, cold: bool = True) -> Iterator[Start]:
         arguments = [
             str(path),
             str(entry.pulse),
-            json.dumps(dict(entry.told)),
-            json.dumps(dict(entry.context)),
+            json.dumps({name: value for name, value in entry.arguments.items() if name != "chunking"}),
+            json.dumps(dict(entry.arguments.get("chunking", pulse.Chunking()).context)),
         ]
         if cold:
             empty = {"PULSE_CACHE": str(Path(folder) / "cache"), "PULSE_LEVEL": NATIVE}

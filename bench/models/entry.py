@@ -31,10 +31,9 @@ class Entry:
     source  what this project is given: an offline model, or one that its author made streaming
     offline  whether ``source`` is an offline model, which other runtimes may pulsify
     twin    the author's explicit-state form of the same pulse; None where there is none
-    told    further arguments of ``pulse.load``
+    arguments  further ones of ``pulse.load``
     scale   of the normal noise that it is fed with
     rate_hz  frames of its input each second
-    context  input -> frames of the chunk before, of a model of chunks
     """
 
     key: str
@@ -43,11 +42,10 @@ class Entry:
     source: Callable[[], Source]
     offline: bool = True
     twin: Callable[[], Explicit] | None = None
-    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
     scale: float = 1.0
     rate_hz: float = 100.0
     target: Target = Target()
-    context: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def name(self) -> str:
@@ -56,5 +54,4 @@ class Entry:
 
     def program(self, source: Source) -> Program:
         """The source, as this project runs it. Raises PulseError."""
-        loaded = pulse.load(source, chunking=pulse.Chunking(context=self.context), **self.told)
-        return pulse.stream(loaded, self.pulse)
+        return pulse.stream(pulse.load(source, **self.arguments), self.pulse)

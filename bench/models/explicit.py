@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,25 +21,34 @@ Array = NDArray[np.generic]
 
 
 @dataclass(frozen=True, eq=False)
+class ChunkInput:
+    """An input that the caller feeds in each step.
+
+    context  leading frames along ``axis`` that are those of the step before; zeros in the first
+    axis     of its frames; None where it has none
+    """
+
+    context: int = 0
+    axis: int | None = 0
+
+
+@dataclass(frozen=True, eq=False)
 class Explicit:
     """One pulse of a model.
 
-    x        the input that streams
+    inputs   what the caller feeds, by name
     outputs  in the file, and what the model calls them
     states   (input, output) of each state: the output is fed to the input of the next step
     initial  state input -> its value in the first step
     fixed    inputs that are fed with one value in every step
-    context  leading frames of ``x`` along ``axis`` that are those of the step before; zeros in the first
     """
 
     model: onnx.ModelProto = field(repr=False)
-    x: str
+    inputs: Mapping[str, ChunkInput]
     outputs: Mapping[str, str]
     states: tuple[tuple[str, str], ...]
     initial: Mapping[str, Array] = field(repr=False)
     fixed: Mapping[str, Array] = field(default_factory=dict[str, Array], repr=False)
-    context: int = 0
-    axis: int = 0
 
     @classmethod
     def written(
@@ -46,7 +56,7 @@ class Explicit:
         source: onnx.ModelProto | Path,
         pulse: int,
         chunking: Chunking | None = None,
-        constants: Mapping[str, int] | None = None,
+        constants: Mapping[str, Any] | None = None,
     ) -> "Explicit":
         """A model that its author wrote in this form; what ``chunking`` does not tell is found as for any user.
 
@@ -58,22 +68,21 @@ class Explicit:
         assert form.chunks is not None, "a model of chunks"
         assert form.call is not None, "its call"
         states = tuple((pair.input, pair.output) for pair in form.chunks.pairs)
-        (x,) = [port for port in form.chunks.inputs if port.axis is not None]
-        names = {value.name: value.name for value in proto.graph.output}
-        for _, write in states:
-            del names[write]
+        inputs = {
+            port.name: ChunkInput(given.context.get(port.name, 0), port.axis) for port in form.chunks.inputs
+        }
+        names = {port.name: port.name for port in form.chunks.outputs}
         forms = form.call.inputs
         initial = {name: initial_value(name, forms[name], given.initial.get(name)) for name, _ in states}
-        fixed = {name: np.array(value) for name, value in (constants or {}).items()}
-        return cls(proto, x.name, names, states, initial, fixed, given.context.get(x.name, 0), x.axis or 0)
+        fixed = constant_feeds(proto, constants or {})
+        return cls(proto, inputs, names, states, initial, fixed)
 
     @classmethod
     def of(cls, pulsed: PulsedModel) -> "Explicit":
-        """What this project writes of a pulsed model that one input streams into. Raises WriteError."""
+        """What this project writes of a pulsed model. Raises WriteError."""
         proto = pulsed.to_onnx()
         notes = Notes.parse({entry.key: entry.value for entry in proto.metadata_props})
         assert notes is not None, "to_onnx writes its notes"
-        (x,) = notes.inputs
         values = {value.name: value for value in proto.graph.input}
         initial: dict[str, Array] = {}
         for state in notes.states:
@@ -83,7 +92,17 @@ class Explicit:
         fixed = {} if notes.end is None else {notes.end: np.array(FAR_END, np.int64)}
         outputs = {note.name: note.port or note.name for note in notes.outputs}
         states = tuple((state.input, state.output) for state in notes.states)
-        return cls(proto, x.name, outputs, states, initial, fixed)
+        inputs = {note.name: ChunkInput(axis=note.axis) for note in notes.inputs}
+        return cls(proto, inputs, outputs, states, initial, fixed)
+
+
+def constant_feeds(model: onnx.ModelProto, constants: Mapping[str, Any]) -> dict[str, Array]:
+    """The values of constant inputs, in the types of the file."""
+    types = {value.name: value.type.tensor_type.elem_type for value in model.graph.input}
+    return {
+        name: np.array(value, helper.tensor_dtype_to_np_dtype(types[name]))
+        for name, value in constants.items()
+    }
 
 
 def _sizes(value: onnx.ValueInfoProto) -> list[int]:

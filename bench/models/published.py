@@ -34,7 +34,7 @@ def _offline(folder: Path) -> Iterator[Entry]:
         1,
         lambda: folder / "fireredvad_stream.onnx",
         twin=lambda: Explicit.written(folder / "fireredvad_stream_cached.onnx", 1),
-        told={"inputs": {"feat": "1,T,80,f32"}, "outputs": ["probs"]},
+        arguments={"inputs": {"feat": "1,T,80,f32"}, "outputs": ["probs"]},
         target=Target(6, 3),
     )
     yield Entry("swift_f0", "SwiftF0", 256, lambda: folder / "swift_f0.onnx", scale=0.1, rate_hz=16_000.0)
@@ -68,8 +68,10 @@ def _chunks(
     constants: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Entry:
-    def twin() -> Explicit:
-        return Explicit.written(path, pulse, Chunking(context=context), constants)
+    chunking = Chunking(context=context)
 
-    told = {"constants": constants}
-    return Entry(key, title, pulse, lambda: path, False, twin, told, context=context, **more)
+    def twin() -> Explicit:
+        return Explicit.written(path, pulse, chunking, constants)
+
+    arguments = {"constants": constants, "chunking": chunking}
+    return Entry(key, title, pulse, lambda: path, False, twin, arguments, **more)

@@ -82,8 +82,8 @@ def test_a_wrong_or_failing_peer_is_no_opponent():
     pulses = contests.noise(program, 1.0)[:CHECKED]
 
     class Wrong(contests.PulsePeer):
-        def step(self, pulse):
-            return {name: value + 1 for name, value in super().step(pulse).items()}
+        def step(self, feed):
+            return {name: value + 1 for name, value in super().step(feed).items()}
 
     def absent():
         raise ValueError("\nno such operator\nin line 3")

@@ -40,7 +40,12 @@ def found():
     machine = Machine(((1 << 14, 100e9), (1 << 21, 50e9)), 40e9)
     lanes = [results.LanesRow("net", 64, 1.5, 13.5, 6666.0, 740.0, Ratio(9.0, 8.0, 10.0))]
     starts = [results.Start("net, 4", "pulse, warm", 0.5)]
-    return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts)
+    growth = [
+        results.Growth("net", by, str(at), 8.0 * at, 8.0, 4.0 * at)
+        for by in ("pulse", "lanes")
+        for at in (1, 4)
+    ]
+    return results.Results(Host.here(), machine, 3, 20, [row, other, broken], lanes, starts, growth)
 
 
 def test_means_are_geometric_and_over_the_models_that_ran(found):
@@ -81,12 +86,13 @@ def test_the_page_has_all_figures(found):
     assert "does not stream" in text
     assert "| net | 64 | 1.50 | 13.50 | 6,666 | 740 | 9.00 (8.00..10.00) |" in text
     assert "| 2 MiB | 50 |" in text
+    assert "| net | pulse | 4 | 32.0 | 8.00 | 16.0 | 2.0 |" in text
 
 
 def test_the_terminal_has_the_tables(found):
     out = io.StringIO()
     report.show(found, Console(file=out, width=200))
-    for words in ("8.00 (7.90..8.10)", "does not stream", "geometric mean against tract: 2.00", "6,666"):
+    for words in ("8.00 (7.90..8.10)", "does not stream", "against tract, 2 models: 2.00", "6,666"):
         assert words in out.getvalue()
 
 
@@ -94,6 +100,40 @@ def test_the_picture(found, tmp_path):
     plot = pytest.importorskip("bench.plot", exc_type=ImportError)
     plot.draw(found, tmp_path / "out.png")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_summary_names_what_is_furthest_behind(found):
+    assert list(found.summary()) == [
+        "geometric mean against onnxruntime, 2 models: 4.00; least 2.00, two",
+        "geometric mean against tract, 2 models: 2.00; least 2.00, net",
+        "times the roofline: geometric mean 2.00; most 2.00, net",
+    ]
+
+
+def test_growth_is_measured_by_pulse_lanes_and_weights(monkeypatch):
+    growth = pytest.importorskip("bench.growth", exc_type=ImportError)
+    monkeypatch.setattr(growth, "PULSES", (1, 3))
+    monkeypatch.setattr(growth, "LANES", (1, 2))
+    monkeypatch.setattr(growth, "STEPS", 3)
+    machine = Machine(((1 << 14, 100e9),), 40e9)
+    rows = list(growth.growth(Entry("gru", "GRU", 1, lambda: gru(16, 1)), machine))
+    at = [(row.by, row.at) for row in rows]
+    assert at == [("weights", kind) for kind in growth.WEIGHTS] + [
+        ("pulse", "1"),
+        ("pulse", "3"),
+        ("lanes", "1"),
+        ("lanes", "2"),
+    ]
+    three, two = rows[4], rows[6]
+    assert three.share_us == pytest.approx(three.us / 3)
+    assert two.share_us == pytest.approx(two.us / 2)
+    assert all(row.least_us > 0 for row in rows)
+
+
+def test_the_picture_of_growth(found, tmp_path):
+    plot = pytest.importorskip("bench.plot", exc_type=ImportError)
+    plot.draw_growth(found, tmp_path / "out.svg")
+    assert b"roofline" in (tmp_path / "out.svg").read_bytes()
 
 
 def test_lanes_equal_separate_states_and_are_counted():

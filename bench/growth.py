@@ -1,0 +1,92 @@
+"""How the time of a step grows: with the frames of a pulse, with lanes, and with the type of the weights."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pulse
+from bench.contest import noise
+from bench.lanes import noise as lanes_noise
+from bench.models import Entry, catalogue
+from bench.models.entry import Source
+from bench.roofline import Machine, Reading, roofline, working_set
+from bench.timing import alternate, fed
+from pulse.program.native_program import NativeProgram
+
+GROWN = ("tcn_1", "gru", "gtcrn")
+"""The models whose growth is measured, where no other is given."""
+
+PULSES = (1, 2, 4, 8, 16, 32, 64)
+LANES = (1, 4, 16, 64, 256)
+WEIGHTS = ("f32", "bf16", "int8")
+ROUNDS = 5
+STEPS = 30
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One measurement.
+
+    by        pulse, lanes or weights
+    at        the frames of the pulse, the number of lanes, the type of the weights
+    us        p50 of a call: all lanes, all frames
+    share_us  the same for one frame of one lane
+    least_us  the roofline of a call
+    """
+
+    title: str
+    by: str
+    at: str
+    us: float
+    share_us: float
+    least_us: float
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One program, and how many of its streams step together."""
+
+    by: str
+    at: str
+    program: NativeProgram
+    lanes: int = 1
+
+    def stepper(self, scale: float) -> Callable[[], object]:
+        """A step, of all lanes where there are several."""
+        if self.lanes == 1:
+            return fed(self.program.spawn().step, noise(self.program, scale))
+        lanes, values = self.program.spawn_many(self.lanes), lanes_noise(self.program, self.lanes)
+        return lambda: lanes.step(values)
+
+
+def grown(folder: Path) -> Iterator[Entry]:
+    """The models whose growth is measured, those of missing files left out."""
+    return (entry for entry in catalogue(folder) if entry.key in GROWN)
+
+
+def growth(entry: Entry, machine: Machine) -> Iterator[Growth]:
+    """Every measurement of one model; a model of chunks has the pulse of its author."""
+    source = entry.source()
+    variants = [Variant("weights", kind, _program(entry, source, kind)) for kind in WEIGHTS]
+    single = variants[0].program
+    if entry.offline:
+        entries = [replace(entry, pulse=count * single.model.pulse) for count in PULSES]
+        variants += [Variant("pulse", str(each.pulse), _program(each, source)) for each in entries]
+    variants += [Variant("lanes", str(count), single, count) for count in LANES]
+    readings = [Reading(working_set(each.program, each.lanes)) for each in variants]
+    steppers = {f"step {number}": each.stepper(entry.scale) for number, each in enumerate(variants)}
+    steppers |= {f"reading {number}": reading for number, reading in enumerate(readings)}
+    timed = alternate(steppers, ROUNDS, STEPS, STEPS)
+    for number, (each, reading) in enumerate(zip(variants, readings)):
+        bytes_per_s = reading.bytes / timed.median(f"reading {number}").p50_us * 1e6
+        least = roofline(each.program, bytes_per_s, machine.multiply_adds_per_s, each.lanes)
+        us = timed.median(f"step {number}").p50_us
+        share_us = us / (each.lanes * each.program.model.pulse)
+        yield Growth(entry.title, each.by, each.at, us, share_us, least.least_us)
+
+
+def _program(entry: Entry, source: Source, weights: str = "f32") -> NativeProgram:
+    loaded = pulse.load(source, **entry.arguments)
+    program = pulse.stream(loaded, entry.pulse, weights=weights)
+    assert isinstance(program, NativeProgram), "the bench runs the numba backend"
+    return program

@@ -1,0 +1,74 @@
+"""A model of the user, with the options that ``pulse`` has for it."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from typer.models import OptionInfo
+
+from bench.models.entry import Entry
+from bench.models.explicit import Explicit
+from pulse.errors import InputError
+from streaming.cli.chunk_options import budget, chunking, constants
+from streaming.cli.model import open_model, parse_inputs
+from streaming.cli.options import ModelOptions
+
+SUFFIX = ".onnx"
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """The options of ``ModelOptions``, for all models of ``--model``."""
+    group = parser.add_argument_group("of the models that --model gives, as those of pulse")
+    for each, kind, info in _options():
+        more: dict[str, Any] = {"dest": each.name, "help": info.help, "default": each.default}
+        if kind is bool:
+            more["action"] = "store_true"
+        else:
+            more |= {"metavar": info.metavar, "type": int if int in (kind, *get_args(kind)) else str}
+            if list[str] in get_args(kind):
+                more["action"] = "append"
+        group.add_argument(*info.param_decls or (), info.default, **more)
+
+
+def _options() -> Iterator[tuple[Field[Any], Any, OptionInfo]]:
+    hints = get_type_hints(ModelOptions, include_extras=True)
+    for each in fields(ModelOptions):
+        kind, info = get_args(hints[each.name])
+        yield each, kind, info
+
+
+def given(path: Path, options: Namespace) -> Entry:
+    """The row of a file.
+
+    Raises InputError: no ONNX file, or options that cannot be read; PulseError where the model does not stream
+    """
+    if path.suffix.lower() != SUFFIX:
+        raise InputError(
+            f"{path}: the bench compares ONNX files, which all three runtimes read; "
+            "python -m bench.tflite takes .tflite, and python -m bench.sound recipes"
+        )
+    chosen = ModelOptions(**{each.name: getattr(options, each.name) for each in fields(ModelOptions)})
+    opened = open_model(path, chosen)
+    pulsed, chunks = opened.pulsed(chosen.pulse), opened.model.chunks
+    fixed, form = constants(chosen), chunking(chosen)
+    arguments = {
+        "inputs": parse_inputs(chosen.inputs),
+        "constants": fixed,
+        "outputs": chosen.keep,
+        "symbol": chosen.symbol,
+        "chunking": form,
+        "ignore_value_info": chosen.ignore_value_info,
+        "budget": budget(chosen),
+    }
+    return Entry(
+        path.stem,
+        path.stem,
+        pulsed.pulse,
+        lambda: path,
+        chunks is None,
+        None if chunks is None else lambda: Explicit.written(path, pulsed.pulse, form, fixed),
+        arguments,
+        rate_hz=float(opened.rate_hz or Entry.rate_hz),
+    )

@@ -1,0 +1,71 @@
+"""Models of the user in the bench: any ONNX file, offline or of chunks, with one input or several."""
+
+import subprocess
+import sys
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from bench.models.gru import gru
+
+contests = pytest.importorskip("bench.contest", exc_type=ImportError)
+main = pytest.importorskip("bench.__main__", exc_type=ImportError)
+
+
+def entries(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    return main.entries(main.parsed())
+
+
+def canceller(path):
+    """A chunk of four samples of two sounds, a weight of the second that adapts, and a constant gain."""
+    sound = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in ("mic", "far")]
+    state, gain = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 1]) for name in ("w", "gain"))
+    nodes = [
+        helper.make_node("Mul", ["far", "w"], ["echo"]),
+        helper.make_node("Sub", ["mic", "echo"], ["clean"]),
+        helper.make_node("Mul", ["clean", "gain"], ["y"]),
+        helper.make_node("ReduceMean", ["clean"], ["mean"], axes=[1], keepdims=1),
+        helper.make_node("Add", ["w", "mean"], ["wn"]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4]),
+        helper.make_tensor_value_info("wn", TensorProto.FLOAT, [1, 1]),
+    ]
+    graph = helper.make_graph(nodes, "canceller", [*sound, state, gain], outputs)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+
+
+def test_an_offline_model(monkeypatch, tmp_path):
+    path = tmp_path / "mine.onnx"
+    onnx.save(gru(8, 1), path)
+    (entry,) = entries(monkeypatch, "--model", str(path), "--pulse", "3")
+    assert (entry.name, entry.offline) == ("mine, 3", True)
+    found = contests.contest(entry, 6, 1)
+    assert set(found.best) == {"pulse", "onnxruntime", "tract"}
+
+
+def test_a_model_of_chunks_with_two_sounds_a_state_and_a_constant(monkeypatch, tmp_path):
+    path = tmp_path / "canceller.onnx"
+    canceller(path)
+    (entry,) = entries(
+        monkeypatch, "--model", str(path), "--constant", "gain=[[2.0]]", "--axis", "mic=1", "--axis", "far=1"
+    )
+    assert (entry.name, entry.offline) == ("canceller, 4", False)
+    found = contests.contest(entry, 6, 1)
+    right = {(form.runtime, form.how) for form in found.forms if form.status == "right"}
+    assert {("onnxruntime", "exported"), ("onnxruntime", "its author's form")} <= right
+    assert all(set(feed) == {"mic", "far"} for feed in found.pulses)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("none.onnx", "no such file"), ("mine.tflite", "python -m bench.tflite")]
+)
+def test_what_cannot_be_opened_is_one_line(name, words, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--model", str(tmp_path / name)], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
