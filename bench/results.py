@@ -1,4 +1,4 @@
-"""What the bench found, as it is printed, written down and read again."""
+"""Results of the bench: printed, written and read again."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What the bench runs: synthetic networks with seeded weights, the built-in model, and published ones of a folder."""
+"""The models of the bench: synthetic networks with seeded weights, the built-in model, published ones of a folder."""
 
 from collections.abc import Iterator
 from pathlib import Path

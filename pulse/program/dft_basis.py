@@ -1,4 +1,4 @@
-"""Which constant matrices are Fourier transforms: with them a product costs N log N."""
+"""Recognition of constant matrices that are Fourier transforms: with them a product costs N log N."""
 
 import math
 from collections.abc import Iterator

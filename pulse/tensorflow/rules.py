@@ -1,4 +1,4 @@
-"""What an operator's wires say of each other, inputs and outputs, where shapes are not known."""
+"""Inference rules for TensorFlow: relations between an operator's inputs and outputs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -42,8 +42,8 @@ def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Ite
 
 
 def _channels_last(attributes: Mapping[str, Any]) -> bool:
-    told = attributes.get("data_format", "NHWC")
-    return isinstance(told, str) and told == "NHWC"
+    data_format = attributes.get("data_format", "NHWC")
+    return isinstance(data_format, str) and data_format == "NHWC"
 
 
 def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:

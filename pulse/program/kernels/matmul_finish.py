@@ -1,4 +1,4 @@
-"""What follows a product in the same instruction: a pass over its rows while they are in the cache."""
+"""Functions fused behind a product in the same instruction: a pass over its rows while they are in the cache."""
 
 from collections.abc import Sequence
 
