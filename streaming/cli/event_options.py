@@ -20,8 +20,8 @@ class EventOptions:
         typer.Option(
             "--events",
             metavar="KIND",
-            help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or argmax; "
-            "to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
+            help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
+            "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
