@@ -69,41 +69,13 @@ def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Itera
 
 
 UNARY = (
-    *(
-        "Abs",
-        "Neg",
-        "Exp",
-        "Log",
-        "Sqrt",
-        "Rsqrt",
-        "Square",
-        "Floor",
-        "Ceil",
-        "Round",
-        "Sign",
-        "Erf",
-        "Sin",
-        "Cos",
-    ),
-    *(
-        "Relu",
-        "Relu6",
-        "LeakyRelu",
-        "Elu",
-        "Selu",
-        "Sigmoid",
-        "Tanh",
-        "Softplus",
-        "Softsign",
-        "Softmax",
-        "LogSoftmax",
-    ),
-    *("Identity", "StopGradient", "Cumsum"),
+    "Abs Neg Exp Log Sqrt Rsqrt Square Floor Ceil Round Sign Erf Sin Cos Relu Relu6 LeakyRelu Elu Selu Sigmoid Tanh "
+    "Softplus Softsign Softmax LogSoftmax Identity StopGradient Cumsum"
 )
 BINARY = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(UNARY, unary),
+    **dict.fromkeys(UNARY.split(), unary),
     **dict.fromkeys(BINARY, arithmetic),
     "MatMul": product,
     "BiasAdd": bias,
