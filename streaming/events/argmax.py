@@ -11,7 +11,7 @@ from streaming.events.parameters import class_names, require_seconds
 
 @dataclass
 class _State:
-    """The class that holds, and another one that is the best just now.
+    """The current class, and another one that is the best just now.
 
     first, total           the frame where the class began, and the sum of its values since
     other_first, others    the same of the other one
