@@ -84,7 +84,7 @@ def parsed() -> argparse.Namespace:
 
 
 def measured(options: argparse.Namespace) -> Results:
-    """Run everything that is asked."""
+    """Run everything that the options choose."""
     host, machine = Host.here(), measured_machine()
     chosen = entries(options)
     rows, begun = [], []
@@ -121,7 +121,7 @@ def row(entry: Entry, machine: Machine, rounds: int, steps: int) -> Row:
     try:
         found = contest(entry)
     except (PulseError, WrongResultError) as error:
-        return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, asked=entry.target, error=str(error))
+        return Row(entry.key, entry.title, entry.pulse, entry.rate_hz, target=entry.target, error=str(error))
     program = found.program
     assert isinstance(program, NativeProgram), "the bench runs the numba backend"
     reading = Reading(working_set(program))

@@ -13,18 +13,20 @@ PICTURE = PAGE.with_name("growth.svg")
 
 HEAD = """# Performance
 
-`python -m bench --docs` writes this page. [bench/README.md](../bench/README.md) has the method and says what is fair.
+`python -m bench --docs` writes this page. [bench/README.md](../bench/README.md) describes the method, and how
+the comparison is kept fair.
 
 {host}
 
-Microseconds per step: the median over {rounds} rounds of {steps} steps of each percentile, and the largest maximum.
-*times* is the p50 of a runtime divided by this project's, round by round: median, lowest and highest. *least* is the
-roofline: the bytes of weights and state that a step touches at the speed at which its working set was read in the
-same rounds, or its multiply-adds at the measured peak, whichever takes longer; its *times* is the p50 of this project
-as a multiple of it. A figure that is asked for and not reached is set in bold.
+The figures are microseconds per step. Each percentile is the median over {rounds} rounds of {steps} steps;
+*max* is the largest of all. *times* is the p50 of a runtime divided by the p50 of pulse in the same round:
+median, lowest and highest. *least* is the roofline, the longer of two times: that of reading the weights and
+state of a step, at the speed measured for a working set of this size in the same rounds, and that of its
+multiply-adds at the measured peak. Its *times* is the p50 of pulse divided by it. *target* is the ratio to
+reach; a missed target is set in bold.
 """
 
-COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "asked")
+COLUMNS = ("model, pulse", "runtime", "p50", "p90", "p99", "p99.9", "max", "times", "target")
 
 
 def page(results: Results) -> str:
@@ -32,9 +34,11 @@ def page(results: Results) -> str:
     parts = [HEAD.format(host=results.host, rounds=results.rounds, steps=results.steps)]
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
     parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
-    parts += section("Not reached", missed(results))
+    parts += section("Missed targets", missed(results))
     parts += section(
-        "Not timed", left_out(results), "Forms that another runtime does not load, or runs wrong.\n"
+        "Not timed",
+        left_out(results),
+        "Forms of a model that another runtime does not load, or for which it gives wrong results.\n",
     )
     if results.lanes:
         parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
@@ -50,14 +54,16 @@ def page(results: Results) -> str:
     return "\n".join(parts)
 
 
-LANES = """Streams of one model stepped in one call (`Program.spawn_many`), and the same number of separate states
-stepped one after the other; how many of them one core runs at real time, at 100 frames a second for the recurrent
-networks and 62.5 for GTCRN. *times* is separate over lanes.
+NOT_TIMED = "Forms of a model that another runtime does not load, or for which it gives wrong results.\n"
+
+LANES = """Streams of one model that step in one call (`Program.spawn_many`), and the same number of separate states
+that step one after the other. *streams* is how many of them one core runs in real time, at 100 frames per second for
+the recurrent networks and 62.5 for GTCRN. *times* is the time of separate states divided by that of lanes.
 """
 
-START = """From before the first import to the first result, each in a process of its own. *cold* begins with an
-empty kernel cache and compiles every kernel that the model needs; *warm* is every other start; *carried* runs the
-machine code that a wheel brings, which nothing has to compile.
+START = """The time from before the first import to the first result, each in its own process. *cold* starts with an
+empty kernel cache and compiles all kernels that the model needs; *warm* is every later start; *carried* runs the
+machine code of a wheel and compiles nothing.
 """
 
 GROWTH = f"""A call of one model: with more frames in a pulse, with more streams in one call, with weights of 16 and 8
@@ -66,7 +72,7 @@ bits. *least* is the roofline of the call; weights count once for all lanes.
 ![times by pulse and lanes]({PICTURE.name})
 """
 
-MACHINE = """One thread, measured by the command before the models.
+MACHINE = """The speed of reading with one thread, measured before the models.
 """
 
 
@@ -92,29 +98,29 @@ def steps_lines(row: Row) -> Iterator[list[str]]:
     if row.error:
         yield [name, OURS, *["-"] * 5, row.error, ""]
         return
-    reached = {what: (f"{asked:g}", good) for what, asked, _, good in row.reached()}
+    reached = {what: (f"{target:g}", good) for what, target, _, good in row.reached()}
     for runtime in (OURS, *PEERS):
         timed = row.runtimes.get(runtime)
         if timed is None:
-            yield ["", runtime, *["-"] * 5, "none that is right", ""]
+            yield ["", runtime, *["-"] * 5, "no correct result", ""]
             continue
         times = f"{astuple(timed.us)[0]:.1f}"
-        asked, good = reached.get(runtime, ("", True))
+        target, good = reached.get(runtime, ("", True))
         figures = [times, *(f"{value:.1f}" for value in astuple(timed.us)[1:])]
-        told = f"**{runtime}**" if runtime == OURS else f"{runtime}, {timed.how}"
+        label = f"**{runtime}**" if runtime == OURS else f"{runtime}, {timed.how}"
         ratio = "" if runtime == OURS else bold(str(timed.times), good)
-        yield [name if runtime == OURS else "", told, *figures, ratio, asked]
+        yield [name if runtime == OURS else "", label, *figures, ratio, target]
     assert row.least is not None
-    asked, good = reached.get("roofline", ("", True))
+    target, good = reached.get("roofline", ("", True))
     least = f"{row.least.least_us:.1f}"
-    told = (
+    label = (
         f"least: {row.least.bound}, {kilo(row.least.bytes)}B, {kilo(row.least.multiply_adds)} multiply-adds"
     )
-    yield ["", told, least, *["", "", "", ""], bold(f"{row.over_least:.1f}", good), asked]
+    yield ["", label, least, *["", "", "", ""], bold(f"{row.over_least:.1f}", good), target]
 
 
 def bold(text: str, good: bool) -> str:
-    """Bold where it is not reached."""
+    """Bold for a missed target."""
     return text if good else f"**{text}**"
 
 

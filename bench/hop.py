@@ -1,4 +1,4 @@
-"""What a system takes to wake a thread and then an event loop: the least that any executor adds to a pulse."""
+"""The time that a system takes to wake a thread and then an event loop: the least that any executor adds to a pulse."""
 
 import threading
 import time

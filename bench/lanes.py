@@ -1,4 +1,4 @@
-"""How many streams of a model one core runs at real time: lanes in one call against as many separate states."""
+"""The number of streams of a model that one core runs in real time: lanes in one call against separate states."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ HEIGHT = 0.38
 
 
 def draw(results: Results, path: Path) -> None:
-    """Bars on a logarithmic scale with the spread over the rounds, and what is asked as a mark."""
+    """Bars on a logarithmic scale with the spread over the rounds, and the target as a mark."""
     rows = list(reversed(results.timed))
     figure, axes = plt.subplots(figsize=(9, 1 + 0.45 * len(rows)))
     for side, peer in enumerate(PEERS):
@@ -28,10 +28,10 @@ def draw(results: Results, path: Path) -> None:
         ]
         places = [y for y, _ in found]
         axes.barh(places, medians, HEIGHT, xerr=spread, color=COLOURS[peer], label=peer, capsize=2)
-        asked = [(y, getattr(row.asked, peer)) for y, row in zip(at, rows)]
-        marks = [(value, y) for y, value in asked if value is not None]
+        target = [(y, getattr(row.target, peer)) for y, row in zip(at, rows)]
+        marks = [(value, y) for y, value in target if value is not None]
         if marks:
-            axes.plot(*zip(*marks), "k|", markersize=12, label="asked" if side == 0 else None)
+            axes.plot(*zip(*marks), "k|", markersize=12, label="target" if side == 0 else None)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yticks(range(len(rows)), [f"{row.title}, {row.pulse}" for row in rows])

@@ -14,7 +14,12 @@ def show(results: Results, console: Console) -> None:
     console.print(str(results.host), style="dim", highlight=False)
     if results.rows:
         console.print(steps_table(results))
-        for line in (*results.summary(), *missed(results), *left_out(results)):
+        lines = (
+            *results.summary(),
+            *(f"target missed: {line}" for line in missed(results)),
+            *left_out(results),
+        )
+        for line in lines:
             console.print(line, highlight=False)
     if results.lanes:
         console.print(lanes_table(results))
@@ -58,8 +63,8 @@ def _cells(row: Row) -> Iterator[str]:
             continue
         yield f"{timed.us.p50_us:.1f}"
         yield f"{timed.us.p99_9_us:.1f}"
-        asked = getattr(row.asked, peer)
-        style = "" if asked is None else "[green]" if timed.times.median >= asked else "[red]"
+        target = getattr(row.target, peer)
+        style = "" if target is None else "[green]" if timed.times.median >= target else "[red]"
         yield f"{style}{timed.times}"
     assert row.least is not None
     yield f"{row.least.least_us:.1f} {row.least.bound[0]}"
@@ -67,14 +72,14 @@ def _cells(row: Row) -> Iterator[str]:
 
 
 def missed(results: Results) -> Iterator[str]:
-    """Each figure that is asked and not reached."""
+    """Each missed target."""
     for row in results.timed:
-        for what, asked, found, reached in row.reached():
+        for what, target, found, reached in row.reached():
             if not reached:
-                yield f"not reached: {row.title}, {row.pulse} against {what}: {found:.2f} instead of {asked:g}"
+                yield f"{row.title}, {row.pulse} against {what}: {found:.2f} instead of {target:g}"
         for peer in PEERS:
             if peer in row.runtimes and (times := row.runtimes[peer].tail).median < 1:
-                yield f"not reached: {row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
+                yield f"{row.title}, {row.pulse}: p99.9 of {peer} is {times} times ours"
 
 
 def left_out(results: Results) -> Iterator[str]:

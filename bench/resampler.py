@@ -1,4 +1,4 @@
-"""What the resampler of live audio takes for 10 ms: `python -m bench.resampler`."""
+"""The time of the live resampler for 10 ms of sound: `python -m bench.resampler`."""
 
 import sys
 import time

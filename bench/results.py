@@ -1,4 +1,4 @@
-"""What the bench found, as it is printed, written down and read again."""
+"""Results of the bench: printed, written and read again."""
 
 import json
 import math
@@ -40,7 +40,7 @@ class Row:
     runtimes  by name, this project among them
     forms     all that was tried: runtime, how, status, note
     least     the roofline; None where the model does not run
-    asked     how many times slower each peer should be
+    target    how many times slower each peer should be
     error     why there are no times; empty where there are
     """
 
@@ -51,7 +51,7 @@ class Row:
     runtimes: Mapping[str, Timed] = field(default_factory=dict[str, Timed])
     forms: Sequence[Mapping[str, str]] = ()
     least: Roofline | None = None
-    asked: Target = field(default_factory=Target)
+    target: Target = field(default_factory=Target)
     error: str = ""
 
     @classmethod
@@ -82,14 +82,14 @@ class Row:
         return self.ours.us.p50_us / self.least.least_us
 
     def reached(self) -> Iterator[tuple[str, float, float, bool]]:
-        """Each thing that is asked: what, the figure asked, the one found, and whether it is reached."""
+        """Each target: against what, the target, the measured figure, and whether it is reached."""
         for peer in PEERS:
-            asked = getattr(self.asked, peer)
-            if asked is not None and peer in self.runtimes:
+            target = getattr(self.target, peer)
+            if target is not None and peer in self.runtimes:
                 found = self.runtimes[peer].times.median
-                yield peer, asked, found, found >= asked
-        if self.asked.roofline is not None:
-            yield "roofline", self.asked.roofline, self.over_least, self.over_least <= self.asked.roofline
+                yield peer, target, found, found >= target
+        if self.target.roofline is not None:
+            yield "roofline", self.target.roofline, self.over_least, self.over_least <= self.target.roofline
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,6 @@ def _row(found: Mapping[str, Any]) -> Row:
         for name, each in found["runtimes"].items()
     }
     least = None if found["least"] is None else Roofline(**found["least"])
-    asked = Target(**found["asked"])
-    rest: dict[str, Any] = {**found, "runtimes": runtimes, "least": least, "asked": asked}
+    target = Target(**found["target"])
+    rest: dict[str, Any] = {**found, "runtimes": runtimes, "least": least, "target": target}
     return Row(**rest)

@@ -1,4 +1,4 @@
-"""What rounded weights cost: the outputs of a stream against those with weights of f32."""
+"""Loss by rounded weights: the outputs of a stream against those with weights of f32."""
 
 import math
 from dataclasses import dataclass

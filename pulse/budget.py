@@ -1,4 +1,4 @@
-"""What the analysis of one file may take, and what it has taken: nodes, elements and seconds, all of them counted.
+"""Limits of the analysis of one file, and what it has used: nodes, elements and seconds, all of them counted.
 
 A file is not trusted: a few bytes can ask for a loop of 10^12 turns, or for constants that fill the memory. So the
 limits hold for all of a file together. Nothing is measured: a file gives the same model on every machine.

@@ -1,4 +1,4 @@
-"""What is known of a wire."""
+"""Facts: what is known of a wire."""
 
 import re
 from collections.abc import Sequence

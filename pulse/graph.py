@@ -146,16 +146,16 @@ class Graph(Generic[F, O]):
 
     def order(self, targets: Sequence[OutletId] | None = None) -> list[int]:
         """The nodes that the targets (the outputs by default) need, each after what it reads."""
-        nodes, begun, done = self.nodes, set[int](), set[int]()
+        nodes, entered, done = self.nodes, set[int](), set[int]()
         order: list[int] = []
         for outlet in self.outputs if targets is None else targets:
             stack = [(node.id, iter(node.inputs)) for node in (nodes[outlet.node],) if node.id not in done]
             while stack:
                 node_id, ahead = stack[-1]
-                begun.add(node_id)
+                entered.add(node_id)
                 for wire in ahead:
                     if wire.node not in done:
-                        if wire.node in begun:
+                        if wire.node in entered:
                             raise PulseError(f"the graph has a cycle through {nodes[wire.node].name}")
                         stack.append((wire.node, iter(nodes[wire.node].inputs)))
                         break
@@ -230,12 +230,14 @@ class Graph(Generic[F, O]):
 
     def check(self) -> None:
         """Prove that successors and inputs say the same, and that names and outputs are sound."""
-        told = sorted((outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors)
-        true = sorted(
+        successors = sorted(
+            (outlet, inlet) for outlet in self.wires() for inlet in self.outlet(outlet).successors
+        )
+        inputs = sorted(
             (outlet, InletId(node.id, slot)) for node in self.nodes for slot, outlet in enumerate(node.inputs)
         )
-        if told != true:
-            raise PulseError(f"successors are wrong: {set(told) ^ set(true)}")
+        if successors != inputs:
+            raise PulseError(f"successors are wrong: {set(successors) ^ set(inputs)}")
         names = [node.name for node in self.nodes if node.outputs]
         if len(set(names)) != len(names):
             raise PulseError("two nodes share a name")

@@ -1,4 +1,4 @@
-"""What whole inputs should give: the offline side of every proof."""
+"""Offline results of whole inputs: the reference of every proof."""
 
 from pulse.facts import Array
 from pulse.ops.arithmetic import Arithmetic

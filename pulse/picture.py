@@ -39,8 +39,8 @@ class Picture:
         """An arrow between two boxes."""
         attributes = [f"label={quoted(label)}"] if label else []
         attributes += ["style=dashed"] if dashed else []
-        told = f" [{', '.join(attributes)}]" if attributes else ""
-        self._arrows.append(f"  {start} -> {end}{told};")
+        suffix = f" [{', '.join(attributes)}]" if attributes else ""
+        self._arrows.append(f"  {start} -> {end}{suffix};")
 
     def text(self) -> str:
         """The picture as Graphviz reads it."""

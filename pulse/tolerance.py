@@ -1,4 +1,4 @@
-"""How far a result may be from the offline model: the one rule of tolerance of the project.
+"""The allowed distance between a result and the offline model: the one rule of tolerance of the project.
 
 Floating-point sums depend on their order, so two correct runs of a model differ. What f32 arithmetic may do to a value
 depends on the model, not on the value: an element near zero that is a sum of large terms carries the error of these.

@@ -119,42 +119,20 @@ class TypedNetwork:
         named = self._named(feeds)
         env = self.bind(named)
         graph = self.graph
-        values: dict[OutletId, Array] = {}
-        for name, array in named.items():
-            outlet = graph.find(name)
-            expected = graph.fact(outlet).dtype
-            if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
-                raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
-            values[outlet] = arithmetic.given(array)
+        values = {graph.find(name): self._input(name, array, arithmetic) for name, array in named.items()}
         if fetches is None:
             wanted = dict(zip(graph.output_names, graph.outputs))
         else:
-            pairs = [
+            wanted = dict(
                 (item, graph.find(item)) if isinstance(item, str) else (graph.label(item), item)
                 for item in fetches
-            ]
-            wanted = dict(pairs)
+            )
         order = self._unfed(wanted.values(), values)
         readers = Counter(outlet for node_id in order for outlet in graph.nodes[node_id].inputs)
         readers.update(wanted.values())
         for node_id in order:
             node = graph.nodes[node_id]
-            if isinstance(node.op, Source):
-                raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
-            inputs = _with_results(node, [values[outlet] for outlet in node.inputs], arithmetic)
-            dtypes = [outlet.fact.dtype for outlet in node.outputs]
-            tally = tally_in_use()
-            if tally is not None:
-                tally.path.append(node.name)
-            try:
-                results = arithmetic.evaluate(node.op, inputs, dtypes, partial(node.op.eval, env=env))
-            except (ValueError, IndexError) as error:
-                raise InputError(
-                    f"{node.name} ({node.op.name}) cannot run on these lengths: {error}"
-                ) from error
-            finally:
-                if tally is not None:
-                    tally.path.pop()
+            results = _evaluate(node, [values[outlet] for outlet in node.inputs], env, arithmetic)
             for slot, result in enumerate(results):
                 outlet = OutletId(node_id, slot)
                 if readers[outlet]:
@@ -164,6 +142,13 @@ class TypedNetwork:
                 if not readers[outlet]:
                     values.pop(outlet, None)
         return {name: values[outlet] for name, outlet in wanted.items()}
+
+    def _input(self, name: str, array: Array, arithmetic: Arithmetic) -> Array:
+        """The value of a wire that is fed. Raises InputError where its type does not fit."""
+        expected = self.graph.fact(self.graph.find(name)).dtype
+        if array.dtype != expected and not (arithmetic.widens and is_floating(expected)):
+            raise InputError(f"{name}: expected {dtype_name(expected)}, got {dtype_name(array.dtype)}")
+        return arithmetic.given(array)
 
     def _unfed(self, wanted: Iterable[OutletId], fed: Collection[OutletId]) -> list[int]:
         """The nodes to evaluate, each after what it reads: nothing in front of a wire that is fed."""
@@ -218,6 +203,24 @@ class TypedNetwork:
                 return found
         wanted = symbol if isinstance(symbol, str) else symbol.name
         raise PulseError(f"no input has a symbol {wanted}; there is {names or 'none'}")
+
+
+def _evaluate(node: TypedNode, inputs: Sequence[Array], env: Env, arithmetic: Arithmetic) -> Sequence[Array]:
+    """The results of one node. Raises InputError, and FaultError as ``run`` does."""
+    if isinstance(node.op, Source):
+        raise InputError(f"input {node.name} ({node.op.fact}) is not fed")
+    inputs = _with_results(node, inputs, arithmetic)
+    dtypes = [outlet.fact.dtype for outlet in node.outputs]
+    tally = tally_in_use()
+    if tally is not None:
+        tally.path.append(node.name)
+    try:
+        return arithmetic.evaluate(node.op, inputs, dtypes, partial(node.op.eval, env=env))
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{node.name} ({node.op.name}) cannot run on these lengths: {error}") from error
+    finally:
+        if tally is not None:
+            tally.path.pop()
 
 
 def _with_results(node: TypedNode, inputs: Sequence[Array], arithmetic: Arithmetic) -> Sequence[Array]:

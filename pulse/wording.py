@@ -1,4 +1,4 @@
-"""How messages spell the parameters of a call: as in Python, or as whoever runs the call wants them.
+"""The spelling of parameters in messages: as in Python, or as the caller sets it.
 
 A message that tells the way out names a parameter of ``pulse.load``, ``pulse.stream`` or ``spawn``. Where the user does
 not write Python, as on the command line, that name is of no use; so messages say ``spell("inputs")``, and the edge

@@ -172,7 +172,7 @@ class AudioWriter(SoundWriter):
         """End the file; it gets its name. Raises InputError: it cannot, or its end is missing and ``write`` has not
         told so.
         """
-        told = self._bytes.problem is not None
+        reported = self._bytes.problem is not None
         problem: Exception | None = None
         try:
             self._end()
@@ -182,7 +182,7 @@ class AudioWriter(SoundWriter):
             problem = error
         publish(self._part, self.path)
         problem = self._bytes.problem or problem
-        if problem is not None and not told:
+        if problem is not None and not reported:
             raise write_error(self.path, _reason(problem)) from problem
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""Which channels of a sound a model takes."""
+"""The choice of channels of a sound for a model."""
 
 from dataclasses import dataclass
 

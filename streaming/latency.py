@@ -1,4 +1,4 @@
-"""How long steps take: a histogram of constant size."""
+"""A latency histogram of constant size."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

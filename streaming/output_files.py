@@ -1,4 +1,4 @@
-"""Where the outputs of a run over sound go: channels of a sound, or frames."""
+"""The files of a run over sound: outputs as channels of a sound, or as frames."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack

@@ -53,11 +53,11 @@ class StreamReader(SoundReader):
             piece = self._file.take(left - len(rest))
             if not piece:
                 break
-            held = rest + piece
-            whole = len(held) // size * size
-            rest = held[whole:]
+            data = rest + piece
+            whole = len(data) // size * size
+            rest = data[whole:]
             if whole:
-                block = self._form.encoding.decode(held[:whole]).reshape(-1, self.channels)
+                block = self._form.encoding.decode(data[:whole]).reshape(-1, self.channels)
                 self._refuse_nan(block, done)
                 done += len(block)
                 yield block
@@ -76,10 +76,10 @@ class StreamReader(SoundReader):
 
     def _exactly(self, count: int) -> bytes:
         """So many bytes, or fewer at the end."""
-        held = b""
-        while len(held) < count and (piece := self._file.take(count - len(held))):
-            held += piece
-        return held
+        data = b""
+        while len(data) < count and (piece := self._file.take(count - len(data))):
+            data += piece
+        return data
 
 
 class StreamWriter(SoundWriter):

@@ -1,4 +1,4 @@
-"""Where the sound of a run comes from: a file, standard input, or a pipe."""
+"""The source of a run's sound: a file, standard input, or a pipe."""
 
 import os
 import stat

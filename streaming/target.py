@@ -1,4 +1,4 @@
-"""Where the output of a run goes: a file of sound or frames, standard output, or a pipe."""
+"""The target of a run's output: a file of sound or frames, standard output, or a pipe."""
 
 import os
 from dataclasses import dataclass

@@ -220,10 +220,10 @@ def _ask(process: "subprocess.Popen[bytes]", name: str) -> _Compiled:
         raise CompileError(
             f"the process that compiled {name} ended by itself, which happens where memory is short; use fewer jobs"
         )
-    told = json.loads(answer)
-    if "error" in told:
-        raise CompileError(told["error"])
-    return _Compiled(**told)
+    values = json.loads(answer)
+    if "error" in values:
+        raise CompileError(values["error"])
+    return _Compiled(**values)
 
 
 def serve() -> None:
@@ -232,14 +232,14 @@ def serve() -> None:
     warnings.simplefilter("ignore", PulseWarning)  # that one looks at the same files
     load_plugins(GROUP)
     answers, sys.stdout = sys.stdout, sys.stderr
-    for asked in sys.stdin:
-        place, _, name = asked.rstrip("\n").partition(" ")
+    for request in sys.stdin:
+        place, _, name = request.rstrip("\n").partition(" ")
         try:
             import_module(place)
-            told = asdict(_compile(name))
+            values = asdict(_compile(name))
         except CompileError as error:
-            told = {"error": str(error)}
-        print(json.dumps(told), file=answers, flush=True)
+            values = {"error": str(error)}
+        print(json.dumps(values), file=answers, flush=True)
 
 
 def processors() -> int:

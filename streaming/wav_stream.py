@@ -130,15 +130,15 @@ def wav_header(form: StreamFormat) -> bytes:
     encoding, size = form.encoding, form.data_bytes
     tag = FLOATING if encoding.floating else PCM
     rate_bytes = form.rate_hz * form.frame_bytes
-    said = pack(
+    format_chunk = pack(
         "<HHIIHH", tag, form.channels, form.rate_hz, rate_bytes, form.frame_bytes, 8 * encoding.nbytes
     )
     fact = b""
     if encoding.floating:
-        said += pack("<H", 0)
+        format_chunk += pack("<H", 0)
         frames = UNKNOWN if size is None else size // form.frame_bytes
         fact = pack("<4sII", b"fact", 4, min(frames, UNKNOWN))
-    body = b"WAVE" + pack("<4sI", b"fmt ", len(said)) + said + fact + pack("<4s", b"data")
+    body = b"WAVE" + pack("<4sI", b"fmt ", len(format_chunk)) + format_chunk + fact + pack("<4s", b"data")
     whole = UNKNOWN if size is None or size + len(body) + 4 > UNKNOWN else size + size % 2 + len(body) + 4
     return (
         pack("<4sI", b"RIFF", whole)

@@ -1,4 +1,4 @@
-"""What tests of any folder ask for, and how Hypothesis looks for examples."""
+"""Fixtures for all folders, and the settings of Hypothesis."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What else a Python program does while sound runs."""
+"""Other work of a Python program while sound runs."""
 
 import gc
 import random

@@ -1,4 +1,4 @@
-"""What the machine took: how long its processors did not run at all, seen by threads that nothing can interrupt.
+"""Steal time: how long no processor of the machine ran at all, measured by threads that nothing can interrupt.
 
 On a shared machine another guest takes processors away, and whatever runs then is late. A process of the highest
 real-time priority sleeps half a millisecond at a time on each processor; where it wakes up late, nothing of this system

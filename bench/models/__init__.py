@@ -1,4 +1,4 @@
-"""What the bench runs: synthetic networks with seeded weights, the built-in model, and published ones of a folder."""
+"""The models of the bench: synthetic networks with seeded weights, the built-in model, published ones of a folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +28,8 @@ def catalogue(folder: Path = PUBLISHED) -> Iterator[Entry]:
         twin = lambda pulse=pulse: tcn_explicit_state(pulse)  # noqa: E731
         yield Entry(f"tcn_{pulse}", "TCN", pulse, tcn, twin=twin, target=target)
     yield Entry("gru", "GRU 2x256", 1, gru, target=Target(1.5, 1.2, 1.3))
-    asked = Target(3, 3)
-    yield Entry("seanet_encoder", "SEANet encoder, 16", HOP, encoder, target=asked, **sound)
+    target = Target(3, 3)
+    yield Entry("seanet_encoder", "SEANet encoder, 16", HOP, encoder, target=target, **sound)
     yield Entry("seanet_decoder", "SEANet decoder, 16", 1, decoder, rate_hz=50.0)
     yield Entry("seanet_encoder_256", "SEANet encoder, 16…256", HOP, lambda: encoder(growth=2), **sound)
     yield Entry("seanet_decoder_256", "SEANet decoder, 16…256", 1, lambda: decoder(growth=2), rate_hz=50.0)

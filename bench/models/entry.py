@@ -16,7 +16,7 @@ Source: TypeAlias = onnx.ModelProto | Path
 
 @dataclass(frozen=True)
 class Target:
-    """How many times slower the fastest form of a peer should be, by p50; None where nothing is asked."""
+    """How many times slower the fastest form of a peer should be, by p50; None: no target."""
 
     onnxruntime: float | None = None
     tract: float | None = None

@@ -1,4 +1,4 @@
-"""What a wire is to the input that reads it: the sizes of one in terms of the other's symbols."""
+"""Joining of an output and the input that reads it: the sizes of one in terms of the other's symbols."""
 
 from collections.abc import Mapping
 

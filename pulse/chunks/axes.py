@@ -1,4 +1,4 @@
-"""Which axis of a chunk is time."""
+"""The time axis of a chunk."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How a chunk model is called: what the user says of it, and what became of that."""
+"""The user's description of how a chunk model is called, and its resolved form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields

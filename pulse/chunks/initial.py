@@ -1,4 +1,4 @@
-"""What a state holds at the first chunk."""
+"""Values of states at the first chunk."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How exporters name a state before and after a chunk."""
+"""Exporters' names of a state before and after a chunk."""
 
 import re
 from collections.abc import Iterator

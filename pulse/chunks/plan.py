@@ -1,4 +1,4 @@
-"""What each input and output of a chunk model is: a stream, a state, or neither."""
+"""The kind of each input and output of a chunk model: a stream, a state, or neither."""
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,13 +34,13 @@ def plan_chunks(
     typed: TypedNetwork,
     given: Chunking,
     outputs: Sequence[str] | None = None,
-    told: Mapping[str, int] | None = None,
+    symbol_axes: Mapping[str, int] | None = None,
 ) -> Chunks:
     """How a model of constant shapes is called.
 
     given    what the user says of it
     outputs  those to keep; all but the states' next values by default
-    told     input -> its axis of frames, where a symbol of the file had it
+    symbol_axes  input -> its axis of frames, where a symbol of the file was there
     Raises PulsifyError: nothing streams, or a state, an axis, a context does not fit
     """
     for name, fact in (*typed.inputs.items(), *typed.outputs.items()):
@@ -50,7 +50,9 @@ def plan_chunks(
     pairs += tuple(Pair(each.input, each.output, "a variable of the file") for each in typed.variables)
     _check_pairs(typed, pairs)
     states = {pair.input for pair in pairs}
-    inputs = [_input_axis(typed, name, given, told or {}) for name in typed.inputs if name not in states]
+    inputs = [
+        _input_axis(typed, name, given, symbol_axes or {}) for name in typed.inputs if name not in states
+    ]
     main = next((port for port in inputs if port.axis is not None), None)
     if main is None or main.axis is None:
         raise PulsifyError(
@@ -116,13 +118,13 @@ def _check_pairs(typed: TypedNetwork, pairs: Iterable[Pair]) -> None:
             )
 
 
-def _input_axis(typed: TypedNetwork, name: str, given: Chunking, told: Mapping[str, int]) -> PortAxis:
+def _input_axis(typed: TypedNetwork, name: str, given: Chunking, symbol_axes: Mapping[str, int]) -> PortAxis:
     fact, context = typed.inputs[name], given.context.get(name, 0)
     sizes = _sizes(name, fact)
     if name in given.axes:
         axis, how = _given_axis(name, given.axes[name], sizes), "as given"
-    elif name in told:
-        axis, how = told[name], "of any length in the file"
+    elif name in symbol_axes:
+        axis, how = symbol_axes[name], "of any length in the file"
     else:
         behind_batch = typed.variables and len(sizes) > 2 and sizes[0] == 1
         found = (1, "the one behind the batch") if behind_batch else time_axis(sizes, fact.dtype)

@@ -38,7 +38,7 @@ def scan_over_chunks(
     given: Chunking,
     symbol: str | None = None,
     outputs: Sequence[str] | None = None,
-    told: Mapping[str, int] | None = None,
+    symbol_axes: Mapping[str, int] | None = None,
 ) -> tuple[TypedNetwork, Chunks]:
     """What a chunk model means of a whole stream: its author's loop, as one typed model.
 
@@ -49,10 +49,10 @@ def scan_over_chunks(
     typed   the model of one call, of constant shapes
     given   how it is called
     symbol  the name of the stream's length
-    outputs, told  as of ``plan_chunks``
+    outputs, symbol_axes  as of ``plan_chunks``
     Raises  PulsifyError: nothing streams; a state, an axis, a context does not fit
     """
-    chunks = plan_chunks(typed, given, outputs, told)
+    chunks = plan_chunks(typed, given, outputs, symbol_axes)
     timing = Timing.of(chunks, given, symbol or SYMBOL)
     return scan_over_calls(typed, chunks, {**_kept_values(typed, given), **given.initial}, timing), chunks
 

@@ -1,4 +1,4 @@
-"""Which inputs of a chunk model are states, and which outputs are their next values."""
+"""Recognition of states: inputs of a chunk model, each with the output that is its next value."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

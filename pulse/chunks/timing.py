@@ -1,4 +1,4 @@
-"""Where the frames of a model's calls are in the whole stream."""
+"""Positions of the frames of a model's calls in the whole stream."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What a model costs: multiply-adds, parameters, memory."""
+"""Costs of a model: multiply-adds, parameters, memory."""

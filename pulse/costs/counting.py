@@ -1,4 +1,4 @@
-"""How the cost report of a model is made."""
+"""The computation of a model's cost report."""
 
 from collections.abc import Iterator
 from dataclasses import replace

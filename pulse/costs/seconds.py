@@ -1,4 +1,4 @@
-"""How long numpy takes for an op, about: counted, not measured, so that it is always the same."""
+"""An estimate of numpy's time for an op: counted, not measured, so that it is always the same."""
 
 from collections.abc import Callable, Sequence
 

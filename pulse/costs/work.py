@@ -1,4 +1,4 @@
-"""How much each op computes: one table, by the class of the op.
+"""The work of each op: one table, by the class of the op.
 
 A multiply-add is one term of a sum of products. An elementwise operation is one function of one element, such as an
 addition or an exponential; constants below that are counted by hand say which. Moving data costs neither.

@@ -1,4 +1,4 @@
-"""What a rewrite is, and the questions that rewrites ask of a graph."""
+"""The base of rewrites, and the questions that they ask of a graph."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

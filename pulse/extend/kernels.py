@@ -1,4 +1,4 @@
-"""What the kernel of an operator from outside of this package is made of.
+"""The parts of an operator's kernel, for operators from outside of this package.
 
 lowers, Lowering   how an op becomes rows: ``@lowers(MyOp)`` on a function ``(cx, node, op) -> [Value, …]``
 Value              a tensor in memory: shape, strides, a buffer

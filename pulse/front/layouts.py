@@ -1,4 +1,4 @@
-"""Where frequencies, time and the two parts of a complex number lie in a spectrum."""
+"""Layouts of spectra: the order of frequencies, time and the two parts of a complex number."""
 
 from itertools import permutations
 

@@ -71,22 +71,8 @@ def micro_frontend(
     """
     where = "micro_frontend"
     count(where, "sample_rate", sample_rate)
-    size, hop = (
-        count(where, name, value, 1, 10000) * sample_rate // 1000
-        for name, value in (("window_ms", window_ms), ("step_ms", step_ms))
-    )
-    channels = count(where, "num_channels", num_channels, 1, 512)
-    low, high = (
-        number(where, name, value, 0)
-        for name, value in (("lower_band_limit", lower_band_limit), ("upper_band_limit", upper_band_limit))
-    )
-    require_band(where, low, high, sample_rate)
-    points = 1 << max(0, size - 1).bit_length()
-    if points not in POINTS or hop < 1:
-        raise InputError(
-            f"{where}: window_ms={window_ms!r} at {sample_rate} Hz takes transforms of {points} points; allowed are "
-            f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
-        )
+    size, hop, points = _frame_sizes(where, sample_rate, window_ms, step_ms)
+    bank = _filter_bank(where, sample_rate, points, num_channels, lower_band_limit, upper_band_limit)
     smoothing = [
         number(where, name, value, 0, 1)
         for name, value in (("even_smoothing", even_smoothing), ("odd_smoothing", odd_smoothing))
@@ -103,12 +89,6 @@ def micro_frontend(
         count(where, "gain_bits", gain_bits, max(0, correction) + SNR_BITS, 30) - correction - SNR_BITS
     )
     count(where, "scale_shift", scale_shift, 0, 12)
-    bank = bank_table(channels, low, high, sample_rate, points // 2 + 1)
-    if bank.end > points // 2 or bank.start < 2:
-        raise InputError(
-            f"{where}: bands from {low:g} to {high:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
-            f"{sample_rate / points:g} Hz each"
-        )
 
     draft = Draft(where, {"x": shape})
     draft.require_rank(draft["x"], 2, "1,T")
@@ -116,12 +96,7 @@ def micro_frontend(
     z = Integers(draft)
     loud = draft.each("round", draft.each("mul", draft["x"], scale) if scale != 1 else draft["x"])
     samples = z.cast(draft.each("min", draft.each("max", loud, -32768.0), 32767.0))
-    windowed = z.down(z.mul(draft.framed(samples, 1, size, hop), window_table(size)), WINDOW_BITS)
-    factor = _headroom(z, windowed)
-    wide = draft.padded(z.wrapped(z.mul(windowed, factor)), 2, 0, points - size)
-    re, im = transform(z, wide, points // 2)
-    energy = z.add(z.mul(re, re), z.mul(im, im))
-    bands = z.scaled(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
+    bands = _band_levels(z, draft.framed(samples, 1, size, hop), points, bank)
     estimate = _noise(z, bands, smoothing)
     signal = _reduced(z, bands, estimate, int(np.float32(remaining) * (1 << NOISE_BITS)))
     if enable_pcan:
@@ -132,6 +107,45 @@ def micro_frontend(
         signal = _logarithm(z, z.scaled(signal, 2.0**correction), scale_shift)
     features = z.cast(z.each("min", signal, 65535), np.float32)
     return draft.model(features=draft.each("mul", features, output_scale) if output_scale != 1 else features)
+
+
+def _frame_sizes(where: str, rate_hz: int, window_ms: int, step_ms: int) -> tuple[int, int, int]:
+    """Samples of a window and of a step, and the points of a transform. Raises InputError."""
+    size = count(where, "window_ms", window_ms, 1, 10000) * rate_hz // 1000
+    hop = count(where, "step_ms", step_ms, 1, 10000) * rate_hz // 1000
+    points = 1 << max(0, size - 1).bit_length()
+    if points not in POINTS or hop < 1:
+        raise InputError(
+            f"{where}: window_ms={window_ms!r} at {rate_hz} Hz takes transforms of {points} points; allowed are "
+            f"{', '.join(map(str, POINTS))}, and steps of at least a sample"
+        )
+    return size, hop, points
+
+
+def _filter_bank(where: str, rate_hz: int, points: int, channels: int, low_hz: float, high_hz: float) -> Bank:
+    """The mel bands. Raises InputError where one is outside of the transform's bins."""
+    count(where, "num_channels", channels, 1, 512)
+    low_hz = number(where, "lower_band_limit", low_hz, 0)
+    high_hz = number(where, "upper_band_limit", high_hz, 0)
+    require_band(where, low_hz, high_hz, rate_hz)
+    bank = bank_table(channels, low_hz, high_hz, rate_hz, points // 2 + 1)
+    if bank.end > points // 2 or bank.start < 2:
+        raise InputError(
+            f"{where}: bands from {low_hz:g} to {high_hz:g} Hz must lie between the bins 2 and {points // 2 - 1} of "
+            f"{rate_hz / points:g} Hz each"
+        )
+    return bank
+
+
+def _band_levels(z: Integers, frames: OutletId, points: int, bank: Bank) -> OutletId:
+    """The roots of the energies of the bands [B, frames, channels], from frames of samples."""
+    size = int(z.draft.shape(frames)[2])
+    windowed = z.down(z.mul(frames, window_table(size)), WINDOW_BITS)
+    factor = _headroom(z, windowed)
+    wide = z.draft.padded(z.wrapped(z.mul(windowed, factor)), 2, 0, points - size)
+    re, im = transform(z, wide, points // 2)
+    energy = z.add(z.mul(re, re), z.mul(im, im))
+    return z.scaled(_root(z, _bands(z, energy, bank)), z.each("div", 1, factor))
 
 
 def _headroom(z: Integers, x: OutletId) -> OutletId:

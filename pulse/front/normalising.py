@@ -151,7 +151,7 @@ def _behind(draft: Draft, x: OutletId, window: int, least: int) -> tuple[OutletI
     present = draft.framed(draft.padded(ones, 1, window, 0), 1, window + 1, 1)
     squares = _squares(draft, draft.framed(padded, 1, window + 1, 1), mean, present)
     variance = draft.each("div", squares, counts, name="variance")
-    return _begun(draft, mean, least), _begun(draft, variance, least)
+    return _first_frames_held(draft, mean, least), _first_frames_held(draft, variance, least)
 
 
 def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | None = None) -> OutletId:
@@ -165,6 +165,6 @@ def _squares(draft: Draft, near: OutletId, mean: OutletId, present: OutletId | N
     return draft.add("squares", Reduce("sum_square", (2,), False), apart)
 
 
-def _begun(draft: Draft, x: OutletId, least: int) -> OutletId:
+def _first_frames_held(draft: Draft, x: OutletId, least: int) -> OutletId:
     """The first frames replaced by the one at which there are ``least``."""
     return draft.padded(draft.part(x, 1, least - 1, draft.shape(x)[1]), 1, least - 1, 0, "edge")

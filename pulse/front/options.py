@@ -1,4 +1,4 @@
-"""What parameters may be; every bad value is refused in one line with what is allowed."""
+"""Checks of parameters; every bad value is refused in one line that says what is allowed."""
 
 import math
 from collections.abc import Iterable

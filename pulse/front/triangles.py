@@ -77,16 +77,6 @@ def kaldi_triangles(bins: int, bands: int, rate_hz: float, low_hz: float, high_h
     return weights
 
 
-def require_filled(where: str, weights: Array) -> Array:
-    """The filter bank itself. Raises InputError where a band is so narrow that it holds no bin."""
-    empty = np.flatnonzero(~weights.any(axis=0))
-    if empty.size:
-        raise InputError(
-            f"{where}: band {empty[0]} of {weights.shape[1]} holds no frequency; use fewer bands or longer transforms"
-        )
-    return weights
-
-
 def cosines(bands: int, count: int, ortho: bool) -> Array:
     """``[bands, count]``: the first of a cosine transform of type 2, ``ortho`` or twice the sum."""
     angle = np.outer(np.arange(bands) + 0.5, np.arange(count)) * math.pi / bands

@@ -1,1 +1,1 @@
-"""What can be known of the wires of a model as its file states it, from inputs and from outputs."""
+"""Inference of types and shapes from inputs and from outputs, on a model as its file states it."""

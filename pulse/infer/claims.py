@@ -1,4 +1,4 @@
-"""What a file says of wires that its own graph determines: shapes of outputs and ``value_info``.
+"""Shapes that a file states although its graph determines them: those of outputs and ``value_info``.
 
 Exporters leave them behind, and they go stale: lengths of the example that was traced, shapes from before a rewrite.
 So they are believed only where nothing else tells, and said to be wrong where the graph proves it. Names of sizes

@@ -1,4 +1,4 @@
-"""What the translator of a node says of its outputs, and, read backwards, of its inputs.
+"""Inference through translators: from the inputs of a node to its outputs, and, read backwards, to its inputs.
 
 The translators know already how the facts of outputs follow from those of inputs, so nothing here says it again: a
 node is translated into a graph of its own. Where sizes are not known and the operator is uniform, they are symbols

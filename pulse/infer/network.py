@@ -40,18 +40,16 @@ class Input(ModelOp):
 
 
 def _unknown_dims(name: str, fact: InferenceFact) -> str:
-    told = "" if fact.shape is None else f" ({fact})"
+    known = "" if fact.shape is None else f" ({fact})"
     if fact.rank is None:
-        return (
-            f"input {name}{told}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
-        )
+        return f"input {name}{known}: the file gives no shape; give it, as in {spell('inputs', {name: '1,80,T'})}"
     free = iter("TABCDEFGH" * (len(fact.dims) + 1))
     example = ",".join(next(free) if dim is None else str(dim) for dim in fact.dims)
-    places = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
-    if not places:
-        return f"input {name}{told}: the file gives no type; give one, such as f32, behind its dims"
+    axes = ", ".join(str(axis) for axis, dim in enumerate(fact.dims) if dim is None)
+    if not axes:
+        return f"input {name}{known}: the file gives no type; give one, such as f32, behind its dims"
     return (
-        f"input {name}{told}: the file gives no size for axis {places}; give numbers or names, as in "
+        f"input {name}{known}: the file gives no size for axis {axes}; give numbers or names, as in "
         f"{spell('inputs', {name: example})}"
     )
 
@@ -230,8 +228,8 @@ def _refined(graph: ModelGraph, facts: Facts) -> ModelGraph:
 
 def _is_named(before: InferenceFact, fact: InferenceFact) -> bool:
     """Whether all is known, and what was not known before is a number or a name, no expression of names."""
-    told = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
-    fresh = [new for old, new in zip(told, fact.dims) if old is None and new is not None]
+    old_dims = (*before.dims, *(None,) * (len(fact.dims) - len(before.dims)))
+    fresh = [new for old, new in zip(old_dims, fact.dims) if old is None and new is not None]
     plain = all(dim.is_const or any(dim == TDim.of(symbol) for symbol in dim.symbols) for dim in fresh)
     return fact.typed() is not None and plain
 

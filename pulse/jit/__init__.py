@@ -1,4 +1,4 @@
-"""What compiled functions are written in, and how they are compiled, kept, linked and called.
+"""The language of compiled functions, and how they are compiled, kept, linked and called.
 
 The only place that uses the inner parts of numba and llvmlite. ``instruction`` declares what a row of a table holds;
 ``pointer``, ``raw``, ``simd``, ``stack``, ``address``, ``atomics`` and ``foreign`` are what a function computes with;

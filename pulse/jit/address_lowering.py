@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``address`` means to numba: an int made into a pointer, and back."""
+"""``address`` for numba: an int made into a pointer, and back."""
 
 from collections.abc import Callable
 

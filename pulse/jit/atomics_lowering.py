@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What ``atomics`` means to numba: LLVM's ordered loads and stores."""
+"""``atomics`` for numba: LLVM's ordered loads and stores."""
 
 from numba.core import types
 

@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""Where compiled kernels are kept, and whom the folder has to belong to.
+"""The folder of compiled kernels, and the owner that it must have.
 
 Its files are machine code that this process runs. So on POSIX the folders and the files must belong to the user or to
 root, and nobody else may write to them; ``PULSE_CACHE_SHARED=1`` takes others' files too.

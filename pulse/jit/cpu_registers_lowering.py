@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What ``cpu_registers`` means to numba: instructions of x86 and ARM."""
+"""``cpu_registers`` for numba: instructions of x86 and ARM."""
 
 from llvmlite import ir
 from numba.core import types

@@ -1,4 +1,4 @@
-"""What compiled functions may call, as it was declared: numba is told of it when something is compiled.
+"""Declarations of the functions that compiled code may call; numba learns of them when something is compiled.
 
 So a process that compiles nothing imports no numba. ``lowering`` takes from ``UNTOLD``.
 """

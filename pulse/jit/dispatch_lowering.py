@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``dispatch`` means to numba: functions of LLVM that are not inlined, one with a switch over loops."""
+"""``dispatch`` for numba: functions of LLVM that are not inlined, one with a switch over loops."""
 
 from collections.abc import Sequence
 

@@ -1,5 +1,5 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-"""What a compiled function depends on, as a hash."""
+"""The hash of everything that a compiled function depends on."""
 
 import functools
 import hashlib

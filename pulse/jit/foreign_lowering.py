@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``foreign`` means to numba: calls of C functions."""
+"""``foreign`` for numba: calls of C functions."""
 
 from llvmlite import ir
 from numba.core import types

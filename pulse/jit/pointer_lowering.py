@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``pointer`` means to numba: bare address arithmetic, loads and stores, no checks, no wrapped index."""
+"""``pointer`` for numba: bare address arithmetic, loads and stores, no checks, no wrapped index."""
 
 import operator
 from collections.abc import Callable

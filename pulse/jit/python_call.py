@@ -1,5 +1,5 @@
 # pyright: basic, reportArgumentType=false
-"""How Python calls a C function of int64: a builtin function whose few instructions are LLVM code of our own.
+"""Calls of C functions of int64 from Python: a builtin function whose few instructions are LLVM code of our own.
 
 ctypes and cffi do the same through libffi and take three times as long.
 """

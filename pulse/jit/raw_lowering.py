@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``raw`` means to numba: casts of pointers, LLVM's memmove and memset, shuffles of rows."""
+"""``raw`` for numba: casts of pointers, LLVM's memmove and memset, shuffles of rows."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What the rows of ``instruction`` mean to numba: two pointers, and fields that are loads from known places."""
+"""The rows of ``instruction`` for numba: two pointers, and fields that are loads from known offsets."""
 
 import operator
 

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
-"""What ``simd`` means to numba: LLVM vectors of 16 lanes, each function lowered in place, no call.
+"""``simd`` for numba: LLVM vectors of 16 lanes, each function lowered in place, no call.
 
 Explicit 16-lane vectors become one zmm register with AVX-512, two ymm with AVX2, four q with NEON.
 """

@@ -1,5 +1,5 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What ``stack`` means to numba: one alloca at the entry of the kernel, aligned to a cache line."""
+"""``stack`` for numba: one alloca at the entry of the kernel, aligned to a cache line."""
 
 import operator
 from collections.abc import Callable

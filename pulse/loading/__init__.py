@@ -1,1 +1,1 @@
-"""How models come in: ``load`` opens whatever says what a model is, in one way for every call and command."""
+"""Loading of models: ``load`` opens every kind of source, in one way for all calls and commands."""

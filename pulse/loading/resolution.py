@@ -1,4 +1,4 @@
-"""What a model turns out to be: offline, or one of chunks; its symbols that are no time made numbers."""
+"""Resolution of a loaded model: offline or of chunks; symbols that are not time become numbers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

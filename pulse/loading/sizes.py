@@ -1,4 +1,4 @@
-"""Which symbols of a model's inputs count streams, which one the frames of a chunk, and what sizes that gives them."""
+"""Symbols of a model's inputs that count streams or the frames of a chunk, and the sizes that they get."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a rule sees of its node: its attributes, its wires and what is known of them."""
+"""A node as inference rules see it: its attributes, its wires and what is known of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a translator sees of its node: inputs, attributes, and a way to wire ops."""
+"""A node as its translator sees it: inputs, attributes, and a way to wire ops."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""What an exported file says of its stream, in ``metadata_props``.
+"""Metadata of exported files about their stream, in ``metadata_props``.
 
 pulse_format       1
 pulse_symbol       the name of the symbol, such as T
@@ -122,12 +122,13 @@ class Notes:
     @classmethod
     def parse(cls, entries: Mapping[str, str]) -> "Notes | None":
         """Of a file's entries; None where it is no exported file. Raises LoadError."""
-        told = entries.get("pulse_format")
-        if told is None:
+        format_text = entries.get("pulse_format")
+        if format_text is None:
             return None
-        if told != FORMAT:
+        if format_text != FORMAT:
             raise LoadError(
-                f"the file has a pulsed model of format {told}, and this version reads format {FORMAT}; export it again"
+                f"the file has a pulsed model of format {format_text}, and this version reads "
+                f"format {FORMAT}; export it again"
             )
         try:
             return cls(

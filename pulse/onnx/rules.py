@@ -1,4 +1,4 @@
-"""Which operator has which rule."""
+"""The registry of inference rules by operator."""
 
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How the numpy oracle computes: in the types of the model, in 64 bits, or in 64 bits with rounding errors added.
+"""Arithmetic of the numpy oracle: in the types of the model, in 64 bits, or in 64 bits with rounding errors added.
 
 The three differ in what a node's ``eval`` is given and in what becomes of its results. An op of several steps, one of
 which may cancel the digits of another, says with ``rounded`` what it rounds on the way.

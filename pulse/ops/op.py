@@ -1,4 +1,4 @@
-"""What an operation is: its facts, its value in plain numpy, and its relation to a stream.
+"""The base class of operations: facts, value in plain numpy, and relation to a stream.
 
 An op only states how its outputs depend on the stream axis of its inputs; ``pulse.pulsify`` turns that into delays and
 registers.

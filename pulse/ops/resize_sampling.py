@@ -1,4 +1,4 @@
-"""Where the frames of a resized axis lie among the frames that there are, and how those are mixed."""
+"""Sampling positions and weights of a resized axis."""
 
 import math
 from collections.abc import Callable

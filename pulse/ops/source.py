@@ -1,4 +1,4 @@
-"""Where wires begin: inputs and constants."""
+"""The ops that begin wires: inputs and constants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

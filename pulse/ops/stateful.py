@@ -1,4 +1,4 @@
-"""What an op of a pulsed model may know beside its inputs: its own state, and the time."""
+"""The base class of ops of pulsed models that read their own state or the time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

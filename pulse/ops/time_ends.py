@@ -1,4 +1,4 @@
-"""What stands before the first frame of a stream and after its last one."""
+"""Frames before the first frame of a stream and after its last one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which instructions of a program only move data, and why."""
+"""Instructions that only move data, with the reason for each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

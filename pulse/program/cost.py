@@ -1,4 +1,4 @@
-"""What an instruction costs: bytes of each memory that it touches, and multiply-adds, both from its declaration.
+"""The cost of an instruction: bytes of each memory that it touches, and multiply-adds, both from its declaration.
 
 Bytes are counted once however often a kernel reads them, as of a run in the middle of a stream: what a kernel does at
 the first pulse only (to load a state that an input gives) or beyond the ends of the stream is left out. So they are

@@ -1,4 +1,4 @@
-"""Which constant matrices are Fourier transforms: with them a product costs N log N."""
+"""Recognition of constant matrices that are Fourier transforms: with them a product costs N log N."""
 
 import math
 from collections.abc import Iterator
@@ -227,16 +227,16 @@ def _sign(expected: Array, found: Array) -> float:
 
 
 def tables(found: DftBasis) -> tuple[int, int, Array, Array, Array]:
-    """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], turns [N2, 2, P], w2 [N2, N2, 2], f32."""
+    """N1, N2, and what the kernel multiplies by: w1 [N1, 2, P], twiddles [N2, 2, P], w2 [N2, N2, 2], f32."""
     first, second, _ = found.split()
     padded = -(-first // LANES) * LANES
     k1 = np.arange(padded)
     inside = k1 < first
-    w1 = _turned(np.outer(np.arange(first), k1) % first / first, inside)
-    turns = _turned(np.outer(np.arange(second), k1) % found.length / found.length, inside)
+    w1 = _twiddle_factors(np.outer(np.arange(first), k1) % first / first, inside)
+    twiddles = _twiddle_factors(np.outer(np.arange(second), k1) % found.length / found.length, inside)
     angle = 2 * np.pi * (np.outer(np.arange(second), np.arange(second)) % second / second)
-    return first, second, w1, turns, unit_circle(angle).astype(np.float32)
+    return first, second, w1, twiddles, unit_circle(angle).astype(np.float32)
 
 
-def _turned(turns: Array, inside: Array) -> Array:
-    return (np.moveaxis(unit_circle(2 * np.pi * turns), -1, 1) * inside).astype(np.float32)
+def _twiddle_factors(angles: Array, inside: Array) -> Array:
+    return (np.moveaxis(unit_circle(2 * np.pi * angles), -1, 1) * inside).astype(np.float32)

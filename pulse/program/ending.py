@@ -1,4 +1,4 @@
-"""Where a stream ends, from the number of frames of its inputs."""
+"""The end of a stream, from the number of frames of its inputs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,8 +16,8 @@ def stream_end(ports: Sequence[Port], totals: Mapping[str, int], symbol: Symbol)
     first = max(least_reaching(port.length, totals[port.name], symbol) for port in ports)
     last = min(least_reaching(port.length, totals[port.name] + 1, symbol) - 1 for port in ports)
     if first > last:
-        told = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
+        lengths = ", ".join(f"{port.name} with {totals[port.name]} of {port.length}" for port in ports)
         raise InputError(
-            f"the inputs end at different moments: {told} frames; feed the rest of the shorter one"
+            f"the inputs end at different moments: {lengths} frames; feed the rest of the shorter one"
         )
     return first

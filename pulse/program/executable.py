@@ -1,4 +1,4 @@
-"""What streams run: a pulsed model made ready, without the streams themselves."""
+"""The part of a program that streams share: a pulsed model made ready to run."""
 
 import hashlib
 from abc import ABC, abstractmethod

@@ -1,4 +1,4 @@
-"""What a stream is fed, by name and checked against the ports of its program. All raise InputError."""
+"""The inputs of a step, by name and checked against the ports of the program. All functions raise InputError."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

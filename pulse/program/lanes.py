@@ -143,11 +143,11 @@ class Lanes:
     def _failure(self, failed: list[int], outputs: dict[str, Array]) -> FaultError:
         for number in failed:
             self._states[number].fail()
-        told = "; ".join(
+        faults = "; ".join(
             f"lane {number}: {fault}" for number in failed for fault in self._states[number].faults
         )
         return FaultError(
-            f"{told}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
+            f"{faults}. There is no result for that: feed other values, or limit them in front of the node (Clip, "
             "Where). These lanes cannot go on: lanes[i].reset() begins a new stream, restore() goes back to a "
             "snapshot. The other lanes have stepped; the error's outputs are theirs",
             [fault for number in failed for fault in self._states[number].faults],

@@ -1,4 +1,4 @@
-"""Where tensors live: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
+"""The three memories: weights (shared by all streams), state (of one stream), arena (scratch of a step)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

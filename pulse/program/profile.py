@@ -1,4 +1,4 @@
-"""Where the time of a step goes: each instruction's time from inside of the machine, beside what it costs."""
+"""A profile of a step: the time of each instruction, measured inside of the machine, beside its cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

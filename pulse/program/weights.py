@@ -1,4 +1,4 @@
-"""What a weight becomes when it is stored: f32 as it is, bf16, or int8 with a scale for each output unit.
+"""Storage of weights: f32 unchanged, bf16, or int8 with a scale for each output unit.
 
 Weights are the constant matrices and kernels of products: of convolutions and their transposes, of matrix products,
 and both matrices of recurrent layers. All other constants stay f32, and so does all arithmetic: activations, sums

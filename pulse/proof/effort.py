@@ -1,4 +1,4 @@
-"""What it takes to run an offline model in numpy, about: counted, not measured, so that it is always the same."""
+"""An estimate of numpy's time for an offline model: counted, not measured, so that it is always the same."""
 
 from pulse.costs.seconds import op_seconds
 from pulse.dim import TDim

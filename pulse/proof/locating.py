@@ -1,4 +1,4 @@
-"""Where a stream begins to differ: wire by wire, in the order of the graph."""
+"""The first wire at which a stream differs, in the order of the graph."""
 
 from collections.abc import Iterator, Mapping
 from math import prod

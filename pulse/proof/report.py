@@ -1,4 +1,4 @@
-"""What a proof found: one object for the terminal, for JSON and for Python."""
+"""The result of a proof: one object for the terminal, for JSON and for Python."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a model is given: inputs of several kinds, so that what shows only in some of them is found."""
+"""Test signals: inputs of several kinds, so that a difference that only some of them show is found."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, get_args

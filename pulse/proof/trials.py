@@ -1,4 +1,4 @@
-"""Which streams a proof runs: their lengths and what they hear."""
+"""The streams that a proof runs: their lengths and their signals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which values of a pulsed graph are looked at for faults, and when they are of the stream."""
+"""Counters of faults in a pulsed graph: which values are checked, and in which frames."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

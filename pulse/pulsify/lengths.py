@@ -1,4 +1,4 @@
-"""How sure a stream can be of its length before it has ended."""
+"""Bounds of a stream's length before it has ended."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""What a mask adds to attention scores, found by running the part of a graph that makes it at a few lengths."""
+"""The bias that a mask adds to attention scores, found by running its part of the graph at a few lengths."""
 
 import math
 from collections.abc import Sequence

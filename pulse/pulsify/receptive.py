@@ -1,4 +1,4 @@
-"""Which frames of the source each output frame depends on."""
+"""Receptive fields: the frames of the source on which each output frame depends."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a pulse leaves for later ones in the open: registers, and the outputs that wait for a last frame."""
+"""Registers, and outputs that wait for a last frame: what a pulse passes on to later ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

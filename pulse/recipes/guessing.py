@@ -1,4 +1,4 @@
-"""What is in front of a model and behind it, as far as the sizes of its inputs and outputs tell."""
+"""Guesses of the stages in front of a model and behind it, from the sizes of its inputs and outputs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

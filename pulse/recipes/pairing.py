@@ -1,4 +1,4 @@
-"""What is in front of one model or two, between them and behind them, as far as their sizes tell."""
+"""Guesses of the stages in front of one model or two, between them and behind them, from their sizes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -82,8 +82,10 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
             f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
-    told = whole.metadata.get(KEY, "")
-    rate_hz = int(told) if told.isascii() and told.isdigit() and is_sound(fact.shape) else None
+    stated_rate = whole.metadata.get(KEY, "")
+    rate_hz = (
+        int(stated_rate) if stated_rate.isascii() and stated_rate.isdigit() and is_sound(fact.shape) else None
+    )
     if is_sound(fact.shape):
         notes.append(f"{name} ({shape_text(fact.shape)}) is sound; nothing is put in front of it")
         _say_context(opened, options, name, outputs[0], notes)

@@ -1,4 +1,4 @@
-"""How many samples a second the sound of a recipe has, by all who say so."""
+"""The sample rate of a recipe, from all parts that state one."""
 
 from collections.abc import Sequence
 from fractions import Fraction

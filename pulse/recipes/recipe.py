@@ -1,4 +1,4 @@
-"""What a recipe says, as it was written; every key known, every value of its type."""
+"""A recipe as values: every key known, every value of its type."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How recipes are recognised: as files, and in the metadata of models."""
+"""Recognition of recipes: as files, and in the metadata of models."""
 
 from os import PathLike
 from pathlib import Path

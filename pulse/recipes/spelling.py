@@ -1,4 +1,4 @@
-"""How messages spell parameters while a recipe is opened: as its keys."""
+"""Spelling of parameters in messages while a recipe is opened: as its keys."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a translator sees of a TensorFlow node."""
+"""A TensorFlow node as its translator sees it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -195,12 +195,12 @@ def graph_nodes(protos: Sequence[Proto], what: str) -> list[GraphNode]:
     seen: set[str] = set()
     for proto in protos:
         if not proto.name or not proto.op or proto.name in seen:
-            told = (
+            problem = (
                 f"two nodes are called {proto.name!r}"
                 if proto.name in seen
                 else "a node without name or operator"
             )
-            raise LoadError(f"{what}: {told}; the file is damaged, export it again")
+            raise LoadError(f"{what}: {problem}; the file is damaged, export it again")
         seen.add(proto.name)
         inputs = tuple(Endpoint.parse(text) for text in proto.input if not text.startswith("^"))
         controls = tuple(text[1:] for text in proto.input if text.startswith("^"))

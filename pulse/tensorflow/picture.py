@@ -49,7 +49,7 @@ def _facts(model: FileNetwork) -> dict[str, str]:
 
 
 def _attributes(node: GraphNode) -> str:
-    told: list[str] = []
+    texts: list[str] = []
     try:
         attributes = node.attributes
     except PulseError as error:  # a tensor that is not covered, such as text
@@ -64,5 +64,5 @@ def _attributes(node: GraphNode) -> str:
                 text = str(cast("object", value))
             case _:
                 text = f"tensor {list(value.shape)}"
-        told.append(f"{name}={text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'}")
-    return ", ".join(told)
+        texts.append(f"{name}={text if len(text) <= _LONGEST else f'{text[:_LONGEST]}…'}")
+    return ", ".join(texts)

@@ -1,4 +1,4 @@
-"""Which operators of TensorFlow are covered, and by which function."""
+"""The registry of TensorFlow operators."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar

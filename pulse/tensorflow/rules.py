@@ -1,4 +1,4 @@
-"""What an operator's wires say of each other, inputs and outputs, where shapes are not known."""
+"""Inference rules for TensorFlow: relations between an operator's inputs and outputs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -42,8 +42,8 @@ def product(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Ite
 
 
 def _channels_last(attributes: Mapping[str, Any]) -> bool:
-    told = attributes.get("data_format", "NHWC")
-    return isinstance(told, str) and told == "NHWC"
+    data_format = attributes.get("data_format", "NHWC")
+    return isinstance(data_format, str) and data_format == "NHWC"
 
 
 def bias(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Iterator[Relation]:
@@ -69,41 +69,13 @@ def image(inputs: Wires, outputs: Wires, attributes: Mapping[str, Any]) -> Itera
 
 
 UNARY = (
-    *(
-        "Abs",
-        "Neg",
-        "Exp",
-        "Log",
-        "Sqrt",
-        "Rsqrt",
-        "Square",
-        "Floor",
-        "Ceil",
-        "Round",
-        "Sign",
-        "Erf",
-        "Sin",
-        "Cos",
-    ),
-    *(
-        "Relu",
-        "Relu6",
-        "LeakyRelu",
-        "Elu",
-        "Selu",
-        "Sigmoid",
-        "Tanh",
-        "Softplus",
-        "Softsign",
-        "Softmax",
-        "LogSoftmax",
-    ),
-    *("Identity", "StopGradient", "Cumsum"),
+    "Abs Neg Exp Log Sqrt Rsqrt Square Floor Ceil Round Sign Erf Sin Cos Relu Relu6 LeakyRelu Elu Selu Sigmoid Tanh "
+    "Softplus Softsign Softmax LogSoftmax Identity StopGradient Cumsum"
 )
 BINARY = ("AddV2", "Add", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference")
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(UNARY, unary),
+    **dict.fromkeys(UNARY.split(), unary),
     **dict.fromkeys(BINARY, arithmetic),
     "MatMul": product,
     "BiasAdd": bias,

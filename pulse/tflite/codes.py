@@ -7,7 +7,6 @@ LiteRT runs int8 in XNNPACK: the sum as f32 times an f32 scale, halves to even. 
 own kernels: a multiplier of 15 bits, halves up.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -243,8 +242,3 @@ def table_of(node: TfliteNode, function: Callable[[Array], Array]) -> Array:
     least, most = code_range(made_tensor.dtype, int(made.zero[0]))
     rounded = np.trunc(y + np.copysign(0.5, y))
     return np.clip(np.nan_to_num(rounded), least, most).astype(np.float32)
-
-
-def half_away(x: float) -> int:
-    """Rounded, halves away from zero."""
-    return math.floor(abs(x) + 0.5) * (1 if x >= 0 else -1)

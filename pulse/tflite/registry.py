@@ -1,4 +1,4 @@
-"""Which operators are covered, and by which function."""
+"""The registry of TFLite operators."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias, TypeVar

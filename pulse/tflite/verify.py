@@ -1,4 +1,4 @@
-"""Whether the offsets of a FlatBuffer lead where its schema says.
+"""Verification of the offsets of a FlatBuffer against its schema.
 
 The accessors of the ``tflite`` package follow every offset that a file gives. So each table, vector and text of the
 schema is looked at first: its place, its size, and the places of its fields. A tree of tables that shares parts is

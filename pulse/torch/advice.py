@@ -1,4 +1,4 @@
-"""What messages about an export have in common."""
+"""Text that messages about an export have in common."""
 
 import re
 

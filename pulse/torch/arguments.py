@@ -1,4 +1,4 @@
-"""How the module is called: examples and dynamic axes by the names of forward's parameters."""
+"""The arguments of a module: examples and dynamic axes by the names of forward's parameters."""
 
 import inspect
 from collections.abc import Mapping, Sequence

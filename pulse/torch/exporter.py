@@ -86,7 +86,7 @@ def _traced(
     positional, named = call.filled(torch, {})
     names = [name for name, leaf in call.leaves(torch).items() if leaf is not None]
     try:
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             torch.onnx.export(
                 module,
@@ -106,7 +106,7 @@ def _traced(
     ]
     notes += [
         f"the exporter says that a length may be baked in: {plain_message(entry.message)}"
-        for entry in told
+        for entry in caught
         if issubclass(entry.category, torch.jit.TracerWarning)
     ]
     return ModelProto.FromString(file.getvalue()), notes

@@ -14,12 +14,14 @@ def bench(
     model: options.ModelPath = None,
     *,
     given: ModelOptions,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps in each round.")] = 1000,
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds; each starts a new stream.")] = 3,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Number of steps in each round.")] = 1000,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, help="Number of rounds; each starts a new stream.")
+    ] = 3,
     backend: options.Backend = "numba",
     weights: options.Weights = "f32",
     every: Annotated[
-        bool, typer.Option("--profile", help="The cost of each node and instruction too.")
+        bool, typer.Option("--profile", help="Report the cost of each node and instruction too.")
     ] = False,
     shown: ReportOptions,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What the commands print: reports on stdout, errors on stderr."""
+"""Output of the commands: reports on stdout, errors on stderr."""
 
 import sys
 from collections.abc import Generator, Mapping

@@ -30,8 +30,8 @@ class Stage(StrEnum):
 @takes_groups
 def dump(
     model: options.ModelPath = None,
-    stage: Annotated[Stage, typer.Option("--stage", help="How far to go.")] = Stage.PULSED,
-    dot: Annotated[bool, typer.Option("--dot", help="The language of Graphviz instead of text.")] = False,
+    stage: Annotated[Stage, typer.Option("--stage", help="Stage to print.")] = Stage.PULSED,
+    dot: Annotated[bool, typer.Option("--dot", help="Print in Graphviz's language instead of text.")] = False,
     *,
     given: ModelOptions,
     backend: options.Backend = "numba",
@@ -115,8 +115,8 @@ def _text(
     pulsed = opened.pulsed(pulse)
     if stage is Stage.PULSED:
         shown = show(pulsed.graph, f"{opened.title}, pulse {pulsed.pulse}")
-        told = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
-        return shown if dot else _totals(pulsed, opened.rate_hz) + shown + told
+        detected = "".join(f"{what}: {text}\n" for what, text in opened.model.detected())
+        return shown if dot else _totals(pulsed, opened.rate_hz) + shown + detected
     if dot:
         raise InputError("a program is a list, not a graph; leave out --dot")
     program = compile_model(pulsed, backend, weights)

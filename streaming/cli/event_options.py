@@ -20,7 +20,7 @@ class EventOptions:
         typer.Option(
             "--events",
             metavar="KIND",
-            help="Write events in place of frames: segments (also silero or fireredvad, their rules), triggers, ctc or "
+            help="Write events in place of frames: segments (silero, fireredvad: by their rules), triggers, ctc or "
             "argmax; to .csv, .txt (Audacity), .rttm, .srt, .vtt or .jsonl.",
             show_default=False,
             rich_help_panel=PANEL,
@@ -31,7 +31,7 @@ class EventOptions:
         typer.Option(
             "--event",
             metavar="NAME=VALUE",
-            help="A parameter of them: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
+            help="Parameter of the events: threshold=0.6, min_silence_s=0.3, labels=no,yes, tokens=tokens.txt … May be "
             "repeated.",
             show_default=False,
             rich_help_panel=PANEL,

@@ -1,4 +1,4 @@
-"""How a command reports a failure: one line on stderr, and with --json JSON on stdout."""
+"""Reports of failures: one line on stderr, and with --json JSON on stdout."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

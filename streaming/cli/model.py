@@ -42,8 +42,8 @@ def open_model(path: Path | None, options: ModelOptions) -> OpenedModel:
     model = load_model(path, options)
     if not model.defines_pulse:
         model.typed.find_symbol(options.symbol)
-    rate, told = _rate(model, options.rate, builtin=path is None)
-    return OpenedModel(model, rate, told, options.max_context)
+    rate, origin = _rate(model, options.rate, builtin=path is None)
+    return OpenedModel(model, rate, origin, options.max_context)
 
 
 def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
@@ -53,10 +53,10 @@ def parse_inputs(texts: Sequence[str] | None) -> dict[str, str]:
 
 def _rate(model: Loaded, given: int | None, builtin: bool) -> tuple[int | None, str | None]:
     """The rate and who says it; warns where the one given contradicts the model."""
-    known, told = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model, given), "model")
+    known, origin = (SAMPLE_RATE_HZ, "builtin") if builtin else (_stated(model, given), "model")
     if given is None:
         if known is not None:
-            return known, told
+            return known, origin
         return (DEFAULT_RATE_HZ, "default") if takes_sound(model) else (None, None)
     if known is not None and known != given:
         who = "the built-in model" if builtin else f"{model.title}: by its metadata the model"

@@ -18,17 +18,18 @@ ModelPath = Annotated[
     Path | None,
     typer.Argument(
         metavar="MODEL",
-        help="An ONNX file, or a recipe (.toml); the built-in denoiser where none is given.",
+        help="A model file or a recipe (.toml). Default: the built-in denoiser.",
         show_default=False,
     ),
 ]
 Backend = Annotated[
-    str, typer.Option("--backend", help="numba: compiled kernels; numpy: the slow reference.")
+    str, typer.Option("--backend", help="numba runs compiled kernels; numpy is the slow reference.")
 ]
 Weights = Annotated[
     str,
     typer.Option(
-        "--weights", help="f32; bf16 or int8: rounded, a half or a quarter of the memory, see pulse check."
+        "--weights",
+        help="Storage of large weights: f32, or rounded to bf16 or int8 (a half or a quarter of the memory).",
     ),
 ]
 
@@ -56,14 +57,14 @@ class ModelOptions:
         typer.Option(
             "--pulse",
             "-p",
-            help="Frames for each step. About 10 ms of sound, or the smallest possible.",
+            help="Frames per step. Default: about 10 ms of sound, or the smallest possible.",
             show_default=False,
         ),
     ] = None
     symbol: Annotated[
         str | None,
         typer.Option(
-            "--symbol", help="The dim that is time, where the model has several.", show_default=False
+            "--symbol", help="The dim that is time, if the model has several symbols.", show_default=False
         ),
     ] = None
     rate: Annotated[
@@ -72,7 +73,7 @@ class ModelOptions:
             "--rate",
             metavar="HZ",
             min=1,
-            help="Samples (or frames) a second of the model.",
+            help="Sample rate (or frame rate) of the model in Hz.",
             show_default=False,
         ),
     ] = None
@@ -80,7 +81,7 @@ class ModelOptions:
         list[str] | None,
         typer.Option(
             "--input",
-            help='A shape to give or to fix, such as "x=1,80,T,f32". May be repeated.',
+            help='Shape of an input, such as "x=1,80,T,f32". May be repeated.',
             show_default=False,
         ),
     ] = None
@@ -90,7 +91,7 @@ class ModelOptions:
             "--max-context",
             metavar="FRAMES",
             min=1,
-            help="The longest stream, where attention sees all frames before its own.",
+            help="Longest stream in frames, for attention that sees all past frames.",
             show_default=False,
         ),
     ] = None
@@ -100,7 +101,7 @@ class ModelOptions:
         typer.Option(
             "--constant",
             metavar="NAME=VALUE",
-            help="An input that always has one value: sr=16000, a list or a .npy file. May be repeated.",
+            help="Constant value of an input: sr=16000, a list or a .npy file. May be repeated.",
             show_default=False,
         ),
     ] = None
@@ -109,8 +110,8 @@ class ModelOptions:
         typer.Option(
             "--state",
             metavar="IN=OUT",
-            help="An input that is a state, and the output that is its next value; all of them, or none. "
-            "Found where none is given.",
+            help="A state: its input, and the output that is its next value. Give all states or none; "
+            "without this option they are detected.",
             show_default=False,
         ),
     ] = None
@@ -119,7 +120,7 @@ class ModelOptions:
         typer.Option(
             "--initial",
             metavar="IN=VALUE",
-            help="The first value of a state: a number, a list or a .npy file; zeros by default.",
+            help="First value of a state: a number, a list or a .npy file. Default: zeros.",
             show_default=False,
         ),
     ] = None
@@ -128,7 +129,7 @@ class ModelOptions:
         typer.Option(
             "--context",
             metavar="IN=FRAMES",
-            help="Each chunk of this input begins with so many frames of the one before.",
+            help="Number of past frames with which each chunk of this input begins.",
             show_default=False,
         ),
     ] = None
@@ -137,7 +138,7 @@ class ModelOptions:
         typer.Option(
             "--axis",
             metavar="NAME=AXIS",
-            help="The axis of frames in a chunk of this input or output, counted from 0.",
+            help="Time axis of this input or output, counted from 0.",
             show_default=False,
         ),
     ] = None
@@ -146,7 +147,7 @@ class ModelOptions:
         typer.Option(
             "--delay",
             metavar="OUT=FRAMES",
-            help="Frames that this output gives before its first one.",
+            help="Leading frames of this output that are not part of the result.",
             show_default=False,
         ),
     ] = None
@@ -155,22 +156,20 @@ class ModelOptions:
         typer.Option(
             "--keep",
             metavar="OUT",
-            help="An output to keep, the others are left out; all by default. May be repeated.",
+            help="Output to keep. Default: all. May be repeated.",
             show_default=False,
         ),
     ] = None
     ignore_value_info: Annotated[
         bool,
-        typer.Option(
-            "--ignore-value-info", help="Do not look at the shapes that the file states of inner wires."
-        ),
+        typer.Option("--ignore-value-info", help="Ignore the shapes that the file states for inner wires."),
     ] = False
     budget: Annotated[
         list[str] | None,
         typer.Option(
             "--budget",
             metavar="LIMIT=NUMBER",
-            help="What reading the file may take: nodes that its loops unfold to, elements of constants that are "
+            help="Limit of reading the file: nodes that its loops unfold to, elements of constants that are "
             "computed, seconds of that. May be repeated.",
             show_default=False,
         ),
@@ -180,7 +179,7 @@ class ModelOptions:
         typer.Option(
             "--signature",
             metavar="NAME",
-            help="Which function of a SavedModel or a TFLite file.",
+            help="Signature of a SavedModel or a TFLite file.",
             show_default=False,
         ),
     ] = None

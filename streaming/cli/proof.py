@@ -1,4 +1,4 @@
-"""What check and convert have in common: the options of a proof, and how a command ends that proved nothing."""
+"""The options of a proof that check and convert share, and the exit code of a command that proved nothing."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -20,14 +20,14 @@ class ProofOptions:
         typer.Option(
             "--length",
             min=0,
-            help="Frames to try, instead of well chosen lengths. May be repeated.",
+            help="Length of a stream to try, in frames. Default: a choice of lengths. May be repeated.",
             show_default=False,
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the random inputs.")] = 0
-    long: Annotated[
-        bool, typer.Option("--long", help="Try longer streams, and every kind of input on them.")
-    ] = False
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random inputs.")] = 0
+    long: Annotated[bool, typer.Option("--long", help="Also try long streams, with every kind of input.")] = (
+        False
+    )
 
     def choice(self) -> "ProofChoice":
         """The same, read."""

@@ -13,20 +13,22 @@ def recipe(
         list[Path],
         typer.Argument(
             metavar="MODEL [SECOND]",
-            help="An ONNX file, or two of which the second takes the output of the first; with --embed also a recipe.",
+            help="A model file, or two of which the second takes the output of the first; with --embed also a recipe.",
             show_default=False,
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write it there: .toml.", show_default=False),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the recipe to this .toml file.", show_default=False
+        ),
     ] = None,
     embed: Annotated[
         Path | None,
         typer.Option(
             "--embed",
             metavar="FILE",
-            help="Write the model there, .onnx, with the recipe in its metadata.",
+            help="Write the model to this .onnx file, with the recipe in its metadata.",
             show_default=False,
         ),
     ] = None,

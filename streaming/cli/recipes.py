@@ -1,4 +1,4 @@
-"""What ``pulse recipe`` describes, and where it writes it."""
+"""The models that ``pulse recipe`` describes, and the file that it writes."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -13,11 +13,13 @@ from streaming.progress import progress
 def report(
     source: Annotated[
         Path,
-        typer.Argument(metavar="STATS", help="What pulse run --live --stats FILE wrote.", show_default=False),
+        typer.Argument(
+            metavar="STATS", help="Statistics that pulse run --live --stats FILE wrote.", show_default=False
+        ),
     ],
     target: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Draw it: .png, .svg or .pdf.", show_default=False),
+        typer.Option("--output", "-o", help="Write a picture: .png, .svg or .pdf.", show_default=False),
     ] = None,
     *,
     shown: ReportOptions,

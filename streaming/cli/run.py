@@ -1,7 +1,7 @@
-"""pulse run: a file, or what is live, through a model."""
+"""pulse run: a file, or live audio, through a model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -12,26 +12,29 @@ from streaming.cli.live.options import LiveOptions
 from streaming.cli.options import ModelOptions, ReportOptions, takes_groups
 from streaming.cli.sound_options import SoundOptions
 
+SourcePath: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="IN",
+        help="Sound, or .npy/.npz; - for standard input; the built-in noisy sound by default.",
+        show_default=False,
+    ),
+]
+TargetPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="OUT",
+        help="Sound, or .npy/.csv for other frames; - for standard output; in this folder by default.",
+        show_default=False,
+    ),
+]
+
 
 @takes_groups
 def run(
     model: options.ModelPath = None,
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="IN",
-            help="Sound, or .npy/.npz; - for standard input; the built-in noisy sound by default.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="OUT",
-            help="Sound, or .npy/.csv for other frames; - for standard output; in this folder by default.",
-            show_default=False,
-        ),
-    ] = None,
+    source: SourcePath = None,
+    target: TargetPath = None,
     *,
     sound: SoundOptions,
     given: ModelOptions,
@@ -43,11 +46,11 @@ def run(
 ) -> None:
     """Run a file, or with --live a microphone, through a model in pulses, and measure every chunk.
 
-    Sound is resampled to the model's rate and back, and what is written is aligned with the input: the delay
-    is cut off, the tail is there. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
+    Sound is resampled to the model's rate and back. The output is aligned with the input: the delay is removed,
+    the tail is kept. The model's rate is --rate, or "sample_rate" in its metadata, or 16000 Hz.
 
-    Files may be whatever libsndfile reads and writes. A pipe brings WAV or raw samples, and what is ready is
-    written at once; messages are on standard error where OUT is -.
+    All formats of libsndfile are read and written. Pipes carry WAV or raw samples; frames are written as soon
+    as they are ready. If OUT is -, messages go to standard error.
 
     [bold]Examples[/bold]
 
@@ -63,23 +66,23 @@ def run(
 
       [cyan]pulse run aec.onnx --in mic=near.wav --in far=far.wav out.wav[/cyan]   two sounds in
 
-      [cyan]pulse run aec.onnx in.wav out.wav[/cyan]               the same, of a file with a channel for each input
+      [cyan]pulse run aec.onnx in.wav out.wav[/cyan]               the same from one file with a channel for each input
 
       [cyan]pulse run parts.onnx in.wav --out speech=a.wav --out noise=b.wav[/cyan]
 
-      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            STFT or features, model and what is behind it
+      [cyan]pulse run recipe.toml in.wav out.wav[/cyan]            with the STFT or features that the recipe adds
 
       [cyan]ffmpeg -i talk.mp4 -f wav - | pulse run model.onnx - - | aplay[/cyan]
 
-      [cyan]arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000[/cyan]   a table as it comes
+      [cyan]arecord -t raw -f S16_LE -r 48000 | pulse run vad.onnx - - --raw s16,48000[/cyan]   a table, row by row
 
-      [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are no sound
+      [cyan]pulse run features.onnx x.npy y.npy --pulse 4[/cyan]   frames that are not sound
 
       [cyan]pulse run --live[/cyan]                                microphone, built-in model, loudspeaker
 
       [cyan]pulse run model.onnx --live --mic usb --stats out.jsonl[/cyan]
 
-      [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file as if a microphone gave it, in real time
+      [cyan]pulse run model.onnx in.wav out.wav --live[/cyan]      the file replaces the microphone, in real time
     """
     from streaming.cli.file_run import run_file
     from streaming.cli.live.command import run_live

@@ -1,4 +1,4 @@
-"""What ``pulse run`` is to read and write, and which options go together."""
+"""The inputs and outputs of ``pulse run``, and which options go together."""
 
 from dataclasses import dataclass
 from pathlib import Path

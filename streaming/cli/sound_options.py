@@ -13,20 +13,21 @@ class SoundOptions:
     channel: Annotated[
         str,
         typer.Option(
-            "--channel", help="mix: the mean; a number: that one; each: one stream for every channel."
+            "--channel",
+            help="mix: mean of all channels; a number: that channel, from 0; each: one stream per channel.",
         ),
     ] = "mix"
     output: Annotated[
         str | None,
-        typer.Option("--output", help="The output to write, where there are several.", show_default=False),
+        typer.Option("--output", help="Output to write, if there are several.", show_default=False),
     ] = None
     in_routes: Annotated[
         list[str] | None,
         typer.Option(
             "--in",
             metavar="NAME=SOURCE[:CHANNEL]",
-            help="The source of an input, where there are several: a file, with --live a device; channels are counted "
-            "from 0. .npy for an input that is no sound. May be repeated.",
+            help="Source of an input, if there are several: a file, or with --live a device; channels count from 0. "
+            "Use .npy for an input that is not sound. May be repeated.",
             show_default=False,
         ),
     ] = None
@@ -35,7 +36,7 @@ class SoundOptions:
         typer.Option(
             "--out",
             metavar="NAME=FILE",
-            help="An output and its file, in place of OUT; those of one sound file are its channels, in order. "
+            help="File of an output, in place of OUT; outputs with the same sound file become its channels, in order. "
             "May be repeated.",
             show_default=False,
         ),
@@ -45,8 +46,8 @@ class SoundOptions:
         typer.Option(
             "--raw",
             metavar="ENCODING[,HZ[,CHANNELS]]",
-            help="What is read has no header: s16,48000,2. Encodings u8, s16, s24, s32, f32, f64; the model's rate and "
-            "1 channel where they are not given.",
+            help="Read samples without a header: s16,48000,2. Encodings: u8, s16, s24, s32, f32, f64. Default: the "
+            "model's rate, 1 channel.",
             show_default=False,
         ),
     ] = None
@@ -55,7 +56,7 @@ class SoundOptions:
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="Of OUT, where its name does not say it: wav, flac …; raw or csv for a pipe.",
+            help="Format of OUT, if its name does not show it: wav, flac …; raw or csv for a pipe.",
             show_default=False,
         ),
     ] = None
@@ -64,7 +65,7 @@ class SoundOptions:
         typer.Option(
             "--subtype",
             metavar="ENCODING",
-            help="How samples are written: pcm_16, pcm_24, float …; as in IN by default.",
+            help="Encoding of the written samples: pcm_16, pcm_24, float … Default: that of IN.",
             show_default=False,
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""What the inputs of a model hear in ``pulse run``, as it is asked for on the command line."""
+"""The sounds that feed the inputs of a model in ``pulse run``, from the command line."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -59,7 +59,7 @@ def open_sounds(
             f"{names[0]}=SOURCE:CHANNEL"
         )
     arrays: dict[str, Array] = {}
-    asked: dict[str, dict[str, Channels]] = {}
+    inputs_by_source: dict[str, dict[str, Channels]] = {}
     paths: list[Path] = []
     for route in routes.values():
         path, taken = _file(route, source)
@@ -69,7 +69,9 @@ def open_sounds(
         elif route.name not in names:
             raise InputError(f"--in {route}: {program.model.port(route.name)}; is no sound; give a .npy file")
         else:
-            asked.setdefault(str(path), {})[route.name] = choice if taken is None else Channels(taken)
+            inputs_by_source.setdefault(str(path), {})[route.name] = (
+                choice if taken is None else Channels(taken)
+            )
     rest = [name for name in names if name not in routes]
     if rest and source is None:
         raise InputError(
@@ -77,11 +79,11 @@ def open_sounds(
             + " ".join(f"--in {name}=SOURCE" for name in rest)
         )
     if rest:
-        asked.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
+        inputs_by_source.setdefault(str(source), {}).update(dict.fromkeys(rest, choice))
     routed: list[RoutedSound] = []
-    for place in sorted(asked, key=lambda place: min(map(names.index, asked[place]))):
+    for place in sorted(inputs_by_source, key=lambda place: min(map(names.index, inputs_by_source[place]))):
         reader = stack.enter_context(open_source(Path(place), raw))
-        takes = asked[place]
+        takes = inputs_by_source[place]
         if place == str(source) and len(rest) > 1:
             takes |= channels_in_order(title, rest, place, reader.channels)
         for name, each in takes.items():

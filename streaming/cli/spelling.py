@@ -1,4 +1,4 @@
-"""How messages spell the parameters of ``pulse.stream``, and of live runs, on the command line."""
+"""The spelling of the parameters of ``pulse.stream``, and of live runs, on the command line."""
 
 from collections.abc import Mapping
 from shlex import quote

@@ -12,11 +12,13 @@ from streaming.progress import progress
 def warm(
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Processes at once; one for each core by default."),
+        typer.Option("--jobs", "-j", min=1, help="Number of processes. Default: one per core."),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="KERNEL", help="Just this one. May be repeated.", show_default=False),
+        typer.Option(
+            "--only", metavar="KERNEL", help="Compile only this kernel. May be repeated.", show_default=False
+        ),
     ] = None,
     *,
     shown: ReportOptions,

@@ -4,21 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streaming.events.clock import Clock
-from streaming.events.detector import Detector
+from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
-from streaming.events.parameters import class_names, require_class, require_seconds
+from streaming.events.parameters import class_names, require_seconds
 
 
 @dataclass
 class _State:
-    """The class that holds, and another one that is the best just now.
+    """The current class, and another one that is the best just now.
 
     first, total           the frame where the class began, and the sum of its values since
     other_first, others    the same of the other one
     total_before           ``total`` at ``other_first``
     """
 
-    held: int | None = None
+    current: int | None = None
     first: int = 0
     total: float = 0.0
     other: int | None = None
@@ -28,13 +28,13 @@ class _State:
     classes: int = 0
 
 
-class Argmax(Detector[_State]):
+class Argmax(ClassDetector[_State]):
     """Changes of the best class: an event for each class, from its start to that of the next.
 
     clock       of the output, or its frames a second
     min_s       a class counts from the first of so long a run of frames in which it is the best
     labels      names of the classes; their numbers by default
-    background  the class that is not told; None: all are
+    background  the class that gives no events; None: all are
     Raises      InputError
 
     Of equal values the first is the best. A shorter run changes nothing: the class before goes on. The last class
@@ -50,37 +50,33 @@ class Argmax(Detector[_State]):
     ) -> None:
         require_seconds(min_s=min_s)
         clock = Clock.of(clock)
-        self._least, self._labels, self._background = clock.frames(min_s), tuple(labels), background
-        super().__init__(clock)
+        self._least = clock.frames(min_s)
+        super().__init__(clock, labels, background)
 
     def _begin(self) -> _State:
         return _State()
 
-    def _check_classes(self, classes: int) -> None:
-        class_names(self._labels, classes)
-        require_class("background", self._background, classes)
-
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         state.classes = len(row)
         best = max(range(len(row)), key=row.__getitem__)
-        if best == state.held:
+        if best == state.current:
             state.other = None
         elif best != state.other:
             state.other, state.other_first, state.others, state.total_before = best, frame, 0.0, state.total
-        state.total += 0.0 if state.held is None else row[state.held]
+        state.total += 0.0 if state.current is None else row[state.current]
         if state.other is None:
             return
         state.others += row[state.other]
         if frame + 1 - state.other_first >= self._least:
             yield from self._event(state, state.other_first, state.total_before, self.clock.known_s(frame))
-            state.held, state.first, state.total = state.other, state.other_first, state.others
+            state.current, state.first, state.total = state.other, state.other_first, state.others
             state.other = None
 
     def _end(self, state: _State, frames: int) -> Iterator[Event]:
         return self._event(state, frames, state.total, self._known_at_end(frames))
 
     def _event(self, state: _State, behind: int, total: float, known_s: float) -> Iterator[Event]:
-        if state.held is not None and state.held != self._background:
-            label = class_names(self._labels, state.classes)[state.held]
+        if state.current is not None and state.current != self._background:
+            label = class_names(self._labels, state.classes)[state.current]
             start_s, end_s = self.clock.time_s(state.first), self.clock.time_s(behind)
             yield Event(start_s, end_s, label, total / (behind - state.first), known_s)

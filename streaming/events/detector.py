@@ -12,6 +12,7 @@ from pulse.errors import InputError
 from pulse.facts import Array
 from streaming.events.clock import Clock
 from streaming.events.event import Event
+from streaming.events.parameters import class_names, require_class
 
 State = TypeVar("State")
 
@@ -139,3 +140,15 @@ def only_column(column: int | None, classes: int) -> None:
 def pick(row: list[float], column: int | None) -> float:
     """The column of a row that counts."""
     return row[0 if column is None else column]
+
+
+class ClassDetector(Detector[State]):
+    """A detector of classes, which have names; ``background`` is the class that means nothing, None: there is none."""
+
+    def __init__(self, clock: Clock | float, labels: Sequence[str], background: int | None) -> None:
+        self._labels, self._background = tuple(labels), background
+        super().__init__(clock)
+
+    def _check_classes(self, classes: int) -> None:
+        class_names(self._labels, classes)
+        require_class("background", self._background, classes)

@@ -26,13 +26,13 @@ class _Gap:
 
 @dataclass
 class _State:
-    """What there is of a segment that has begun.
+    """The segment under way.
 
     start      its first frame; None: there is none
     silence    the first frame of a silence that may end it
     total      the sum of all probabilities so far, and what it was at ``start`` and ``silence``
     certain    whether it is long enough
-    told       whether its start was told
+    reported   whether its start was reported
     cut        whether it goes on from one that was cut
     last_end   where the segment before ended, in frames
     """
@@ -44,7 +44,7 @@ class _State:
     start_total: float = 0.0
     silence_total: float = 0.0
     certain: bool = False
-    told: bool = False
+    reported: bool = False
     cut: bool = False
     last_end: Fraction = Fraction(0)
     gaps: list[_Gap] = field(default_factory=list[_Gap])
@@ -240,8 +240,8 @@ class Segments(Detector[_State]):
         start = state.start or 0
         there = (frame + 1 if state.silence is None else state.silence) - start
         state.certain = state.certain or there >= self._least
-        if state.certain and there > 0 and not state.told:
-            state.told = True
+        if state.certain and there > 0 and not state.reported:
+            state.reported = True
             if self._starts:
                 score = (state.total - state.start_total) / (frame + 1 - start)
                 known_s = self.clock.known_s(frame)
@@ -255,7 +255,7 @@ class Segments(Detector[_State]):
             gap = max(state.gaps, key=lambda each: each.behind - each.first, default=here)
             yield from self._segment(state, gap.first, gap.sum_before, Fraction(gap.first), known_s)
             state.start, state.start_total = gap.behind, gap.sum_behind
-            state.cut, state.told = True, False
+            state.cut, state.reported = True, False
             state.gaps = [each for each in state.gaps if each.first > gap.first]
         yield from self._tell_start(state, frame) if state.cut else ()
 
@@ -277,7 +277,7 @@ class Segments(Detector[_State]):
     @staticmethod
     def _forget(state: _State) -> None:
         state.start = state.silence = None
-        state.certain = state.told = state.cut = False
+        state.certain = state.reported = state.cut = False
         state.gaps = []
 
 

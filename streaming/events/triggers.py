@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from streaming.events.clock import Clock
-from streaming.events.detector import Detector
+from streaming.events.detector import ClassDetector
 from streaming.events.event import Event
 from streaming.events.mean import TrailingMean
-from streaming.events.parameters import class_names, require_class, require_number, require_seconds
+from streaming.events.parameters import class_names, require_number, require_seconds
 
 
 @dataclass
@@ -18,7 +18,7 @@ class _State:
     again: int = 0
 
 
-class Triggers(Detector[_State]):
+class Triggers(ClassDetector[_State]):
     """Keyword spotting: one event where the mean probability of a class reaches a threshold.
 
     clock         of the output, or its frames a second
@@ -44,17 +44,12 @@ class Triggers(Detector[_State]):
         require_number("threshold", threshold)
         require_seconds(smooth_s=smooth_s, refractory_s=refractory_s)
         clock = Clock.of(clock)
-        self._threshold, self._background = threshold, background
+        self._threshold = threshold
         self._smooth, self._rest = clock.frames(smooth_s), clock.frames(refractory_s)
-        self._labels = tuple(labels)
-        super().__init__(clock)
+        super().__init__(clock, labels, background)
 
     def _begin(self) -> _State:
         return _State()
-
-    def _check_classes(self, classes: int) -> None:
-        class_names(self._labels, classes)
-        require_class("background", self._background, classes)
 
     def _frame(self, state: _State, frame: int, row: list[float]) -> Iterator[Event]:
         if not state.means:

@@ -1,4 +1,4 @@
-"""Which engine runs a program."""
+"""The choice of the engine that runs a program."""
 
 from pulse.program.program import Program
 from streaming.executor.engine import Engine

@@ -1,4 +1,4 @@
-"""Where outputs go: callables, memory streams, byte streams and files."""
+"""Sinks of outputs: callables, memory streams, byte streams and files."""
 
 import inspect
 import os

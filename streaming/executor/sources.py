@@ -1,4 +1,4 @@
-"""Where blocks come from: anything that can be iterated, and sound in files and byte streams.
+"""Sources of blocks: anything that can be iterated, and sound in files and byte streams.
 
 What gives sound is a ``SoundSource``; the executor takes the channel that it is to hear, resamples, and gives the
 samples the shape of the model's input.
@@ -88,10 +88,10 @@ class PcmSource(NotCopyable, SoundSource):
         size, rest = self._encoding.nbytes * self.channels, b""
         async with self._stream:
             async for chunk in self._stream:
-                held = rest + chunk
-                whole = len(held) // size * size
-                rest = held[whole:]
-                yield self._encoding.decode(held[:whole]).reshape(-1, self.channels)
+                data = rest + chunk
+                whole = len(data) // size * size
+                rest = data[whole:]
+                yield self._encoding.decode(data[:whole]).reshape(-1, self.channels)
         if rest:
             raise InputError(
                 f"the byte stream ends with {len(rest)} bytes of a sample of {size}; check encoding and channels"

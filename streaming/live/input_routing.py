@@ -61,8 +61,8 @@ def _channels(
     host: Host, title: str, names: Sequence[str], source: Endpoint, chosen: Mapping[str, int | None]
 ) -> tuple[int, ...]:
     """The channel of each input: as they are said, or in order. Raises InputError."""
-    said = [channel for channel in chosen.values() if channel is not None]
-    if not said:
+    given = [channel for channel in chosen.values() if channel is not None]
+    if not given:
         there = source.channels if host.is_finite else min(source.channels, len(names))
         channels_in_order(title, names, source.name, there)
         return tuple(range(len(names)))
@@ -72,11 +72,11 @@ def _channels(
             f"{source.name}: no channel is given for {', '.join(missing)}: give one for each input, DEVICE:CHANNEL, "
             "or for none"
         )
-    if max(said) >= source.channels:
+    if max(given) >= source.channels:
         raise InputError(
-            f"{source.name}: has no channel {max(said)}; there are {source.channels}, counted from 0"
+            f"{source.name}: has no channel {max(given)}; there are {source.channels}, counted from 0"
         )
-    return tuple(said)
+    return tuple(given)
 
 
 def _endpoint(

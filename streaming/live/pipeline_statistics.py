@@ -85,8 +85,8 @@ class PipelineStatistics:
         )
 
     def _now_s(self) -> float:
-        held = self._pipeline.engine_config.virtual_clock
-        return int(self._pipeline.control_block[cb.VIRTUAL_NOW_NS]) / 1e9 if held else time.monotonic()
+        is_virtual = self._pipeline.engine_config.virtual_clock
+        return int(self._pipeline.control_block[cb.VIRTUAL_NOW_NS]) / 1e9 if is_virtual else time.monotonic()
 
 
 def delay_of(pipeline: Pipeline, device_in_s: float, device_out_s: float) -> Delay:

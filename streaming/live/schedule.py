@@ -1,4 +1,4 @@
-"""How long a frame stays in the pipeline, and why: the delay is fixed before the first block."""
+"""The delay of a frame in the pipeline, by stage: it is fixed before the first block."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -26,7 +26,7 @@ class Worker(NotCopyable):
         self._pipeline = pipeline
         self._realtime = realtime
         self._event = pipeline.new_wake_event()
-        self._begun = threading.Event()
+        self._started = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pulse-worker", daemon=True)
 
     @property
@@ -39,7 +39,7 @@ class Worker(NotCopyable):
         if self._pipeline.native:
             _ = work.call
         self._thread.start()
-        self._begun.wait()
+        self._started.wait()
 
     def stop(self, limit_s: float = 2.0) -> bool:
         """End the thread between two pulses; False where a pulse takes longer than the limit."""
@@ -51,7 +51,7 @@ class Worker(NotCopyable):
     def _run(self) -> None:
         try:
             self.realtime_settings = apply_to_thread(self._realtime)
-            self._begun.set()
+            self._started.set()
             if self._pipeline.native:
                 work.call(self._pipeline.address)
                 return
@@ -61,4 +61,4 @@ class Worker(NotCopyable):
         except Exception as error:
             self.error = error
         finally:
-            self._begun.set()
+            self._started.set()

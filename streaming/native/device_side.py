@@ -1,5 +1,5 @@
 # pyright: basic, reportIndexIssue=false, reportArgumentType=false, reportCallIssue=false
-"""What the callback of a device does: a block into the ring of input, a block out of the ring of output.
+"""The device callback's part of the pipeline: a block into the ring of input, a block out of the ring of output.
 
 Each counter has one writer, and a position is stored after what it stands for.
 """

@@ -1,5 +1,5 @@
 # pyright: basic
-"""What is done to samples in the pipeline; pointers to f32."""
+"""Functions of samples in the pipeline; pointers to f32."""
 
 from pulse.jit.pointer import Pointer
 from pulse.jit.registry import device

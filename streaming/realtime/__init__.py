@@ -1,4 +1,4 @@
-"""What keeps other work of the machine away from the engine: priority, locked memory, one CPU, a quiet collector.
+"""Protection of the engine from other work of the machine: priority, locked memory, one CPU, a frozen collector.
 
 Nothing here is needed for a right result, and a process often lacks the rights for it. So each request has a
 fallback, and a ``RealtimeSetting`` says what was requested, what was granted, why they differ and what to do:

@@ -1,4 +1,4 @@
-"""What a stream requests of the system, and what the system grants."""
+"""The real-time settings that a stream requests of the system, and those that the system grants."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What streams change in the whole process while they run."""
+"""Settings of the whole process that streams change while they run."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""What the system lets a process do, and where that is changed; Linux."""
+"""The limits that the system sets for a process, and where they are changed; Linux."""
 
 from pathlib import Path
 

@@ -31,16 +31,16 @@ def apply_to_thread(options: Realtime) -> list[RealtimeSetting]:
 
 
 def _set_priority(priority: int) -> RealtimeSetting:
-    asked = f"FIFO {priority}"
+    requested = f"FIFO {priority}"
     if sys.platform == "linux":
         reason = _take_fifo(priority)
-        got = _scheduling()
-        return RealtimeSetting("priority", asked, got, None if got == asked else reason)
+        granted = _scheduling()
+        return RealtimeSetting("priority", requested, granted, None if granted == requested else reason)
     if sys.platform == "darwin":
         return RealtimeSetting(
-            "priority", asked, _take_quality(), "macOS gives threads a class and no FIFO priority"
+            "priority", requested, _take_quality(), "macOS gives threads a class and no FIFO priority"
         )
-    return RealtimeSetting("priority", asked, "normal", f"not available on {sys.platform}")
+    return RealtimeSetting("priority", requested, "normal", f"not available on {sys.platform}")
 
 
 def _take_fifo(priority: int) -> str | None:
@@ -97,13 +97,13 @@ def _take_quality() -> str:
 
 
 def _set_cpu(cpu: int) -> RealtimeSetting:
-    asked = f"CPU {cpu}"
+    requested = f"CPU {cpu}"
     if sys.platform != "linux":
-        return RealtimeSetting("cpu", asked, "any CPU", f"not available on {sys.platform}")
+        return RealtimeSetting("cpu", requested, "any CPU", f"not available on {sys.platform}")
     try:
         os.sched_setaffinity(0, {cpu})
     except OSError as error:
         allowed = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
         reason = f"{error.strerror}; the CPUs of this process are {allowed}: choose one of these, or widen its cpuset"
-        return RealtimeSetting("cpu", asked, f"CPU {allowed}", reason)
-    return RealtimeSetting("cpu", asked, asked)
+        return RealtimeSetting("cpu", requested, f"CPU {allowed}", reason)
+    return RealtimeSetting("cpu", requested, requested)

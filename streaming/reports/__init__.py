@@ -1,1 +1,1 @@
-"""What is measured, proved or written of a model, and the reports of it."""
+"""The computations behind the commands, and their reports."""

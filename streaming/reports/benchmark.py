@@ -1,4 +1,4 @@
-"""How long a step takes, and where the time goes."""
+"""A benchmark of a step: how long it takes, and the cost of each kind of op."""
 
 import time
 from collections.abc import Callable

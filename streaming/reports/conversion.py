@@ -1,4 +1,4 @@
-"""What a model becomes in pulses: ports, delays, buffers and nodes."""
+"""A description of a model in pulses: ports, delays, buffers and nodes."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -32,10 +32,14 @@ class Exported:
 
     def pairs(self) -> list[tuple[str, str]]:
         """Names and texts."""
-        told = f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
-        told = f"{self.path}: {told}" if self.path else f"nothing: the file of {told} is wrong"
+        description = (
+            f"opset {self.opset}, {self.nodes} nodes, {self.states} states, {byte_size(self.nbytes)}"
+        )
+        description = (
+            f"{self.path}: {description}" if self.path else f"nothing: the file of {description} is wrong"
+        )
         proof = [("proof", "none (--no-check)")] if self.proof is None else self.proof.pairs()
-        return [("written", told), *proof]
+        return [("written", description), *proof]
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

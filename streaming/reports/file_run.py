@@ -1,4 +1,4 @@
-"""What became of a file that was run through a model."""
+"""The report of a file that was run through a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -79,8 +79,8 @@ class FileReport(Report):
             if port.streams
         ]
         if delays:
-            told = "(algorithmic: without computing, devices and the resampler; cut off in the file)"
-            pairs += [*delays, ("", told)]
+            explanation = "(algorithmic: without computing, devices and the resampler; cut off in the file)"
+            pairs += [*delays, ("", explanation)]
         if factor := self.real_time_factor:
             speed = f"{1 / factor:.0f} times as fast as the sound, model alone"
             pairs.append(("speed", f"real-time factor {factor:.4f}, {speed}"))
@@ -125,7 +125,7 @@ class FileReport(Report):
             "file_channels": reader.channels,
             "file_encoding": reader.encoding,
             "channel": self.channel,
-            "heard": [
+            "inputs": [
                 {
                     "input": name,
                     "source": each.reader.name,
@@ -165,15 +165,15 @@ class FileReport(Report):
         rows = [(each.reader, name, choice) for each in self.sounds for name, choice in each.channels.items()]
         if len(rows) < 2 and not padded_s:
             return []
-        told: list[str] = []
+        lines: list[str] = []
         for reader, name, choice in rows:
             chosen = "mix" if choice.index is None else f"channel {choice.index}"
             form = "mono" if reader.channels == 1 else f"{chosen} of {reader.channels}, counted from 0"
-            told.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
-        told += [
+            lines.append(f"{name}: {reader.name}, {reader.rate_hz} Hz, {form}")
+        lines += [
             f"{name}: ends {duration(s)} before the longest, zeros follow" for name, s in padded_s.items()
         ]
-        return [("" if place else "heard", text) for place, text in enumerate(told)]
+        return [("" if i else "inputs", text) for i, text in enumerate(lines)]
 
     def _latency_pairs(self) -> list[tuple[str, str]]:
         latency = self.result.latency

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, for reading and as JSON."""
+"""The profile of a step as text and as JSON."""
 
 from collections.abc import Sequence
 from typing import Any

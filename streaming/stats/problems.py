@@ -1,4 +1,4 @@
-"""What went wrong in a live run, why as far as it can be told, and what to do."""
+"""The problems of a live run, their causes as far as they are known, and what to do."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a live run was started with."""
+"""The settings with which a live run was started."""
 
 from dataclasses import dataclass
 

@@ -41,8 +41,8 @@ class LiveReport(Report):
         pairs += [(problem.name, str(problem)) for problem in problems]
         if not problems:
             pairs.append(("", "nothing was late, lost or silent, and the audio system reports no xrun"))
-        told = {str(setting) for setting in self.setup.realtime_settings}
-        return pairs + [("note", note) for note in statistics.notes if note not in told]
+        in_setup = {str(setting) for setting in self.setup.realtime_settings}
+        return pairs + [("note", note) for note in statistics.notes if note not in in_setup]
 
 
 def _setup_pairs(setup: Setup) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How node cases end: run by the oracle and compared, or not run for a reason."""
+"""Outcomes of node cases: run by the oracle and compared, or not run for a reason."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence

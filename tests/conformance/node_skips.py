@@ -1,4 +1,4 @@
-"""Which node cases must pass, and the one table of those that are not run."""
+"""Node cases that must pass, and the one table of those that are not run."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias

@@ -1,4 +1,4 @@
-"""What the documents say: their code spans, code blocks, links and headings."""
+"""The documents: their code spans, code blocks, links and headings."""
 
 import re
 from collections.abc import Iterator

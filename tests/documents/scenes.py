@@ -1,4 +1,4 @@
-"""What the Python blocks of the documents find when they run: files in the folder, and names."""
+"""The surroundings of the Python blocks of the documents: files in the folder, and names."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the repository has: the words of its code, its files, and the commands with their options."""
+"""The repository's vocabulary: the words of its code, its files, and the commands with their options."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What can stand between an input and an operator: nodes that move frames in time, few of which change a value.
+"""Nodes between an input and an operator: they move frames in time, and few of them change a value.
 
 A convolution here picks one of its frames, so inputs keep the values that an operator takes.
 """

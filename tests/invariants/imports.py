@@ -1,4 +1,4 @@
-"""Which module of ours imports which, and the layers that they stand in."""
+"""Imports between our modules, and the layers of the modules."""
 
 import ast
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Who may import whom: pulse knows no clock, no device, no thread; no circle; layers import only what is below."""
+"""Allowed imports: no clock, device or thread in pulse; no circle; layers import only what is below."""
 
 import re
 from pathlib import Path

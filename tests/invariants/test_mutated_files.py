@@ -1,4 +1,4 @@
-"""A broken file is refused in words, or is a model: no crash, no hang, little memory, no file but its own is read."""
+"""A broken file loads as a model or raises an error with a reason: no crash, no hang, no other file read."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A broken TensorFlow file is refused in words, or is a model, as ONNX files are."""
+"""A broken TensorFlow file loads as a model or raises an error with a reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the processes of ``test_copies`` run: it is imported there."""
+"""Functions that the processes of ``test_copies`` run: they are imported there."""
 
 import os
 from typing import Any

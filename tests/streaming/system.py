@@ -1,4 +1,4 @@
-"""What the tests of priority and memory need of the system that they run on."""
+"""Conditions of the system that the tests of priority and memory need."""
 
 import sys
 

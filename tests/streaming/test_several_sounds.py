@@ -86,7 +86,7 @@ def test_two_files(model):
     wanted = cancelled(cancelling(), near, behind(far, 20_000))
     np.testing.assert_array_equal(read("out.wav"), wanted["out"])
     assert told["padded_s"] == {"far": 7655 / 16000}
-    assert [(row["input"], row["source"]) for row in told["heard"]] == [
+    assert [(row["input"], row["source"]) for row in told["inputs"]] == [
         ("mic", "near.wav"),
         ("far", "far.wav"),
     ]

@@ -117,8 +117,8 @@ def _body(node: NodeContext, rule: str, state: TypedFact, frames: dict[str, Type
     v = x["v"]
     if "b" in x:
         row = body.wire("k_row", Transpose((0, 1, 3, 2)), x["k"])
-        told = body.wire("told", MatMul(), row, s)
-        news = body.wire("news", Elementwise("sub"), v, told)
+        recalled = body.wire("recalled", MatMul(), row, s)
+        news = body.wire("news", Elementwise("sub"), v, recalled)
         v = body.wire("weighed", Elementwise("mul"), x["b"], news)
     update = body.wire("update", Elementwise("mul"), x["k"], v)
     s = body.wire("state", Elementwise("add"), s, update)

@@ -61,14 +61,14 @@ def _branch(node: NodeContext, name: str) -> list[OutletId]:
 
 
 def _chosen(node: NodeContext, condition: OutletId) -> list[OutletId]:
-    told = node.graph.label(node.input(0))
+    label = node.graph.label(node.input(0))
     branches: list[list[OutletId]] = []
     for name in ("then_branch", "else_branch"):
         try:
             branches.append(_branch(node, name))
         except PulseError as error:
             raise node.error(
-                f"its condition {told} is only known while running, so both branches are needed, and the {name} "
+                f"its condition {label} is only known while running, so both branches are needed, and the {name} "
                 f"does not load: {error}; give inputs fixed sizes or values so that the condition is constant"
             ) from error
     made: list[OutletId] = []
@@ -76,7 +76,7 @@ def _chosen(node: NodeContext, condition: OutletId) -> list[OutletId]:
         left, right = node.graph.fact(yes), node.graph.fact(no)
         if not left.agrees(right):
             raise node.error(
-                f"its condition {told} is only known while running, and the branches differ: {left} and {right}; "
+                f"its condition {label} is only known while running, and the branches differ: {left} and {right}; "
                 "give inputs fixed sizes or values so that the condition is constant"
             )
         part = node.named(name) if name else node

@@ -18,56 +18,15 @@ from pulse.onnx.write.node import NodeWriter
 from pulse.onnx.write.registry import writes
 from pulse.ops.elementwise import Cast, Elementwise
 
-PLAIN = {
-    "Add": "add",
-    "Sub": "sub",
-    "Mul": "mul",
-    "Div": "div",
-    "Min": "min",
-    "Max": "max",
-    "Sum": "sum",
-    "Mean": "mean",
-    "PRelu": "prelu",
-    "Abs": "abs",
-    "Neg": "neg",
-    "Exp": "exp",
-    "Log": "log",
-    "Sqrt": "sqrt",
-    "Reciprocal": "reciprocal",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Round": "round",
-    "Sign": "sign",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tan": "tan",
-    "Asin": "asin",
-    "Acos": "acos",
-    "Atan": "atan",
-    "Sinh": "sinh",
-    "Cosh": "cosh",
-    "Asinh": "asinh",
-    "Acosh": "acosh",
-    "Atanh": "atanh",
-    "Erf": "erf",
-    "Relu": "relu",
+SAME_NAME = (
+    "Add Sub Mul Div Min Max Sum Mean PRelu Abs Neg Exp Log Sqrt Reciprocal Floor Ceil Round Sign Sin Cos Tan Asin "
+    "Acos Atan Sinh Cosh Asinh Acosh Atanh Erf Relu Sigmoid Tanh Softplus Softsign Mish And Or Xor Not IsNaN Equal "
+    "Greater Less Where"
+)
+PLAIN = {name: name.lower() for name in SAME_NAME.split()} | {
     "HardSwish": "hard_swish",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Mish": "mish",
-    "And": "and",
-    "Or": "or",
-    "Xor": "xor",
-    "Not": "not",
-    "IsNaN": "isnan",
-    "Equal": "equal",
-    "Greater": "greater",
     "GreaterOrEqual": "greater_equal",
-    "Less": "less",
     "LessOrEqual": "less_equal",
-    "Where": "where",
 }
 """ONNX operator -> row of the elementwise table, where nothing but the inputs matters."""
 

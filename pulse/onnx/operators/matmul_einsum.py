@@ -51,8 +51,8 @@ def einsum(node: NodeContext) -> OutletId:
     else:
         letters = left.replace(DOTS, "").replace(",", "")
         wanted = (*dots, *sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    told = {label for term in operands for label in term.labels}
-    if len(set(wanted)) != len(wanted) or not set(wanted) <= told:
+    labels = {label for term in operands for label in term.labels}
+    if len(set(wanted)) != len(wanted) or not set(wanted) <= labels:
         raise node.error(
             f"equation {equation!r}: each label of the output must be one of the operands', once"
         )

@@ -126,7 +126,7 @@ def write_recurrent_stream(w: NodeWriter, op: RecurrentStream) -> list[str]:
     layer = _layer(w, op.op)
     states = _states(w, op)
     letters = ("h", "c")[: op.op.cell.states]
-    begin = _begun(w, op, states)
+    begin = _states_before(w, op, states)
     ends = any(w.used[1:])
     pulse = w.sizes()[0]
     if ends and (pulse > 1 and len(states) > 1):
@@ -173,7 +173,7 @@ def _states(w: NodeWriter, op: RecurrentStream) -> list[str]:
     ]
 
 
-def _begun(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
+def _states_before(w: NodeWriter, op: RecurrentStream, states: Sequence[str]) -> list[str]:
     """The states before this pulse; an initial state that is an input of the model is taken with the first one."""
     result = list(states)
     for place, name in enumerate(("h", "c")[: len(states)]):

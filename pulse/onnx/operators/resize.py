@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 
@@ -22,15 +23,7 @@ from pulse.ops.resize_sampling import ROUNDING, WHOLE, Coordinates, Crop, Roundi
 from pulse.ops.shape import Expand, Transpose, with_dim
 from pulse.wording import spell
 
-COORDINATES: dict[str, Coordinates] = {
-    "asymmetric": "asymmetric",
-    "half_pixel": "half_pixel",
-    "pytorch_half_pixel": "pytorch_half_pixel",
-    "half_pixel_symmetric": "half_pixel_symmetric",
-    "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
-    "align_corners": "align_corners",
-    "tf_crop_and_resize": "tf_crop_and_resize",
-}
+COORDINATES: dict[str, Coordinates] = {name: name for name in get_args(Coordinates)}
 
 ROUNDINGS: dict[str, Rounding] = {name: name for name in ROUNDING}
 

@@ -124,7 +124,7 @@ def write_fill_ends(w: NodeWriter, op: FillEnds) -> str:
         inside = w.clock.inside(positions, True, None)
         assert inside is not None
         before = _rows(w, op, op.head, flat, "head")
-        x = w.emit("Where", [inside, x, before], "" if op.tail is None else "begun")
+        x = w.emit("Where", [inside, x, before], "" if op.tail is None else "with_head")
     if op.tail is not None:
         inside = w.clock.inside(positions, False, op.length)
         assert inside is not None
@@ -154,19 +154,19 @@ def _looked_up(w: NodeWriter, op: FillEnds, step: int, frames: str) -> str:
     clock, length = w.clock, w.clock.length(op.length)
     last = clock.op("Sub", [length, clock.number(1)], f"{op.length}-1")
     if op.mode == "edge":
-        begun = clock.op("Max", [frames, clock.number(0)], f"0..{frames}")
-        sources = clock.op("Min", [begun, last], f"0..{frames}..{op.length}-1")
+        inside = clock.op("Max", [frames, clock.number(0)], f"0..{frames}")
+        sources = clock.op("Min", [inside, last], f"0..{frames}..{op.length}-1")
     elif op.mode == "symmetric":
         before = clock.op("Sub", [clock.number(-1), frames], f"-1-{frames}")
-        begun = clock.op("Max", [frames, before], f"max({frames},{before})")
+        inside = clock.op("Max", [frames, before], f"max({frames},{before})")
         both = clock.op("Add", [last, length], f"2*({op.length})-1")
-        turned = clock.op("Sub", [both, begun], f"2*({op.length})-1-{begun}")
-        sources = clock.op("Min", [begun, turned], f"mirrored twice {frames} of {op.length}")
+        mirrored = clock.op("Sub", [both, inside], f"2*({op.length})-1-{inside}")
+        sources = clock.op("Min", [inside, mirrored], f"mirrored twice {frames} of {op.length}")
     else:
-        begun = clock.op("Abs", [frames], f"|{frames}|")
+        inside = clock.op("Abs", [frames], f"|{frames}|")
         twice = clock.op("Add", [last, last], f"2*({op.length}-1)")
-        turned = clock.op("Sub", [twice, begun], f"2*({op.length}-1)-|{frames}|")
-        sources = clock.op("Min", [begun, turned], f"mirrored {frames} of {op.length}")
+        mirrored = clock.op("Sub", [twice, inside], f"2*({op.length}-1)-|{frames}|")
+        sources = clock.op("Min", [inside, mirrored], f"mirrored {frames} of {op.length}")
     base = clock.position(step, -op.offset - op.overlap)
     at = clock.op("Sub", [sources, base], f"{sources}-({base})")
     least = clock.op("Max", [at, clock.number(0)], f"0..{at}")

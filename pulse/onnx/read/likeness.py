@@ -1,4 +1,4 @@
-"""What a file that is not ONNX looks like, from its first bytes, and what to do with it."""
+"""Files that are not ONNX, recognised by their first bytes, and what to do with them."""
 
 import re
 from codecs import getincrementaldecoder

@@ -55,8 +55,8 @@ class OnnxOp(ModelOp):
     def origin(self) -> str:
         lines: list[tuple[str, str]] = _TRACE_LINE.findall(self.trace)
         lines = [line for line in lines if "site-packages" not in line[0]] or lines
-        told = [f"node {self.title}"] if self.title else []
-        return ", ".join([*told, *(f"{file} line {number}" for file, number in lines[-1:])])
+        node_text = [f"node {self.title}"] if self.title else []
+        return ", ".join([*node_text, *(f"{file} line {number}" for file, number in lines[-1:])])
 
     @property
     def name(self) -> str:

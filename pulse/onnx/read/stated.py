@@ -1,4 +1,4 @@
-"""What a file states of the wires between its nodes."""
+"""Types and shapes that a file states for the wires between its nodes."""
 
 from collections.abc import Collection, Sequence
 

@@ -1,4 +1,4 @@
-"""What a writer sees of its node: names and facts of what it reads, and a way to add ONNX nodes."""
+"""A node as its writer sees it: names and facts of its inputs, and a way to add ONNX nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

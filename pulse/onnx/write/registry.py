@@ -1,4 +1,4 @@
-"""Which ops can be written, and by which function: the mirror image of the reader's registry."""
+"""The registry of functions that write ops; the counterpart of the reader's registry."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias

@@ -76,9 +76,9 @@ class ScanWriter:
             "scan_input_directions": [int(course.backward) for course in self._courses],
             "scan_output_directions": [int(course.backward) for course in self._made],
         }
-        told = {name: values for name, values in attributes.items() if any(values)}
+        non_defaults = {name: values for name, values in attributes.items() if any(values)}
         count = len(self._courses)
-        return self.w.emit_all("Scan", self._fed, suffixes, body=body, num_scan_inputs=count, **told)
+        return self.w.emit_all("Scan", self._fed, suffixes, body=body, num_scan_inputs=count, **non_defaults)
 
     def _input(self, value: str, name: str, dtype: DType, sizes: Sequence[int]) -> str:
         inside = self.w.graph.names.new(f"{self.w.name}.{name}")

@@ -28,7 +28,7 @@ from pulse.program.kernels.vmath import INFINITY
 
 
 @device
-def meet(
+def band_scores(
     q: Pointer, k: Pointer, step: int, frames: int, depth: int, scale: Any, bias: Pointer, s: Pointer
 ) -> None:
     """``s[c] = scale * sum_d q[d] k[c*step + d] + bias[c]``, c < frames."""
@@ -65,7 +65,7 @@ def meet(
 
 
 @device
-def weigh(s: Pointer, frames: int) -> float:
+def exponentials(s: Pointer, frames: int) -> float:
     """``s = exp(s - max(s))``, and the sum of that; 0 where all are -inf, then s is left as it is."""
     top = vsplat(-INFINITY)
     for c in range(0, frames, LANES):
@@ -87,7 +87,7 @@ def weigh(s: Pointer, frames: int) -> float:
 
 
 @device
-def mix(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any, y: Pointer) -> None:
+def weighted_sum(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any, y: Pointer) -> None:
     """``y[e] = factor * sum_c s[c] v[c*step + e]``, e < width."""
     e = 0
     while e + 4 * LANES <= width:
@@ -116,7 +116,7 @@ def mix(s: Pointer, v: Pointer, step: int, frames: int, width: int, factor: Any,
 
 
 @device
-def fill(y: Pointer, width: int, value: Any) -> None:
+def fill_row(y: Pointer, width: int, value: Any) -> None:
     """``y[e] = value``, e < width."""
     for e in range(width):
         y[e] = value
@@ -179,16 +179,16 @@ def band_attention(row: BandAttention) -> None:
         for m in range(batches):
             target = y + (at_y[m] + r * step_y)
             if i < 0 or i >= length:
-                fill(target, width, np.float32(0))
+                fill_row(target, width, np.float32(0))
                 continue
             total = 0.0
             if frames > 0:
                 table = bias + (at_bias[m] + (i % period) * band + low)
                 keys = k + (at_k[m] + (r + low) * step_k)
-                meet(q + (at_q[m] + r * step_q), keys, step_k, frames, depth, scale, table, s)
-                total = weigh(s, frames)
+                band_scores(q + (at_q[m] + r * step_q), keys, step_k, frames, depth, scale, table, s)
+                total = exponentials(s, frames)
             if total == 0.0:
-                fill(target, width, empty)
+                fill_row(target, width, empty)
                 continue
             factor = vsplat(1 / total)
-            mix(s, v + (at_v[m] + (r + low) * step_v), step_v, frames, width, factor, target)
+            weighted_sum(s, v + (at_v[m] + (r + low) * step_v), step_v, frames, width, factor, target)

@@ -195,7 +195,7 @@ class Fill(Instruction):
 
 @kernel
 def fill(row: Fill) -> None:
-    """One run."""
+    """The bytes of the value, repeated."""
     fill_run(row.dst, row.size, row.count, row.bits)
 
 
@@ -212,5 +212,5 @@ class Move(Instruction):
 
 @kernel
 def move(row: Move) -> None:
-    """One run."""
+    """One copy of contiguous bytes."""
     move_bytes(row.dst, row.src, row.bytes)

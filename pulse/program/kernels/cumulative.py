@@ -54,7 +54,7 @@ def running_sums(row: CumSum, x: Pointer, y: Pointer, total: Pointer, start: int
 
 @kernel
 def cumsum(row: CumSum) -> None:
-    """All columns, by their type."""
+    """``running_sums`` for the element type of the columns."""
     x, y, sums, dtype, pulses = row.x, row.y, row.sums, row.dtype, row.clock[0]
     first = pulses * row.T - row.offset
     start = min(row.T, max(0, -first))

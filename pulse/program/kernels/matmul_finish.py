@@ -1,4 +1,4 @@
-"""What follows a product in the same instruction: a pass over its rows while they are in the cache."""
+"""Functions fused behind a product in the same instruction: a pass over its rows while they are in the cache."""
 
 from collections.abc import Sequence
 
@@ -70,7 +70,7 @@ NO_FINISH = Finish(flat=False, gate_count=0, step_count=0, gates=(), steps=())
 
 
 @device
-def stepped(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
+def apply_step(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
     """One step on the columns from n, of which ``rest`` exist, of row m."""
     code, p = step.code, step.parameter
     if code == RELU:
@@ -96,7 +96,7 @@ def stepped(v: Vector, step: Step, m: int, n: int, rest: int) -> Vector:
 
 
 @device
-def squashed(v: Vector, function: int) -> Vector:
+def gate_half(v: Vector, function: int) -> Vector:
     """A half of a gate."""
     if function == 1:
         return vtanh(v)
@@ -106,14 +106,14 @@ def squashed(v: Vector, function: int) -> Vector:
 
 
 @device
-def gated(gate: Gate, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
+def gate_rows(gate: Gate, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """The two halves of each row to one of half the width."""
     left, right, z, rows_z, half = gate.left, gate.right, gate.gated, gate.rows, N // 2
     for m in range(M):
         v, target = y + rows_y[m], z + rows_z[m]
         for n in range(0, half, LANES):
             low, high = vload_part(v, n, half - n), vload_part(v, half + n, half - n)
-            vstore_part(target, n, half - n, squashed(low, left) * squashed(high, right))
+            vstore_part(target, n, half - n, gate_half(low, left) * gate_half(high, right))
 
 
 @device
@@ -121,7 +121,7 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
     """The steps or the gate on M rows of N columns."""
     count, steps = row.step_count, row.steps
     if row.gate_count > 0:
-        gated(row.gates[0], y, rows_y, M, N)
+        gate_rows(row.gates[0], y, rows_y, M, N)
         return
     if count == 0:
         return
@@ -131,5 +131,5 @@ def finish(row: Finish, y: Pointer, rows_y: Pointer, M: int, N: int) -> None:
         for n in range(0, columns, LANES):
             v = vload_part(p, n, columns - n)
             for i in range(count):
-                v = stepped(v, steps[i], m, n, columns - n)
+                v = apply_step(v, steps[i], m, n, columns - n)
             vstore_part(p, n, columns - n, v)

@@ -19,13 +19,13 @@ from pulse.program.kernels.matmul_scales import Scales, begin_sum, end_sum, furt
 
 
 @device
-def place_x(row: Product, l: int, offset: int) -> Pointer:
+def lane_x(row: Product, l: int, offset: int) -> Pointer:
     """Where a row of lane l is in x; past the last lane, that of the last one."""
     return lane(row, min(l, lane_count(row) - 1)).x + offset
 
 
 @device
-def place_y(row: Product, l: int, offset: int) -> Pointer:
+def lane_y(row: Product, l: int, offset: int) -> Pointer:
     """The same in y."""
     return lane(row, min(l, lane_count(row) - 1)).y + offset
 
@@ -41,29 +41,19 @@ def store_wide(
 
 @device
 def eight_lanes_wide(
-    row: Product,
-    l: int,
-    at_x: int,
-    at_y: int,
-    taps: Pointer,
-    T: int,
-    K: int,
-    w: Pointer,
-    bias: Pointer,
-    scales: Scales,
-    rest: int,
-    accumulate: int,
-) -> None:
+    row: Product, l: int, at_x: int, at_y: int, taps: Pointer, T: int, K: int,
+    w: Pointer, bias: Pointer, scales: Scales, rest: int, accumulate: int,
+) -> None:  # fmt: skip
     """One row of the lanes l … l + 7 against a panel of 32 columns, of which ``rest`` are stored."""
     low, high, more = vload_part(bias, 0, rest), vload_part(bias + LANES, 0, rest - LANES), rest - LANES
-    x0, x1 = place_x(row, l + 0, at_x), place_x(row, l + 1, at_x)
-    x2, x3 = place_x(row, l + 2, at_x), place_x(row, l + 3, at_x)
-    x4, x5 = place_x(row, l + 4, at_x), place_x(row, l + 5, at_x)
-    x6, x7 = place_x(row, l + 6, at_x), place_x(row, l + 7, at_x)
-    y0, y1 = place_y(row, l + 0, at_y), place_y(row, l + 1, at_y)
-    y2, y3 = place_y(row, l + 2, at_y), place_y(row, l + 3, at_y)
-    y4, y5 = place_y(row, l + 4, at_y), place_y(row, l + 5, at_y)
-    y6, y7 = place_y(row, l + 6, at_y), place_y(row, l + 7, at_y)
+    x0, x1 = lane_x(row, l + 0, at_x), lane_x(row, l + 1, at_x)
+    x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
+    x4, x5 = lane_x(row, l + 4, at_x), lane_x(row, l + 5, at_x)
+    x6, x7 = lane_x(row, l + 6, at_x), lane_x(row, l + 7, at_x)
+    y0, y1 = lane_y(row, l + 0, at_y), lane_y(row, l + 1, at_y)
+    y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
+    y4, y5 = lane_y(row, l + 4, at_y), lane_y(row, l + 5, at_y)
+    y6, y7 = lane_y(row, l + 6, at_y), lane_y(row, l + 7, at_y)
     left0, right0 = start(low, y0, rest, accumulate), start(high, y0 + LANES, more, accumulate)
     left1, right1 = start(low, y1, rest, accumulate), start(high, y1 + LANES, more, accumulate)
     left2, right2 = start(low, y2, rest, accumulate), start(high, y2 + LANES, more, accumulate)
@@ -121,17 +111,17 @@ def product_lanes(row: Product) -> None:
                 eight_lanes_wide(row, l, at_x, at_y, taps, T, K, w, b, s, rest, accumulate)
                 l += 8
             while l + 1 < L:
-                x0, x1 = place_x(row, l, at_x), place_x(row, l + 1, at_x)
-                x2, x3 = place_x(row, l + 2, at_x), place_x(row, l + 3, at_x)
-                y0, y1 = place_y(row, l, at_y), place_y(row, l + 1, at_y)
-                y2, y3 = place_y(row, l + 2, at_y), place_y(row, l + 3, at_y)
+                x0, x1 = lane_x(row, l, at_x), lane_x(row, l + 1, at_x)
+                x2, x3 = lane_x(row, l + 2, at_x), lane_x(row, l + 3, at_x)
+                y0, y1 = lane_y(row, l, at_y), lane_y(row, l + 1, at_y)
+                y2, y3 = lane_y(row, l + 2, at_y), lane_y(row, l + 3, at_y)
                 if rest > LANES:
                     four_rows_wide(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 else:
                     four_rows_narrow(x0, x1, x2, x3, taps, T, K, w, b, s, y0, y1, y2, y3, rest, accumulate)
                 l += 4
             if l < L:
-                x0, y0 = place_x(row, l, at_x), place_y(row, l, at_y)
+                x0, y0 = lane_x(row, l, at_x), lane_y(row, l, at_y)
                 if rest > LANES:
                     one_row_wide(x0, taps, T, K, w, b, s, y0, rest, accumulate)
                 else:

@@ -32,7 +32,7 @@ ONE: Any = np.float32(1)
 
 
 @device
-def first(count: int) -> Any:
+def lanes_below(count: int) -> Any:
     """The mask of the lanes below ``count``."""
     return vlt(vindex(), vsplat(count))
 
@@ -69,17 +69,17 @@ def softmax_rows(row: SoftmaxRows) -> None:
         return
     full = (count - 1) // LANES * LANES
     rest = count - full
-    known = first(rest)
+    in_row = lanes_below(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
-        tail = vselect(known, vload_part(source, full, rest), -INFINITY)
+        tail = vselect(in_row, vload_part(source, full, rest), -INFINITY)
         largest = tail
         for i in range(0, full, LANES):
             v = vload(source, i)
             largest = vselect(vgt(v, largest), v, largest)
         top = vsplat(float(vmax_across(largest)))
         tail = tail - top
-        powers = vselect(known, exp_below(tail), vzero())
+        powers = vselect(in_row, exp_below(tail), vzero())
         total = powers
         for i in range(0, full, LANES):
             v = vload(source, i) - top
@@ -120,7 +120,7 @@ def layernorm_rows(row: LayerNormRows) -> None:
         return
     full = (count - 1) // LANES * LANES
     rest = count - full
-    known = first(rest)
+    in_row = lanes_below(rest)
     for m in range(rows):
         source, target = x + rows_x[m], y + rows_y[m]
         tail = vload_part(source, full, rest)
@@ -128,7 +128,7 @@ def layernorm_rows(row: LayerNormRows) -> None:
         for i in range(0, full, LANES):
             sums += vload(source, i)
         mean = vsplat(float(vsum(sums)) / count)
-        tail = vselect(known, tail - mean, vzero())
+        tail = vselect(in_row, tail - mean, vzero())
         squares = tail * tail
         for i in range(0, full, LANES):
             v = vload(source, i) - mean

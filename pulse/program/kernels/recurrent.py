@@ -100,7 +100,7 @@ def clear_frames(y: Pointer, first: int, last: int, rows: int, count: int, frame
 
 
 @device
-def begun(row: Recurrent) -> tuple[int, int]:
+def valid_frames(row: Recurrent) -> tuple[int, int]:
     """Prepare h and the frames outside of the stream; the first frame inside of it and the one behind the last."""
     pulses, T, B, H, y, frame, step = row.clock[0], row.T, row.B, row.H, row.y, row.frame, row.step
     first = pulses * T - row.offset
@@ -130,7 +130,7 @@ def rnn(row: Rnn) -> None:
     """All frames of one stream."""
     x, w, scales, y, h, f = row.x, row.W, row.scales, row.y, row.h, function(row.f)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = begun(row)
+    start, stop = valid_frames(row)
     back = frame if reverse else -frame
     for i in range(start, stop):
         t = T - 1 - i if reverse else i

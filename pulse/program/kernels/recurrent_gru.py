@@ -13,7 +13,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vfma, vload, vload_part, vstore_part
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -77,7 +77,7 @@ def gru(row: Gru) -> None:
     x, w, scales, y, h, bias, sums = row.x, row.W, row.scales, row.y, row.h, row.bias, stack_f32(SUMS)
     f, g = function(row.f), function(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = begun(row)
+    start, stop = valid_frames(row)
     back = frame if reverse else -frame
     for i in range(start, stop):
         t = T - 1 - i if reverse else i
@@ -141,7 +141,7 @@ def gru_reset(row: GruReset) -> None:
     x, w, scales, y, h, scratch = row.x, row.W, row.scales, row.y, row.h, row.scratch
     last, last_scales, f, g = row.last, row.last_scales, function(row.f), function(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
-    start, stop = begun(row)
+    start, stop = valid_frames(row)
     back = frame if reverse else -frame
     for i in range(start, stop):
         t = T - 1 - i if reverse else i

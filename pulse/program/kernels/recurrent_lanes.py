@@ -9,7 +9,7 @@ from pulse.jit.registry import device, lanes_of
 from pulse.jit.simd import LANES, vfma, vload, vsplat, vzero
 from pulse.jit.stack import stack_f32, stack_i64
 from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent import Recurrent, function, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -23,52 +23,54 @@ from pulse.program.kernels.recurrent_gru import Gru, gru
 from pulse.program.kernels.recurrent_lstm import Lstm, lstm
 
 SUMS_OF_EIGHT = 2 * SUMS
-PLACES = 3 * CHUNK  # of each lane the first frame, the frame behind its last one; then the lanes of one frame
+LANE_WORDS = (
+    3 * CHUNK
+)  # of each lane the first frame, the frame behind its last one; then the lanes of one frame
 
 
 @device
-def prepared(row: Recurrent, count: int, places: Pointer) -> None:
-    """``begun`` for each lane; first frames to ``places[l]``, those behind the last to ``places[CHUNK + l]``."""
+def lanes_valid_frames(row: Recurrent, count: int, lanes: Pointer) -> None:
+    """``valid_frames`` for each lane; first frames to ``lanes[l]``, those behind the last to ``lanes[CHUNK + l]``."""
     for l in range(count):
-        start, stop = begun(lane(row, l))
-        places[l] = start
-        places[CHUNK + l] = stop
+        start, stop = valid_frames(lane(row, l))
+        lanes[l] = start
+        lanes[CHUNK + l] = stop
 
 
 @device
-def inside(places: Pointer, count: int, frame: int) -> int:
-    """How many lanes have this frame; their numbers to ``places[2 * CHUNK + i]``."""
+def lanes_with_frame(lanes: Pointer, count: int, frame: int) -> int:
+    """How many lanes have this frame; their numbers to ``lanes[2 * CHUNK + i]``."""
     found = 0
     for l in range(count):
-        if places[l] <= frame < places[CHUNK + l]:
-            places[2 * CHUNK + found] = l
+        if lanes[l] <= frame < lanes[CHUNK + l]:
+            lanes[2 * CHUNK + found] = l
             found += 1
     return found
 
 
 @device
-def member(places: Pointer, found: int, i: int) -> int:
-    """The lane number i of those inside; past the last, the last one again."""
-    return places[2 * CHUNK + min(i, found - 1)]
+def nth_lane(lanes: Pointer, found: int, i: int) -> int:
+    """The lane number i of those that have the frame; past the last, the last one again."""
+    return lanes[2 * CHUNK + min(i, found - 1)]
 
 
 @device
 def state_of(
-    row: Recurrent, places: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
+    row: Recurrent, lanes: Pointer, found: int, j: int, i: int, new: int, back: int, at_h: int
 ) -> Pointer:
-    """Where the state before frame i of ``member`` j is: the output of the frame before, or h."""
-    l = member(places, found, j)
-    if i > places[l]:
+    """Where the state before frame i of ``nth_lane`` j is: the output of the frame before, or h."""
+    l = nth_lane(lanes, found, j)
+    if i > lanes[l]:
         return lane(row, l).y + (new + back)
     return lane(row, l).h + at_h
 
 
 @device
-def kept(row: Recurrent, count: int, places: Pointer) -> None:
+def store_states(row: Recurrent, count: int, lanes: Pointer) -> None:
     """The last output of each lane to its h."""
     T, B, H, frame, step = row.T, row.B, row.H, row.frame, row.step
     for l in range(count):
-        start, stop = places[l], places[CHUNK + l]
+        start, stop = lanes[l], lanes[CHUNK + l]
         if start < stop:
             last = T - stop if row.reverse else stop - 1
             one = lane(row, l)
@@ -121,40 +123,46 @@ def three_sums_of_eight(
 @lanes_of(gru)
 def gru_lanes(row: Gru) -> None:
     """All frames of several streams."""
-    places, sums, w, scales, bias = stack_i64(PLACES), stack_f32(SUMS_OF_EIGHT), row.W, row.scales, row.bias
+    lanes, sums, w, scales, bias = (
+        stack_i64(LANE_WORDS),
+        stack_f32(SUMS_OF_EIGHT),
+        row.W,
+        row.scales,
+        row.bias,
+    )
     f, g = function(row.f), function(row.g)
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     back = frame if reverse else -frame
     left, group = lane_count(row), row
     while left > 0:
         count = min(left, CHUNK)
-        prepared(group, count, places)
+        lanes_valid_frames(group, count, lanes)
         for i in range(T):
-            t, found = T - 1 - i if reverse else i, inside(places, count, i)
+            t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = further(scales, 3 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 3 * H
                     first = 0
                     while first < found:
-                        h0 = state_of(group, places, found, first, i, new, back, b * H)
-                        h1 = state_of(group, places, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, places, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, places, found, first + 3, i, new, back, b * H)
+                        h0 = state_of(group, lanes, found, first, i, new, back, b * H)
+                        h1 = state_of(group, lanes, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, lanes, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, lanes, found, first + 3, i, new, back, b * H)
                         if EIGHT and first + GROUP < found:
-                            h4 = state_of(group, places, found, first + 4, i, new, back, b * H)
-                            h5 = state_of(group, places, found, first + 5, i, new, back, b * H)
-                            h6 = state_of(group, places, found, first + 6, i, new, back, b * H)
-                            h7 = state_of(group, places, found, first + 7, i, new, back, b * H)
+                            h4 = state_of(group, lanes, found, first + 4, i, new, back, b * H)
+                            h5 = state_of(group, lanes, found, first + 5, i, new, back, b * H)
+                            h6 = state_of(group, lanes, found, first + 6, i, new, back, b * H)
+                            h7 = state_of(group, lanes, found, first + 7, i, new, back, b * H)
                             three_sums_of_eight(h0, h1, h2, h3, h4, h5, h6, h7, w + 3 * n * H, H, s, sums)
                             behind = min(first + 2 * GROUP, found)
                         else:
                             three_sums_of_four(h0, h1, h2, h3, w + 3 * n * H, H, s, sums)
                             behind = min(first + GROUP, found)
                         for j in range(behind - first):
-                            one = lane(group, member(places, found, first + j))
+                            one = lane(group, nth_lane(lanes, found, first + j))
                             x, y = one.x + at_x, one.y + new
-                            h = state_of(group, places, found, first + j, i, new, back, b * H)
+                            h = state_of(group, lanes, found, first + j, i, new, back, b * H)
                             z, r = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             own = vload(sums, 64 * j + 32)
                             finish_gru(
@@ -162,7 +170,7 @@ def gru_lanes(row: Gru) -> None:
                                 f, g, clip,
                             )  # fmt: skip
                         first = behind
-        kept(group, count, places)
+        store_states(group, count, lanes)
         left -= count
         group = lane(group, count)
 
@@ -170,7 +178,7 @@ def gru_lanes(row: Gru) -> None:
 @lanes_of(lstm)
 def lstm_lanes(row: Lstm) -> None:
     """All frames of several streams."""
-    places, sums, w, scales = stack_i64(PLACES), stack_f32(SUMS), row.W, row.scales
+    lanes, sums, w, scales = stack_i64(LANE_WORDS), stack_f32(SUMS), row.W, row.scales
     f, g, out, peepholes = function(row.f), function(row.g), function(row.out), row.peepholes
     couples = row.couples
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
@@ -182,21 +190,21 @@ def lstm_lanes(row: Lstm) -> None:
             one = lane(group, l)
             if one.reload and one.clock[0] == 0:
                 take_rows(one.c, one.c0, B, H, one.step_c0)
-        prepared(group, count, places)
+        lanes_valid_frames(group, count, lanes)
         for i in range(T):
-            t, found = T - 1 - i if reverse else i, inside(places, count, i)
+            t, found = T - 1 - i if reverse else i, lanes_with_frame(lanes, count, i)
             for n in range(0, H, LANES):
                 s = further(scales, 4 * n)
                 for b in range(B):
                     new, at_x = t * frame + b * step, (t * B + b) * 4 * H
                     for first in range(0, found, GROUP):
-                        h0 = state_of(group, places, found, first, i, new, back, b * H)
-                        h1 = state_of(group, places, found, first + 1, i, new, back, b * H)
-                        h2 = state_of(group, places, found, first + 2, i, new, back, b * H)
-                        h3 = state_of(group, places, found, first + 3, i, new, back, b * H)
+                        h0 = state_of(group, lanes, found, first, i, new, back, b * H)
+                        h1 = state_of(group, lanes, found, first + 1, i, new, back, b * H)
+                        h2 = state_of(group, lanes, found, first + 2, i, new, back, b * H)
+                        h3 = state_of(group, lanes, found, first + 3, i, new, back, b * H)
                         four_sums_of_four(h0, h1, h2, h3, w + 4 * n * H, H, s, sums)
                         for j in range(min(GROUP, found - first)):
-                            one = lane(group, member(places, found, first + j))
+                            one = lane(group, nth_lane(lanes, found, first + j))
                             x, y = one.x + at_x, one.y + new
                             gi, go = vload(sums, 64 * j), vload(sums, 64 * j + 16)
                             gf, gc = vload(sums, 64 * j + 32), vload(sums, 64 * j + 48)
@@ -204,6 +212,6 @@ def lstm_lanes(row: Lstm) -> None:
                                 x, one.c + b * H, peepholes, y, n, H, couples, gi, go, gf, gc,
                                 f, g, out, clip,
                             )  # fmt: skip
-        kept(group, count, places)
+        store_states(group, count, lanes)
         left -= count
         group = lane(group, count)

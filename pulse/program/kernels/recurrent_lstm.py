@@ -6,7 +6,7 @@ from pulse.jit.registry import device, kernel
 from pulse.jit.simd import LANES, vload
 from pulse.jit.stack import stack_f32
 from pulse.program.kernels.matmul_scales import Scales, further
-from pulse.program.kernels.recurrent import ActivationWords, Recurrent, begun, function, take_rows
+from pulse.program.kernels.recurrent import ActivationWords, Recurrent, function, take_rows, valid_frames
 from pulse.program.kernels.recurrent_gates import (
     GROUP,
     SUMS,
@@ -77,7 +77,7 @@ def lstm(row: Lstm) -> None:
     T, B, H, frame, step, reverse, clip = row.T, row.B, row.H, row.frame, row.step, row.reverse, row.clip
     if row.reload and row.clock[0] == 0:
         take_rows(c, row.c0, B, H, row.step_c0)
-    start, stop = begun(row)
+    start, stop = valid_frames(row)
     back, sums = frame if reverse else -frame, stack_f32(SUMS)
     for i in range(start, stop):
         t = T - 1 - i if reverse else i

@@ -23,7 +23,7 @@ class KeepFrame(Instruction):
 
 @kernel
 def keep_frame(row: KeepFrame) -> None:
-    """One run."""
+    """One copy of contiguous bytes, or none."""
     frame = row.clock[0] * row.P + row.i - row.offset
     if 0 <= frame < row.end[0]:
         move_bytes(row.state, row.new, row.bytes)

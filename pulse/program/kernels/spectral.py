@@ -4,7 +4,7 @@ With n = N2*n1 + n2 and k = k1 + N1*k2:
 
     A[n2, k1] = e(n2*k1 / N) * sum_n1 x[n] e(n1*k1 / N1),   X[k] = sum_n2 A[n2, k1] e(n2*k2 / N2)
 
-with e(t) = exp(2i pi t). Vector are k1, in both rounds, so nothing is transposed. The cosines of n1 and N1 - n1 are the
+with e(t) = exp(2i pi t). Vectors run over k1, so nothing is transposed. The cosines of n1 and N1 - n1 are the
 same, and their sines opposite, so both rounds first *fold* what they read: the sum of the two stands at n1, their
 difference at N1 - n1, and each sum is half as long. In the second round bins k2 and N2 - k2 share their sums too.
 """
@@ -27,7 +27,7 @@ from pulse.program.kernels.matmul_finish import Finish, finish
 
 
 @device
-def gathered(
+def gather_points(
     target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, first: int, size: int
 ) -> None:
     """``target[n] = source[places[n]] * scales[n]``, and zeros from ``count`` up to ``size``.
@@ -55,7 +55,7 @@ def gathered(
 
 
 @device
-def folded(x: Pointer, rows: int, size: int) -> None:
+def fold_rows(x: Pointer, rows: int, size: int) -> None:
     """X [rows, size]: row i plus row -i in place of row i, and less it in place of row -i, for 0 < i < rows/2."""
     for i in range(1, (rows + 1) // 2):
         near, far = x + i * size, x + (rows - i) * size
@@ -68,20 +68,20 @@ def folded(x: Pointer, rows: int, size: int) -> None:
 
 
 @device
-def turned(
-    a_re: Pointer, a_im: Pointer, turns: Pointer, n2: int, P: int, block: int, re: Vector, im: Vector
+def twiddle(
+    a_re: Pointer, a_im: Pointer, twiddles: Pointer, n2: int, P: int, block: int, re: Vector, im: Vector
 ) -> None:
-    """Sixteen of A from their sums."""
-    t_re, t_im = vload(turns, 2 * P * n2 + block), vload(turns, 2 * P * n2 + P + block)
+    """16 elements of A: their sums times the twiddle factors."""
+    t_re, t_im = vload(twiddles, 2 * P * n2 + block), vload(twiddles, 2 * P * n2 + P + block)
     vstore(a_re, P * n2 + block, re * t_re - im * t_im)
     vstore(a_im, P * n2 + block, vfma(re, t_im, im * t_re))
 
 
 @device
 def first_round_real(
-    re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, turns: Pointer, N1: int, N2: int, P: int
+    re: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:
-    """A of N real points, folded; w and turns [.., 2, P]: real and imaginary part. Four n2 at a time."""
+    """A of N real points, folded; w and twiddles [.., 2, P]: real and imaginary part. Four n2 at a time."""
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
     for block in range(0, P, LANES):
         first = vload(w, block)
@@ -103,16 +103,16 @@ def first_round_real(
                 w_re, at = vload(w, 2 * P * half + block), half * N2
                 re0, re1 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(re[at + n1]), w_re, re1)
                 re2, re3 = vfma(vsplat(re[at + n2]), w_re, re2), vfma(vsplat(re[at + n3]), w_re, re3)
-            turned(a_re, a_im, turns, n, P, block, re0, im0)
-            turned(a_re, a_im, turns, n1, P, block, re1, im1)
-            turned(a_re, a_im, turns, n2, P, block, re2, im2)
-            turned(a_re, a_im, turns, n3, P, block, re3, im3)
+            twiddle(a_re, a_im, twiddles, n, P, block, re0, im0)
+            twiddle(a_re, a_im, twiddles, n1, P, block, re1, im1)
+            twiddle(a_re, a_im, twiddles, n2, P, block, re2, im2)
+            twiddle(a_re, a_im, twiddles, n3, P, block, re3, im3)
             n += 4
 
 
 @device
 def first_round(
-    re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, turns: Pointer, N1: int, N2: int, P: int
+    re: Pointer, im: Pointer, a_re: Pointer, a_im: Pointer, w: Pointer, twiddles: Pointer, N1: int, N2: int, P: int
 ) -> None:  # fmt: skip
     """The same of complex points. Two n2 at a time."""
     pairs, half = (N1 + 1) // 2 - 1, N1 // 2
@@ -136,8 +136,8 @@ def first_round(
                 w_re, at = vload(w, 2 * P * half + block), half * N2
                 re0, im0 = vfma(vsplat(re[at + n]), w_re, re0), vfma(vsplat(im[at + n]), w_re, im0)
                 re1, im1 = vfma(vsplat(re[at + m]), w_re, re1), vfma(vsplat(im[at + m]), w_re, im1)
-            turned(a_re, a_im, turns, n, P, block, re0 - less0, im0 + more0)
-            turned(a_re, a_im, turns, m, P, block, re1 - less1, im1 + more1)
+            twiddle(a_re, a_im, twiddles, n, P, block, re0 - less0, im0 + more0)
+            twiddle(a_re, a_im, twiddles, m, P, block, re1 - less1, im1 + more1)
             n += 2
 
 
@@ -222,7 +222,7 @@ def second_round(
 
 
 @device
-def scattered(
+def scatter_bins(
     target: Pointer, source: Pointer, places: Pointer, scales: Pointer, count: int, N1: int, P: int, near: int
 ) -> None:  # fmt: skip
     """``target[places[k]] = X[k] * scales[k]``, where X [.., P] has N1 bins in each row; ``near``: to neighbours."""
@@ -260,7 +260,7 @@ class Fourier(Instruction):
     N2: int
     P: int
     w1: Operand = reads("f32", "N1", 2, "P")
-    turns: Operand = reads("f32", "N2", 2, "P")
+    twiddles: Operand = reads("f32", "N2", 2, "P")
     w2: Operand = reads("f32", "N2", "N2", 2)
     from_re: Operand = reads("i64")
     from_im: Operand = reads("i64")
@@ -279,7 +279,7 @@ class Fourier(Instruction):
     finish: Finish
 
     def multiply_adds(self) -> int:
-        """Both rounds, folded, and the complex turns between them, for each of P columns."""
+        """Both rounds, folded, and the twiddle factors between them, for each of P columns."""
         first = self.N1 * self.N2 * (1 + self.has_im)
         second = self.N2 * min(-(-self.K // self.N1), self.N2 // 2 + 1) * (1 + self.wants_im)
         return self.M * self.P * (first + 4 * self.N2 + second)
@@ -289,7 +289,7 @@ class Fourier(Instruction):
 def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
     """``fourier`` without its finish; where N1 and P are constants, LLVM knows the offsets of all vectors."""
     x, y, scratch, M, rows_x, rows_y = row.x, row.y, row.scratch, row.M, row.rows_x, row.rows_y
-    R, K, w1, turns, w2 = row.R, row.K, row.w1, row.turns, row.w2
+    R, K, w1, twiddles, w2 = row.R, row.K, row.w1, row.twiddles, row.w2
     from_re, from_im, scales, to_re, to_im = row.from_re, row.from_im, row.scales, row.to_re, row.to_im
     factors, has_im, wants_im = row.factors, row.has_im, row.wants_im
     N, size, K2 = N1 * N2, N2 * P, (K + N1 - 1) // N1
@@ -297,22 +297,22 @@ def transform_rows(row: Fourier, N1: int, N2: int, P: int) -> None:
     a_re, a_im = scratch + 2 * N, scratch + 2 * N + size
     x_re, x_im = scratch + 2 * N + 2 * size, scratch + 2 * N + 3 * size
     for m in range(M):
-        gathered(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
-        folded(re, N1, N2)
+        gather_points(re, x + rows_x[m], from_re, scales, R, row.near_re, N)
+        fold_rows(re, N1, N2)
         if has_im:
-            gathered(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
-            folded(im, N1, N2)
-            first_round(re, im, a_re, a_im, w1, turns, N1, N2, P)
+            gather_points(im, x + rows_x[m], from_im, scales + R, R, row.near_im, N)
+            fold_rows(im, N1, N2)
+            first_round(re, im, a_re, a_im, w1, twiddles, N1, N2, P)
         else:
-            first_round_real(re, a_re, a_im, w1, turns, N1, N2, P)
-        folded(a_re, N2, P)
-        folded(a_im, N2, P)
+            first_round_real(re, a_re, a_im, w1, twiddles, N1, N2, P)
+        fold_rows(a_re, N2, P)
+        fold_rows(a_im, N2, P)
         if wants_im:
             second_round(a_re, a_im, x_re, x_im, w2, K2, N2, P)
-            scattered(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
+            scatter_bins(y + rows_y[m], x_im, to_im, factors + K, K, N1, P, row.next_im)
         else:
             second_round_real(a_re, a_im, x_re, w2, K2, N2, P)
-        scattered(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
+        scatter_bins(y + rows_y[m], x_re, to_re, factors, K, N1, P, row.next_re)
 
 
 @kernel

@@ -155,7 +155,7 @@ class Positions(Instruction):
 
 @kernel
 def positions(row: Positions) -> None:
-    """The ramp of its type."""
+    """``write_ramp`` for the element type of y."""
     y, pulse, dtype, real_start, real_step = row.y, row.P, row.dtype, row.real_start, row.real_step
     start, step, first = row.start, row.step, row.clock[0] * row.P - row.offset
     if dtype == F32:
@@ -254,6 +254,6 @@ class Tick(Instruction):
 
 @kernel
 def tick(row: Tick) -> None:
-    """The word itself."""
+    """Add one to the clock."""
     clock = row.clock
     clock[0] = clock[0] + 1

@@ -1,4 +1,4 @@
-"""How each family of ops becomes instructions, mirroring ``pulse.ops``. Importing this fills the registry."""
+"""The lowering of each family of ops to instructions, mirroring ``pulse.ops``. Importing this fills the registry."""
 
 from pulse.program.lower import attention as attention
 from pulse.program.lower import concat as concat

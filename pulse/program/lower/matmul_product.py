@@ -114,18 +114,18 @@ def _emit_fourier(
     finish: Finish,
 ) -> None:
     """A product with a DFT basis; ``places``: offset of each of its rows in x."""
-    first, second, w1, turns, w2 = tables(found)
+    first, second, w1, twiddles, w2 = tables(found)
     points, bins = found.points, found.bins
     nowhere = np.zeros(1, np.int64)
     from_re, from_im = places[points.re], nowhere if points.im is None else places[points.im]
     to_im = nowhere if bins.im is None else bins.im
-    w1_at, turns_at, w2_at = (cx.constant(table) for table in (w1, turns, w2))
+    w1_at, twiddles_at, w2_at = (cx.constant(table) for table in (w1, twiddles, w2))
     ones = np.ones(1)
     cx.emit(
         Fourier(
             x=x,
             y=y,
-            scratch=cx.temporary((2 * first * second + 2 * turns.size,), x.dtype),
+            scratch=cx.temporary((2 * first * second + 2 * twiddles.size,), x.dtype),
             M=len(rows_x),
             rows_x=cx.table(rows_x),
             rows_y=cx.table(rows_y),
@@ -134,7 +134,7 @@ def _emit_fourier(
             N2=second,
             P=w1.shape[2],
             w1=w1_at,
-            turns=turns_at,
+            twiddles=twiddles_at,
             w2=w2_at,
             from_re=cx.table(from_re),
             from_im=cx.table(from_im),

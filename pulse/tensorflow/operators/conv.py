@@ -15,10 +15,10 @@ from pulse.tensorflow.registry import tensorflow_op
 
 def channels_first(node: TensorflowNode) -> bool:
     """Whether channels are the second axis. Raises LoadError."""
-    told = node.text("data_format", "NHWC")
-    if told not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
-        raise node.error(f"data_format {told!r} is not covered")
-    return told.startswith("NC")
+    data_format = node.text("data_format", "NHWC")
+    if data_format not in ("NHWC", "NCHW", "NWC", "NCW", "NDHWC", "NCDHW"):
+        raise node.error(f"data_format {data_format!r} is not covered")
+    return data_format.startswith("NC")
 
 
 def to_second(node: TensorflowNode, x: OutletId, suffix: str = "channels_second") -> OutletId:
@@ -50,13 +50,13 @@ def spatial(node: TensorflowNode, name: str, rank: int) -> list[int]:
 
 def pads_of(node: TensorflowNode, rank: int) -> dict[str, object]:
     """The padding as ONNX writes it. Raises LoadError."""
-    told = node.text("padding")
-    if told == "VALID":
+    padding = node.text("padding")
+    if padding == "VALID":
         return {"auto_pad": "VALID"}
-    if told == "SAME":
+    if padding == "SAME":
         return {"auto_pad": "SAME_UPPER"}
-    if told != "EXPLICIT":
-        raise node.error(f"padding {told!r} is not covered")
+    if padding != "EXPLICIT":
+        raise node.error(f"padding {padding!r} is not covered")
     listed = node.integer_list("explicit_paddings")
     if len(listed) != 2 * rank:
         raise node.error(f"{len(listed)} explicit paddings for {rank} axes")

@@ -35,10 +35,10 @@ def pad(node: TensorflowNode) -> OutletId:
     mode: PadMode = "constant"
     fill = float(node.scalar(2, "value")) if node.op_type == "PadV2" else 0.0
     if node.op_type == "MirrorPad":
-        told = node.text("mode")
-        if told not in MODES:
-            raise node.error(f"mode {told!r} is not covered")
-        mode = MODES[told]
+        name = node.text("mode")
+        if name not in MODES:
+            raise node.error(f"mode {name!r} is not covered")
+        mode = MODES[name]
     if all(pair == (ZERO, ZERO) for pair in pads):
         return node.input(0)
     return node.wire(Pad(tuple(pads), mode, fill), [node.input(0)])

@@ -165,12 +165,12 @@ class _Building:
         if variable is not None:
             return self._kept[endpoint] if endpoint in self._kept else self._value(variable)
         node = self._graph.nodes.get(endpoint.node)
-        told = (
+        problem = (
             "nothing makes it"
             if node is None
             else f"{endpoint.node} ({node.op}) has no output {endpoint.slot}"
         )
-        raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {told}; check the name")
+        raise LoadError(f"{self._graph.title}: {reader} reads {str(endpoint)!r}: {problem}; check the name")
 
     def _node(self, node: GraphNode) -> None:
         if node.op in VARIABLES or node.op in SILENT or self._variables.is_handle(node):

@@ -1,4 +1,4 @@
-"""What the variables of a SavedModel hold, as its objects tell: functions name the objects that they capture, and the
+"""Values of a SavedModel's variables from its objects: functions name the objects that they capture, and the
 checkpoint names the tensor of each object.
 
 Needed where an object that is a variable keeps another one inside, as those of Keras 3 do: the graph for restoring

@@ -1,4 +1,4 @@
-"""What the variables of a SavedModel hold: its own graph for restoring says which tensor belongs to which."""
+"""Values of a SavedModel's variables: its own graph for restoring says which tensor belongs to which."""
 
 from collections.abc import Mapping, Sequence
 

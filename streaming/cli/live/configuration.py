@@ -1,4 +1,4 @@
-"""What ``pulse run --live`` runs with: devices, engine, files in place of devices."""
+"""The configuration of ``pulse run --live``: devices, engine, files in place of devices."""
 
 from collections.abc import Sequence
 from pathlib import Path

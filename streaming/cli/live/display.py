@@ -1,4 +1,4 @@
-"""What a terminal shows of a live run: meters, latencies, what went wrong, the end-to-end latency, keys."""
+"""The display of a live run in a terminal: meters, latencies, problems, the end-to-end latency, keys."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -127,12 +127,12 @@ class _Display:
         cells = width - len(name) - len(number)
         parts = len(self.signs.parts) - 1
         filled = round(_share(peak.now_db) * cells * parts)
-        held = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
+        peak_cell = min(cells - 1, int(_share(peak.held_db) * cells)) if _share(peak.held_db) > 0 else -1
         meter = Text(name, "dim")
         for cell in range(cells):
             part = min(max(filled - cell * parts, 0), parts)
             colour = _colour(LOWEST_DB * (1 - (cell + 0.5) / cells))
-            if cell == held and part < parts:
+            if cell == peak_cell and part < parts:
                 meter.append(self.signs.held, _colour(peak.held_db))
             elif part:
                 meter.append(self.signs.parts[part], colour)

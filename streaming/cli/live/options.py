@@ -16,7 +16,7 @@ class LiveOptions:
     live: Annotated[
         bool,
         typer.Option(
-            "--live", help="From the microphone to the loudspeaker, until Ctrl-C.", rich_help_panel=PANEL
+            "--live", help="Run from microphone to loudspeaker, until Ctrl-C.", rich_help_panel=PANEL
         ),
     ] = False
     microphone: Annotated[
@@ -24,8 +24,8 @@ class LiveOptions:
         typer.Option(
             "--mic",
             metavar="DEVICE[:CHANNEL]",
-            help="Number or part of the name, see pulse devices; with several inputs the source of the first. Channels "
-            "are counted from 0.",
+            help="Input device, by number or part of the name (see pulse devices); with several inputs, the source of "
+            "the first. Channels count from 0.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -46,7 +46,7 @@ class LiveOptions:
         typer.Option(
             "--speaker",
             metavar="DEVICE",
-            help="The same for what plays; none: nothing is played.",
+            help="Output device, by number or part of the name; none: nothing is played.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -57,7 +57,7 @@ class LiveOptions:
             "--device-rate",
             metavar="HZ",
             min=1,
-            help="Of the devices; their usual one by default.",
+            help="Sample rate of the devices in Hz. Default: their own.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -68,20 +68,24 @@ class LiveOptions:
             "--block",
             metavar="FRAMES",
             min=0,
-            help="Device frames at once; as long as a pulse by default, 0: the device chooses.",
+            help="Frames per block of the device. Default: as long as a pulse; 0: the device chooses.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
     ] = None
     latency: Annotated[
         str,
-        typer.Option("--latency", help="Of the devices: low, high or milliseconds.", rich_help_panel=PANEL),
+        typer.Option(
+            "--latency",
+            help="Latency to request from the devices: low, high or milliseconds.",
+            rich_help_panel=PANEL,
+        ),
     ] = "low"
     engine: Annotated[
         str,
         typer.Option(
             "--engine",
-            help="worker: a native thread computes; callback: the device's callback does, without headroom.",
+            help="worker: a native thread computes; callback: the device's callback computes, without headroom.",
             rich_help_panel=PANEL,
         ),
     ] = "worker"
@@ -91,7 +95,7 @@ class LiveOptions:
             "--headroom",
             metavar="MS",
             min=0,
-            help="What the worker may take to answer; 5 ms in whole blocks by default.",
+            help="Time that the worker may take for a block, in ms. Default: 5 ms, in whole blocks.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -100,7 +104,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--policy",
-            help="When nothing is ready: wait, drop_oldest, silence_then_catch_up or abort.",
+            help="Policy for late blocks: wait, drop_oldest, silence_then_catch_up or abort.",
             rich_help_panel=PANEL,
         ),
     ] = "silence_then_catch_up"
@@ -108,7 +112,7 @@ class LiveOptions:
         str,
         typer.Option(
             "--quality",
-            help="Of resampling: low, medium or high, 1, 2 or 6 ms at 16 kHz.",
+            help="Quality of resampling: low, medium or high; its delay is 1, 2 or 6 ms at 16 kHz.",
             rich_help_panel=PANEL,
         ),
     ] = "medium"
@@ -117,7 +121,7 @@ class LiveOptions:
         typer.Option(
             "--reconnect",
             metavar="HOW",
-            help="Open a device again when it comes back: keep what the model remembers, or reset it.",
+            help="Reopen a device that was lost when it returns, and keep or reset the model's state.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -128,7 +132,7 @@ class LiveOptions:
             "--seconds",
             metavar="S",
             min=0,
-            help="End after so long.",
+            help="Seconds to run.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -138,7 +142,7 @@ class LiveOptions:
         typer.Option(
             "--record-in",
             metavar="FILE",
-            help="A sound file for what came in.",
+            help="Record the input to this sound file.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -148,7 +152,7 @@ class LiveOptions:
         typer.Option(
             "--record-out",
             metavar="FILE",
-            help="A sound file for what was played.",
+            help="Record the output to this sound file.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -158,8 +162,8 @@ class LiveOptions:
         typer.Option(
             "--frames",
             metavar="FILE",
-            help="A .csv or .npy for the frames of --output, such as probabilities; with --events for those, which "
-            "are printed as JSON lines without it.",
+            help="Write the frames of --output, such as probabilities, to a .csv or .npy; with --events, the events, "
+            "which otherwise are printed as JSON lines.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -169,7 +173,7 @@ class LiveOptions:
         typer.Option(
             "--stats",
             metavar="FILE",
-            help="Statistics of each second as JSON lines, see pulse report.",
+            help="Write statistics of each second as JSON lines; see pulse report.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -181,7 +185,7 @@ class LiveOptions:
             metavar="0-99",
             min=0,
             max=99,
-            help="Real-time priority; 0: none.",
+            help="Real-time priority of the engine; 0: none.",
             rich_help_panel=PANEL,
         ),
     ] = 70
@@ -191,7 +195,7 @@ class LiveOptions:
             "--cpu",
             metavar="N",
             min=0,
-            help="The only CPU of the engine.",
+            help="CPU to which the engine is pinned.",
             show_default=False,
             rich_help_panel=PANEL,
         ),
@@ -199,11 +203,13 @@ class LiveOptions:
     lock_memory: Annotated[
         bool,
         typer.Option(
-            "--lock-memory/--no-lock-memory", help="Keep memory from being paged out.", rich_help_panel=PANEL
+            "--lock-memory/--no-lock-memory",
+            help="Lock memory, so that it is not paged out.",
+            rich_help_panel=PANEL,
         ),
     ] = True
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Show nothing while it runs.", rich_help_panel=PANEL)
+        bool, typer.Option("--quiet", "-q", help="Show nothing during the run.", rich_help_panel=PANEL)
     ] = False
 
     @property

@@ -1,4 +1,4 @@
-"""What the display of a live run remembers from one statistics to the next: peaks that are held, latencies so far."""
+"""The memory of a live display from one update to the next: peaks that are held, latencies so far."""
 
 from dataclasses import dataclass, field
 from math import inf, isnan, log10, nan

@@ -1,4 +1,4 @@
-"""What C libraries print on the standard error while they look for devices."""
+"""Messages that C libraries print to standard error while they look for devices."""
 
 import os
 import re
@@ -21,14 +21,14 @@ def capture_alsa_messages() -> Generator[Callable[[], str | None]]:
     except OSError:  # it is closed
         yield lambda: None
         return
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as messages:
 
         def reason() -> str | None:
-            said.seek(0)
-            stated = _ALSA.findall(said.read().decode(errors="replace"))
-            return str(stated[-1]).strip() if stated else None
+            messages.seek(0)
+            reasons = _ALSA.findall(messages.read().decode(errors="replace"))
+            return str(reasons[-1]).strip() if reasons else None
 
-        os.dup2(said.fileno(), _STDERR)
+        os.dup2(messages.fileno(), _STDERR)
         try:
             yield reason
         finally:

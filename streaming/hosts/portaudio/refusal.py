@@ -36,9 +36,9 @@ def open_error(
         )
         return DeviceError(f"{who}: does not run at {rate_hz} Hz; {help}")
     if code == c.INVALID_CHANNELS:
-        asked = " and ".join(f"{side.channels} {side.kind}" for side in sides)
+        requested = " and ".join(f"{side.channels} {side.kind}" for side in sides)
         have = " and ".join(str(side.device.channels(side.kind)) for side in sides)
-        return DeviceError(f"{who}: {asked} channels were requested, it has {have}; use fewer")
+        return DeviceError(f"{who}: {requested} channels were requested, it has {have}; use fewer")
     if code == c.UNFIT_DEVICES and len({side.device.host_api for side in sides}) > 1:
         return DeviceError(f"{who}: belong to different audio systems; open a stream for each")
     return DeviceError(f"{who}: {_REASONS.get(code, 'cannot be opened; choose another device')} ({text})")

@@ -1,4 +1,4 @@
-"""What another implementation gives for a model."""
+"""Results of another implementation for a model."""
 
 import numpy as np
 import onnx

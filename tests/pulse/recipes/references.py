@@ -1,4 +1,4 @@
-"""What the authors of published models do with sound, in numpy and onnxruntime: references of docs/recipes.md."""
+"""The authors' processing around published models, in numpy and onnxruntime: references of docs/recipes.md."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

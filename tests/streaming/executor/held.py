@@ -1,4 +1,4 @@
-"""What a test holds in its hand: an engine that runs a pulse when it is told, and time that passes when all wait."""
+"""Test doubles under a test's control: an engine that runs a pulse on demand, and time that passes when all wait."""
 
 import asyncio
 import selectors

@@ -1,4 +1,4 @@
-"""Files of statistics that are broken, foreign, cut or huge: read as far as they go, or refused in words."""
+"""Files of statistics that are broken, foreign, cut or huge: read up to the damage, or refused with a reason."""
 
 import json
 

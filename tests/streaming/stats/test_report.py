@@ -1,4 +1,4 @@
-"""pulse report: a file of statistics in words, as JSON and as a picture."""
+"""pulse report: a file of statistics as text, as JSON and as a picture."""
 
 import json
 import sys

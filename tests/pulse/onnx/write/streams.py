@@ -1,4 +1,4 @@
-"""What every writer's test asks: the file in onnxruntime, and read back, gives what the offline model gives."""
+"""The check that all tests of writers share: the file in onnxruntime, and read back, gives the offline result."""
 
 from collections.abc import Mapping, Sequence
 
