@@ -35,11 +35,7 @@ def page(results: Results) -> str:
     parts.append(table(COLUMNS, (line for row in results.rows for line in steps_lines(row)), left=2))
     parts.append("\n".join(f"- {line}" for line in results.summary()) + "\n")
     parts += section("Missed targets", missed(results))
-    parts += section(
-        "Not timed",
-        left_out(results),
-        "Forms of a model that another runtime does not load, or for which it gives wrong results.\n",
-    )
+    parts += section("Not timed", left_out(results), NOT_TIMED)
     if results.lanes:
         parts += ["## Many streams\n", LANES, table(LANES_COLUMNS, lanes_lines(results))]
     if results.starts:
