@@ -128,7 +128,7 @@ class Target:
     def sound_writer(self, rate_hz: int, channels: int, source: str) -> SoundWriter:
         """A writer of sound; ``source`` is the encoding of what is read. Raises InputError."""
         if self.form is None:
-            raise InputError(f"{self.name}: takes frames, no sound")
+            raise InputError(f"{self.name}: takes frames, not sound")
         encoding = self.encoding or self.form.suitable_encoding(source)
         if not self.streamed:
             return AudioWriter(self.path, rate_hz, channels, encoding, self.form)

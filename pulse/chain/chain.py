@@ -77,7 +77,7 @@ class _Chain:
                     self.scope.assume(f"{symbol} >= 0")
             except (FactError, DimError) as error:
                 raise FactError(
-                    f"input {name}: {text!r} is no shape; give dims, such as 1,T: {error}"
+                    f"input {name}: {text!r} is not a shape; give dims, such as 1,T: {error}"
                 ) from error
             (outlet,) = self.graph.add(name, Source(fact), (), [fact])
             self.graph.inputs.append(self.wires.setdefault(name, outlet))
@@ -166,7 +166,7 @@ class _Chain:
         if name not in self.wires:
             known = ", ".join(self.wires)
             raise FactError(
-                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; there is {known}"
+                f"{where}: no wire is called {name}{_nearest(name, self.wires)}; the wires are {known}"
             )
         return self.wires[name]
 

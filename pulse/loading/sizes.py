@@ -156,7 +156,7 @@ def _time(model: Model, streams: Sequence[str], symbol: str | None) -> Symbol | 
             if candidate.name == symbol:
                 return candidate
         listed = ", ".join(candidate.name for candidate in found)
-        raise PulsifyError(f"no streaming input has a symbol {symbol}; there is {listed}")
+        raise PulsifyError(f"no streaming input has a symbol {symbol}; the symbols are {listed}")
     frames = [candidate for candidate in found if candidate not in _led(model)]
     if len(frames) > 1:
         listed = ", ".join(candidate.name for candidate in frames)

@@ -26,7 +26,7 @@ def named_pulses(ports: Sequence[Port], feed: Feed | Array) -> dict[str, Array]:
             raise InputError(f"expected a pulse {_form(port)}, got {_shape(array)}")
     if len(named) > len(ports):
         unknown = sorted(named.keys() - {port.name for port in ports})
-        raise InputError(f"{', '.join(unknown)} is no streaming input; feed {_wanted(ports)}")
+        raise InputError(f"{', '.join(unknown)} is not a streaming input; feed {_wanted(ports)}")
     return named
 
 

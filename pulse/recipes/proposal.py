@@ -79,7 +79,7 @@ def _part(model: Path, folder: Path, notes: list[str]) -> Part:
     guess = guess_recipe(fact, made)
     if guess is None:
         raise LoadError(
-            f"{model}: {name} ({fact}) is no sound, spectrum, filter bank or frame of a usual size; write its recipe "
+            f"{model}: {name} ({fact}) is not sound, spectrum, filter bank or frame of a usual size; write its recipe "
             f"by hand, see docs/recipes.md{_of_channels(fact)}"
         )
     stated_rate = whole.metadata.get(KEY, "")

@@ -100,5 +100,5 @@ def find_output(program: Program, name: str) -> Port:
         if port.name == name:
             return port
     raise InputError(
-        f"no output is called {name!r}; there is {', '.join(port.name for port in program.outputs)}"
+        f"no output is called {name!r}; the outputs are {', '.join(port.name for port in program.outputs)}"
     )

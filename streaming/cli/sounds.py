@@ -67,7 +67,9 @@ def open_sounds(
             arrays |= read_arrays(path, [route.name])
             paths.append(path)
         elif route.name not in names:
-            raise InputError(f"--in {route}: {program.model.port(route.name)}; is no sound; give a .npy file")
+            raise InputError(
+                f"--in {route}: {program.model.port(route.name)}; is not sound; give a .npy file"
+            )
         else:
             inputs_by_source.setdefault(str(path), {})[route.name] = (
                 choice if taken is None else Channels(taken)
@@ -91,7 +93,7 @@ def open_sounds(
                 each.streams(reader.channels)
             elif each.index is not None and each.index >= reader.channels:
                 raise InputError(
-                    f"{reader.name}: input {name} wants channel {each.index}; there are {reader.channels}, counted "
+                    f"{reader.name}: input {name} uses channel {each.index}; there are {reader.channels}, counted "
                     "from 0"
                 )
         routed.append(RoutedSound(reader, {name: takes[name] for name in names if name in takes}))

@@ -33,7 +33,7 @@ class Policy:
     def named(cls, name: str) -> "Policy":
         """One of ``POLICIES``. Raises InputError."""
         if name not in POLICIES:
-            raise InputError(f"no policy is called {name!r}; there is {', '.join(POLICIES)}")
+            raise InputError(f"no policy is called {name!r}; the policies are {', '.join(POLICIES)}")
         return POLICIES[name]
 
 

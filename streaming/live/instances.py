@@ -169,7 +169,7 @@ def live_inputs(program: Program) -> list[Port]:
         return streaming
     forms = "; ".join(str(port).partition(", ")[0] for port in program.inputs)
     raise InputError(
-        f"{program.model.title}: takes no sound but {forms}; in a live run all inputs that stream are sound, float32, "
+        f"{program.model.title}: takes {forms}, not sound; in a live run all inputs that stream are sound, float32, "
         "of one value a frame: a recipe says what is in front of such a model, see docs/recipes.md"
     )
 

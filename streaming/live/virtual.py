@@ -205,7 +205,7 @@ class VirtualHost:
         size = self._source().request.block_frames if blocks is None else blocks
         if isinstance(size, int) and (size < 1 or frames % size):
             raise InputError(
-                f"{frames} frames are no whole number of blocks of {size}; give blocks of other sizes"
+                f"{frames} frames are not a whole number of blocks of {size}; give blocks of other sizes"
             )
         sizes = repeat(size) if isinstance(size, int) else cycle(size)
         while frames > 0:

@@ -230,7 +230,7 @@ CACHED, GRU = models.cached(), models.gru()
         (
             CACHED,
             {"context": {"cache": 1}},
-            "a context is given for cache, which is no streaming input; there is x",
+            "a context is given for cache, which is not a streaming input; there is x",
         ),
         (CACHED, {"states": {"cash": "cache_out"}}, "no input is called cash; inputs are x, cache"),
         (CACHED, {"states": {"cache": "cash"}}, "no output is called cash; .*outputs are y, cache_out"),

@@ -128,7 +128,7 @@ def test_what_cannot_hold_a_recipe(tmp_path: Path) -> None:
         (ITSELF + '[[stage]]\ncmvn = { path = "../cmvn.ark" }', "../cmvn.ark: is outside of "),
         (ITSELF.replace('"."', '"."\ninitial = { h = "../h.npy" }'), "../h.npy: is outside of "),
         ("#" * (LARGEST_FILE + 1), "which no recipe has"),
-        (b"rate = \xff\xfe", "is no text; the file is damaged, get it again"),
+        (b"rate = \xff\xfe", "is not text; the file is damaged, get it again"),
     ],
 )
 def test_bad_recipes(tmp_path: Path, text: str | bytes, message: str) -> None:

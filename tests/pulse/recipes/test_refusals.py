@@ -48,7 +48,7 @@ def said(folder: Path, text: str) -> str:
             'inputs = { a = "1,9,T,2", b = "1,T" }\n' + MODEL + 'from = "a"',
             "input b: no stage reads it; leave",
         ),
-        ('inputs = { x = "1,(" }\n' + MODEL, "input x: '1,(' is no shape; give dims, such as 1,T"),
+        ('inputs = { x = "1,(" }\n' + MODEL, "input x: '1,(' is not a shape; give dims, such as 1,T"),
         ("[[stage]]\n", 'stage 1: has no function and no model; add one, such as model = "model.onnx"'),
         ('[[stage]]\nas = "x"', "stage 1: has no function and no model"),
         ("[[stage]]\nstfft = {}", "stage 1: no function is called stfft (did you mean stft?)"),

@@ -70,7 +70,7 @@ def test_the_delay_of_a_model_moves_no_time(pulse_frames):
 
 
 def test_sound_with_names_and_forms(tmp_path):
-    """The first output that is no sound is read."""
+    """The first output that is not sound is read."""
     model, sound = voice("model.onnx"), bursts()
     how = (
         *("--events", "segments", "--event", "threshold=0.5", "--event", "label=burst"),

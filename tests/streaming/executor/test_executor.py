@@ -236,7 +236,7 @@ def test_options_are_checked(options, message):
 def test_programs_and_sources_are_checked():
     with pytest.raises(PulseError, match="expected a Program, got str"):
         Executor("model.onnx")
-    with pytest.raises(InputError, match="int is no source"):
+    with pytest.raises(InputError, match="int is not a source"):
         Executor(ready("filtered", 3)).stream(3)
 
 
